@@ -383,8 +383,8 @@ class Session:
             the stopping rule alone decides.
         paused: Whether a person has paused it.
         practised: Number of practice episodes that are over, which are not among `episodes`.
-        hindrance: What its agent waits for because the machines are full; empty if for nothing.
-            Only the server that plays it knows.
+        hindrance: What it waits for because the machines are full or a fit is late; empty if for
+            nothing. Only the server that plays it knows.
     """
 
     id: str
@@ -403,7 +403,7 @@ class Session:
 
     @property
     def waits_for(self) -> str:
-        """What it waits for before its next episode can begin; empty if for nothing, or over."""
+        """What it waits for before it can go on or end; empty if for nothing, or over."""
         if self.state.over or self.hindrance:
             return "" if self.state.over else self.hindrance
         if self.state is SessionState.WAITING:
@@ -443,6 +443,8 @@ class Campaign:
         reason: Why it hands out no more episodes; empty while it goes on.
         unreadable: Why its record cannot be read, and then its spec has no content; empty if it
             can.
+        max_workers: Most simulators that play it at once on one server; 0 for no limit of its own.
+            It changes no result, so it is no part of the specification.
     """
 
     id: str
@@ -451,6 +453,7 @@ class Campaign:
     created: datetime
     reason: str = ""
     unreadable: str = ""
+    max_workers: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,6 +185,18 @@ def run(
             rich_help_panel=SHARES,
         ),
     ] = None,
+    max_workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            max=10_000,
+            help="How many simulators may play the campaign at the same time, beside what the "
+            "server allows. It changes no result.",
+            show_default="no limit of its own",
+            rich_help_panel=SHARES,
+        ),
+    ] = None,
     policy: PolicyName = "",
     random_share: RandomShare = None,
     backend: Backend = "",
@@ -289,6 +301,7 @@ def run(
                 allowance=allowance(episode_seconds, decision_tokens, episode_tokens),
                 certify=certify,
                 fresh=fresh,
+                max_workers=max_workers or 0,
                 practice=practice,
             )
         bounds = Bounds(agent_may, arena_folders(battery, features))
@@ -474,6 +487,7 @@ def _run_file(
                             ),
                             certify=plan.certify,
                             fresh=plan.fresh,
+                            max_workers=plan.max_workers or 0,
                             practice=plan.practice,
                         )
                         made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))

@@ -492,6 +492,7 @@ class AsyncClient:
         record_pixels: bool | None = None,
         certify: bool | None = None,
         fresh: bool | None = None,
+        max_workers: int = 0,
         practice: int | None = None,
         request_id: str = "",
     ) -> Campaign:
@@ -524,6 +525,8 @@ class AsyncClient:
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posteriors.
             fresh: Play twins of the instances; all agents play the same twins.
+            max_workers: Most simulators that may play it at once on one server; 0: as many as the
+                server has for it. It changes no result, and the last call for a campaign counts.
             practice: Let every agent play so many unscored episodes first, all on the same arenas.
             request_id: The same id again gives the same campaign.
 
@@ -553,7 +556,9 @@ class AsyncClient:
             tuple(agents), session, budget, common, block, at_once, alike, confidence
         )
         request = campaigns_pb2.CreateCampaignRequest(
-            spec=converters.campaign_spec_to_proto(spec), request_id=request_id
+            spec=converters.campaign_spec_to_proto(spec),
+            request_id=request_id,
+            max_workers=max_workers,
         )
         answer = await self._call(self._campaigns.CreateCampaign, request)
         return converters.campaign_from_proto(answer.campaign)
@@ -657,7 +662,11 @@ class AsyncClient:
         return converters.operation_from_proto(answer.operation)
 
     async def placement(self) -> Placement:
-        """Where the server's simulators are, and which sessions wait for what."""
+        """Where the server's simulators and fits are, and which sessions wait for what.
+
+        Raises:
+            AnimalcatError: With the code "UNIMPLEMENTED": the server is older and tells none.
+        """
         answer = await self._call(
             self._operations.GetPlacement, operations_pb2.GetPlacementRequest()
         )

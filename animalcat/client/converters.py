@@ -29,6 +29,7 @@ from animalcat.client.values import (
     Opponent,
     Origin,
     Peers,
+    PlacedFit,
     PlacedWorker,
     Placement,
     Policy,
@@ -92,7 +93,7 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
 
 
 def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> Placement:
-    """Where simulators are."""
+    """Where simulators and fits are."""
     return Placement(
         engine=message.engine,
         workers=tuple(
@@ -102,6 +103,8 @@ def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> Placem
         max_workers=message.max_workers,
         campaign_workers=message.campaign_workers,
         backlog={names.parse_session(one.session): one.waits_for for one in message.backlog},
+        fits=tuple(PlacedFit(one.node, one.busy) for one in message.fits),
+        fits_waiting=message.fits_waiting,
     )
 
 
@@ -359,6 +362,7 @@ def campaign_from_proto(message: campaigns_pb2.Campaign) -> Campaign:
         sessions=tuple(map(session_from_proto, message.sessions)),
         reason=message.reason,
         created=_time(message.create_time),
+        max_workers=message.max_workers,
     )
 
 

@@ -302,8 +302,8 @@ class Session:
             many as the stopping rule allows.
         creator: Who created it, where callers prove who they are; else empty.
         paused: Whether no further episode begins until it is resumed.
-        waits_for: What it waits for before its next episode can begin, in words; empty if for
-            nothing, or over.
+        waits_for: What it waits for before it can go on or end, in words; empty if for nothing,
+            or over.
         practised: Practice episodes that are over, which are not among `episodes`.
     """
 
@@ -695,6 +695,7 @@ class Campaign:
         sessions: Its sessions, in the order of the agents.
         reason: Why no more is handed out; empty while it goes on.
         created: When, in UTC.
+        max_workers: Most simulators that play it at once on one server; 0: no limit of its own.
     """
 
     id: str
@@ -702,6 +703,7 @@ class Campaign:
     sessions: tuple[Session, ...]
     reason: str
     created: datetime
+    max_workers: int = 0
 
     @property
     def name(self) -> str:
@@ -771,8 +773,21 @@ class PlacedWorker:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedFit:
+    """A process that makes fits.
+
+    Attributes:
+        node: Name or address of its machine; empty: it has no place yet.
+        busy: Whether it works.
+    """
+
+    node: str
+    busy: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
-    """Where simulators are, and which sessions wait.
+    """Where simulators and fits are, and which sessions wait.
 
     Attributes:
         engine: Who starts simulators and fits: "local" or "ray".
@@ -780,6 +795,8 @@ class Placement:
         max_workers: Most simulators at once; 0: no limit, or in a cluster as many as have room.
         campaign_workers: Most simulators of one campaign at once; 0: no limit.
         backlog: For sessions that wait, by id, what they wait for; at most 1,000, newest first.
+        fits: All processes that make fits; none where an older server says it.
+        fits_waiting: Fits and compilations of layouts that wait for one of these.
     """
 
     engine: str
@@ -787,6 +804,8 @@ class Placement:
     max_workers: int
     campaign_workers: int
     backlog: Mapping[str, str]
+    fits: tuple[PlacedFit, ...]
+    fits_waiting: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1607,8 +1607,8 @@ class Session(_message.Message):
     paused: _builtins.bool
     """True: no further episode begins until it is resumed."""
     waits_for: _builtins.str
-    """What it waits for before its next episode can begin, in words: an agent, a simulator, its turn
-    in its campaign, a person; empty: for nothing, or it is over.
+    """What it waits for before it can go on or end, in words: an agent, a simulator, its turn in its
+    campaign, a person, a fit; empty: for nothing, or it is over.
     """
     practised: _builtins.int
     """Practice episodes that are over; they are not among "episodes" and "successes"."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final
 
@@ -12,7 +13,7 @@ from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.library.layouts import layout_of
-from animalcat.service.measuring.certificates import CertificateMissingError, Certifier
+from animalcat.service.measuring.certificates import CertificateMissingError, Certifier, Waiting
 from animalcat.service.measuring.measurement import Measurement, OneAtATime
 from animalcat.service.measuring.report import (
     Report,
@@ -64,6 +65,7 @@ class Evidence:
         measurement: Measurement,
         attempts: Sequence[Episode],
         parts: Parts,
+        waiting: Waiting = nullcontext,
     ) -> None:
         """Start before the first outcome; `load` also tells what is stored."""
         self.measurement = measurement
@@ -75,7 +77,13 @@ class Evidence:
         self._versions = parts.versions
         self._reach: asyncio.Task[None] | None = None
         self._certifier = Certifier(
-            session, measurement.learner, self._think, parts.store, parts.fitter, parts.files
+            session,
+            measurement.learner,
+            self._think,
+            parts.store,
+            parts.fitter,
+            parts.files,
+            waiting,
         )
 
     @classmethod
@@ -85,6 +93,7 @@ class Evidence:
         battery: Battery,
         parts: Parts,
         open_because: Cause = Cause.SERVER_STOPPED,
+        waiting: Waiting = nullcontext,
     ) -> Evidence:
         """Build the evidence of a session from what is stored.
 
@@ -95,6 +104,7 @@ class Evidence:
             battery: Its battery.
             parts: What the engines of the server share.
             open_because: Why an attempt may be open.
+            waiting: Shows that the session waits for a certificate.
         """
         attempts = readable(await asyncio.to_thread(parts.store.episodes, session.id))
         for k, episode in enumerate(attempts):
@@ -107,7 +117,7 @@ class Evidence:
         )
         for episode in attempts:
             measurement.learn(episode.decision)
-        found = cls(session, measurement, attempts, parts)
+        found = cls(session, measurement, attempts, parts, waiting)
         await found._certifier.load()
         # The last decision may have known more than was due: all, where it was for a last look.
         last = max(attempts, key=lambda e: e.number, default=None)

@@ -69,7 +69,9 @@ class Schedule:
                 return
             # At the first time here, an earlier server left it open; later, a failure of this one.
             why = Cause.SERVER_FAILED if self._loaded else Cause.SERVER_STOPPED
-            evidence = await Evidence.load(self._record.session, self._battery, self._parts, why)
+            evidence = await Evidence.load(
+                self._record.session, self._battery, self._parts, why, self._record.waiting
+            )
             self._loaded = True
             if not self._record.session.state.over:  # then its profile says what is known
                 self._record.show(await evidence.progress())

@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = "0009"
+REVISION: Final = "0010"
 """Revision of the schema; `migrations/versions` has the step that leads to each revision."""
 
 metadata: Final = MetaData()
@@ -93,6 +93,7 @@ campaigns: Final = Table(
     # Derived for filters: copied from the spec.
     Column("battery", String(100), nullable=False, server_default=""),
     Column("battery_digest", String(64), nullable=False, server_default=""),
+    Column("max_workers", Integer, nullable=False, server_default="0"),
 )
 
 _SESSION: Final = "sessions.id"

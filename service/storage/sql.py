@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -338,7 +338,9 @@ class SqlStore(SessionStore):
         with self._changing() as db:
             row = db.execute(select(table).where(table.c.id == campaign.id)).one_or_none()
             if row is not None:
-                return _campaign(row)
+                same = table.c.id == campaign.id
+                db.execute(update(table).where(same).values(max_workers=campaign.max_workers))
+                return replace(_campaign(row), max_workers=campaign.max_workers)
             for session in campaign.sessions:
                 _one_session(db, session)
             db.execute(
@@ -350,6 +352,7 @@ class SqlStore(SessionStore):
                     reason=campaign.reason,
                     battery=campaign.spec.session.battery,
                     battery_digest=campaign.spec.session.battery_digest,
+                    max_workers=campaign.max_workers,
                 )
             )
         return campaign
@@ -852,7 +855,8 @@ def _campaign(row: Row[Any]) -> Campaign:
         nothing_known = CampaignSpec((), _no_spec("", row.battery), Allocation(1))
         why = f"unreadable: {error}"
         return Campaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
-    return Campaign(row.id, spec, _sessions_of(row), created, row.reason)
+    sessions, most = _sessions_of(row), row.max_workers
+    return Campaign(row.id, spec, sessions, created, row.reason, max_workers=most)
 
 
 def _no_spec(agent: str, battery: str) -> SessionSpec:

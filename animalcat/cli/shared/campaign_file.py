@@ -49,6 +49,8 @@ class CampaignFile(_Strict):
     episode_seconds: float | None = Field(default=None, ge=0)
     decision_tokens: int | None = Field(default=None, ge=0)
     episode_tokens: int | None = Field(default=None, ge=0)
+    max_workers: int | None = Field(default=None, ge=1, le=10_000)
+    """Most simulators of each campaign at once."""
     agents_run: AgentsRun = AgentsRun()
 
 
