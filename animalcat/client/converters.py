@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +25,6 @@ from animalcat.client.values import (
     Instance,
     Layout,
     MadeInstance,
-    Note,
     Operation,
     Opponent,
     Origin,
@@ -37,10 +37,12 @@ from animalcat.client.values import (
     Session,
     SessionEvent,
     SessionSpec,
+    Spent,
     StoppingRule,
     Ticket,
     Verdict,
 )
+from animalcat.envs.agents.base import Allowance, Note
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import (
@@ -86,6 +88,7 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         creator=message.creator,
         paused=message.paused,
         waits_for=message.waits_for,
+        practised=message.practised,
     )
 
 
@@ -139,6 +142,9 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
         )
         if message.HasField("against")
         else None,
+        allowance=allowance_from_proto(message.allowance)
+        if message.HasField("allowance")
+        else None,
         **given(
             message,
             "seed",
@@ -149,8 +155,14 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
             "rules",
             "fresh",
             "lease_seconds",
+            "practice",
         ),
     )
+
+
+def allowance_from_proto(message: types_pb2.Allowance) -> Allowance:
+    """What an agent may spend."""
+    return Allowance(message.episode_seconds, message.decision_tokens, message.episode_tokens)
 
 
 def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
@@ -210,6 +222,8 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
             outcomes=spec.against.outcomes,
         ),
         lease_seconds=spec.lease_seconds,
+        allowance=None if spec.allowance is None else types_pb2.Allowance(**asdict(spec.allowance)),
+        practice=spec.practice,
     )
 
 
@@ -255,6 +269,12 @@ def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
         outcomes=dict(message.outcomes),
         versions=dict(message.versions),
         invalid=message.invalid,
+        spent=Spent(
+            message.spent.thinking_seconds,
+            message.spent.tokens_in,
+            message.spent.tokens_out,
+            dict(message.spent.costs),
+        ),
     )
 
 

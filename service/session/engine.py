@@ -270,4 +270,5 @@ class SessionEngine:
             raise AgentLeftError(played.left)
         if played.last is not None:
             last = None if played.fault else played.last
-            await link.end(episode.number, played.steps, played.reward, last)
+            exceeded = played.exceeded
+            await link.end(episode.number, played.steps, played.reward, last, exceeded)

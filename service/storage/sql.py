@@ -668,7 +668,10 @@ def _contents(db: Connection, session: str, only: str = "") -> dict[str, str]:
                 episodes.c.number == int(number), episodes.c.attempt == int(attempt)
             )
         for row in db.execute(query).mappings():
-            found[f"{row['number']}-{row['attempt']}"] = content_digest(dict(row))
+            values = dict(row)
+            if values["spent"] == "{}":  # as in links from before the column
+                del values["spent"]
+            found[f"{row['number']}-{row['attempt']}"] = content_digest(values)
     if not only or only.startswith("certificate"):
         query = select(schema.certificates).where(schema.certificates.c.session == session)
         for row in db.execute(query).mappings():
@@ -721,8 +724,14 @@ def _session_query() -> Select[Any]:
     # Counting per session makes a page of a long list cost only its own sessions.
     counted = select(func.count()).where(played.c.session == table.c.id, played.c.counts)
     passed = counted.where(played.c.outcome == Outcome.SUCCESS.name)
+    # What was passed or failed and does not count, though nobody declared it invalid.
+    ended = played.c.outcome.in_([one.name for one in Outcome if one.counts])
+    practised = select(func.count()).where(
+        played.c.session == table.c.id, ~played.c.counts, played.c.invalid == "", ended
+    )
     return select(
         table,
+        practised.correlate(table).scalar_subquery().label("practised"),
         counted.correlate(table).scalar_subquery().label("episodes"),
         passed.correlate(table).scalar_subquery().label("successes"),
     )
@@ -772,6 +781,7 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "seconds": episode.seconds,
         "outcomes": dict(episode.outcomes),
         "versions": dict(episode.versions),
+        "spent": records.write_spent(episode.spent),
     }
 
 
@@ -796,6 +806,7 @@ def _episode(row: Row[Any]) -> Episode:
             outcomes=records.read_json("outcomes", row.outcomes),
             versions=records.read_json("versions", row.versions),
             invalid=row.invalid,
+            spent=records.read_spent(row.spent),
         )
     except UnreadableError as error:
         return Episode(
@@ -822,6 +833,7 @@ def _session(row: Row[Any]) -> Session:
             allowed=row.allowed,
             misfit=row.misfit,
             paused=row.paused,
+            practised=row.practised,
         )
     except UnreadableError as error:
         return Session(
