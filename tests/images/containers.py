@@ -78,6 +78,7 @@ class Engine:
         (folder / "tmp").mkdir(parents=True, exist_ok=True)
         shutil.rmtree(folder / "run", ignore_errors=True)  # of an engine that has ended
         (folder / "run").mkdir()
+        (folder / "podman.sock").unlink(missing_ok=True)
         # Podman's own defaults are more than a process here may set.
         files, processes = (
             min(resource.getrlimit(what)[1] & 0x7FFFFFFF, most)
