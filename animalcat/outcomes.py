@@ -75,7 +75,7 @@ reader looks for in it: the Unity build, or the simulator's rules; and the versi
 """
 REQUIRED: Final = ("instance", "outcome")
 """Columns that a table of outcomes cannot do without."""
-OUTCOMES: Final = ("success", "failure", "void", "fault", "invalid")
+OUTCOMES: Final = ("success", "failure", "void", "fault", "invalid", "practice")
 """What may have become of an attempt; the first two count."""
 _DTYPES: Final[Mapping[Kind, str]] = {
     "text": "string",

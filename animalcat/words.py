@@ -53,6 +53,7 @@ REASONS: Final[Mapping[str, sessions_pb2.Reason.ValueType]] = {
     "generated": sessions_pb2.REASON_GENERATED,
     "probe": sessions_pb2.REASON_PROBE,
     "person": sessions_pb2.REASON_PERSON,
+    "practice": sessions_pb2.REASON_PRACTICE,
 }
 """Why an instance was chosen."""
 MADE_AS: Final[Mapping[str, sessions_pb2.MadeAs.ValueType]] = {

@@ -136,6 +136,7 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         against=None if spec.against is None else _opponent_to_proto(spec.against),
         lease_seconds=spec.lease_seconds,
         allowance=allowance_to_proto(spec.allowance),
+        practice=spec.practice,
     )
 
 
@@ -174,6 +175,7 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         "rules",
         "fresh",
         "lease_seconds",
+        "practice",
     )
     # An empty text means that the field was left out.
     texts = ("battery_digest", "layout", "layout_variant", "backend", "layout_digest", "twins_of")
@@ -199,6 +201,8 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
     spec = SessionSpec(message.agent, names.parse_battery(message.battery), **fields)
     if not 1 <= spec.stop.max_episodes <= MAX_EPISODES:
         raise _bad("stop.max_episodes", f"1 to {MAX_EPISODES}")
+    if spec.practice > MAX_EPISODES:
+        raise _bad("practice", f"0 to {MAX_EPISODES}")
     if not 1 <= spec.slots <= MAX_SLOTS:
         raise _bad("slots", f"1 to {MAX_SLOTS}")
     if not 0.0 < spec.action_timeout_seconds <= 86_400.0:
@@ -253,6 +257,7 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
         allowed=session.allowed,
         paused=session.paused,
         waits_for=session.waits_for,
+        practised=session.practised,
     )
     message.create_time.FromDatetime(session.created)
     return message

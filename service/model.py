@@ -94,6 +94,7 @@ class SessionSpec:
         lease_seconds: How long an agent whose connection broke may take to come back to the step
             that it left; 0 for not at all.
         allowance: What the agent may spend on an episode and on a decision.
+        practice: How many unscored episodes come first, on arenas that are not used again.
     """
 
     agent: str
@@ -117,6 +118,7 @@ class SessionSpec:
     against: Opponent | None = None
     lease_seconds: float = 30.0
     allowance: Allowance = UNLIMITED
+    practice: int = 0
 
 
 class Spent(NamedTuple):
@@ -244,6 +246,15 @@ class Decision:
     peers: Peers | None = None
     wager: Wager | None = None
 
+    @property
+    def chosen(self) -> str:
+        """The instance of the battery, or the offer, that was chosen, whatever is played for it."""
+        return self.instance if self.made is None else self.made.offer
+
+
+PRACTICE: Final = "practice"
+"""Reason of the decision for an episode that does not count."""
+
 
 class Cause(StrEnum):
     """Why an attempt did not come to its end, except for faults of the backend."""
@@ -318,9 +329,19 @@ class Episode:
     spent: Spent = NOTHING
 
     @property
+    def practice(self) -> bool:
+        """Whether it is for practice, and so never counts."""
+        return self.decision.reason == PRACTICE
+
+    @property
+    def settled(self) -> bool:
+        """Whether it came to an end that stands, so that its number is not played again."""
+        return self.outcome is not None and self.outcome.counts and not self.invalid
+
+    @property
     def counts(self) -> bool:
         """Whether the attempt is evidence."""
-        return self.outcome is not None and self.outcome.counts and not self.invalid
+        return self.settled and not self.practice
 
     @property
     def backend_fault(self) -> bool:
@@ -361,9 +382,9 @@ class Session:
         allowed: Number of episodes that may begin for now, if a campaign hands them out; None if
             the stopping rule alone decides.
         paused: Whether a person has paused it.
+        practised: Number of practice episodes that are over, which are not among `episodes`.
         hindrance: What it waits for because the machines are full or a fit is late; empty if for
-            nothing.
-            Only the server that plays it knows.
+            nothing. Only the server that plays it knows.
     """
 
     id: str
@@ -377,6 +398,7 @@ class Session:
     misfit: str = ""
     allowed: int | None = None
     paused: bool = False
+    practised: int = 0
     hindrance: str = ""
 
     @property

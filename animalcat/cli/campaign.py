@@ -29,6 +29,7 @@ from animalcat.cli.session.options import (
     Layout,
     Lease,
     PolicyName,
+    Practice,
     RandomShare,
     Seed,
     Variant,
@@ -202,6 +203,7 @@ def run(
     seed: Seed = None,
     certify: Certify = None,
     fresh: Fresh = None,
+    practice: Practice = None,
     against: Against = "",
     agent_may: AgentMay = Permission.PLAY,
     engine: Annotated[
@@ -300,6 +302,7 @@ def run(
                 certify=certify,
                 fresh=fresh,
                 max_workers=max_workers or 0,
+                practice=practice,
             )
         bounds = Bounds(agent_may, arena_folders(battery, features))
         show_campaign(client, _play(client, campaign, bounds), as_json, against)
@@ -485,6 +488,7 @@ def _run_file(
                             certify=plan.certify,
                             fresh=plan.fresh,
                             max_workers=plan.max_workers or 0,
+                            practice=plan.practice,
                         )
                         made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))
             for number, (campaign, bounds) in enumerate(made, 1):

@@ -276,6 +276,7 @@ class AsyncClient:
         certify: bool | None = None,
         slots: int | None = None,
         fresh: bool | None = None,
+        practice: int | None = None,
         against: SessionLike = "",
         request_id: str = "",
     ) -> Session:
@@ -312,6 +313,7 @@ class AsyncClient:
             slots: How many episodes may be played at once; 1 by default.
             fresh: Play a twin of every instance, an arena of the session's own with the same
                 demands, so that the battery cannot be learnt by heart.
+            practice: Play so many unscored episodes first, on arenas that are not used again.
             against: Another agent's session: play the arenas that it has played, in the same
                 order, until the two agents are told apart.
             request_id: The same id again gives the same session.
@@ -339,6 +341,7 @@ class AsyncClient:
             certify=certify,
             slots=slots,
             fresh=fresh,
+            practice=practice,
             against=Opponent(names.parse_session(session_name(against))) if against else None,
         )
         request = sessions_pb2.CreateSessionRequest(
@@ -490,6 +493,7 @@ class AsyncClient:
         certify: bool | None = None,
         fresh: bool | None = None,
         max_workers: int = 0,
+        practice: int | None = None,
         request_id: str = "",
     ) -> Campaign:
         """Create a campaign of several agents, whose sessions wait for them.
@@ -523,6 +527,7 @@ class AsyncClient:
             fresh: Play twins of the instances; all agents play the same twins.
             max_workers: Most simulators that may play it at once on one server; 0: as many as the
                 server has for it. It changes no result, and the last call for a campaign counts.
+            practice: Let every agent play so many unscored episodes first, all on the same arenas.
             request_id: The same id again gives the same campaign.
 
         Raises:
@@ -545,6 +550,7 @@ class AsyncClient:
             record_pixels=record_pixels,
             certify=certify,
             fresh=fresh,
+            practice=practice,
         )
         spec = CampaignSpec(
             tuple(agents), session, budget, common, block, at_once, alike, confidence

@@ -88,6 +88,7 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         creator=message.creator,
         paused=message.paused,
         waits_for=message.waits_for,
+        practised=message.practised,
     )
 
 
@@ -154,6 +155,7 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
             "rules",
             "fresh",
             "lease_seconds",
+            "practice",
         ),
     )
 
@@ -221,6 +223,7 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         ),
         lease_seconds=spec.lease_seconds,
         allowance=None if spec.allowance is None else types_pb2.Allowance(**asdict(spec.allowance)),
+        practice=spec.practice,
     )
 
 

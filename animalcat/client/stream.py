@@ -197,6 +197,7 @@ class EvaluationStream:
             observation_spec=self.spec,
             time_budget_steps=-(-start.time_budget_steps // self.spec.decision_period),
             allowance=self._allowance,
+            practice=start.practice,
         )
 
     async def withdraw(self, seconds: float) -> None:

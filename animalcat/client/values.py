@@ -41,7 +41,9 @@ MadeAs: TypeAlias = Literal["offer", "twin", "variation"]
 """How an arena was made in the session: for an offer, as a twin, or as a variation."""
 AgentKind: TypeAlias = Literal["able", "single weakness", "fraudster", "context", "unclear"]
 """Kinds of agents, as verdicts name them."""
-Reason: TypeAlias = Literal["informative", "random", "listed", "generated", "probe", "person"]
+Reason: TypeAlias = Literal[
+    "informative", "random", "listed", "generated", "probe", "person", "practice"
+]
 """Why an instance was chosen."""
 Outcome: TypeAlias = Literal["success", "failure", "void", "fault"]
 """What became of an episode."""
@@ -187,6 +189,7 @@ class SessionSpec:
         lease_seconds: How long an agent whose connection broke may take to come back to the step
             that it left; 0 for not at all.
         allowance: What the agent may spend; None for the server's default, which is any amount.
+        practice: How many unscored episodes come first, on arenas that are not used again.
     """
 
     agent: str = ""
@@ -211,6 +214,7 @@ class SessionSpec:
     against: Opponent | None = None
     lease_seconds: float | None = None
     allowance: Allowance | None = None
+    practice: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +304,7 @@ class Session:
         paused: Whether no further episode begins until it is resumed.
         waits_for: What it waits for before it can go on or end, in words; empty if for nothing,
             or over.
+        practised: Practice episodes that are over, which are not among `episodes`.
     """
 
     id: str
@@ -315,6 +320,7 @@ class Session:
     creator: str
     paused: bool
     waits_for: str
+    practised: int
 
     @property
     def name(self) -> str:
@@ -511,6 +517,11 @@ class Episode:
     def name(self) -> str:
         """Resource name, "sessions/{session}/episodes/{number}-{attempt}"."""
         return names.episode_name(self.session, self.number, self.attempt)
+
+    @property
+    def practice(self) -> bool:
+        """Whether it is for practice, so that it never counts."""
+        return self.decision.reason == "practice"
 
 
 @dataclass(frozen=True, slots=True)

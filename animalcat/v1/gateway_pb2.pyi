@@ -230,9 +230,9 @@ class Welcome(_message.Message):
     session: _builtins.str
     """Resource name "sessions/{session}"."""
     max_episodes: _builtins.int
-    """How many episodes at most the session has in all."""
+    """How many episodes at most the session has in all, with those for practice."""
     episodes_done: _builtins.int
-    """How many episodes are already over, for an agent that reconnects."""
+    """How many episodes are already over, with those for practice, for an agent that reconnects."""
     slots: _builtins.int
     """Slots that play at once over this stream, numbered from 0; in this version always 1."""
     action_timeout_seconds: _builtins.float
@@ -292,6 +292,7 @@ class EpisodeStart(_message.Message):
     OBSERVATION_FIELD_NUMBER: _builtins.int
     AGENT_SEED_FIELD_NUMBER: _builtins.int
     DIRECT_FIELD_NUMBER: _builtins.int
+    PRACTICE_FIELD_NUMBER: _builtins.int
     slot: _builtins.int
     """Slot the episode plays in."""
     episode: _builtins.int
@@ -300,6 +301,8 @@ class EpisodeStart(_message.Message):
     """Physics steps until the time limit; 0 where there is none."""
     agent_seed: _builtins.int
     """Seed that the agent may use for its own randomness in this episode, so that a session repeats."""
+    practice: _builtins.bool
+    """True: the episode is for practice, and does not count."""
     @_builtins.property
     def observation(self) -> _types_pb2.Observation:
         """Of an arena."""
@@ -319,10 +322,11 @@ class EpisodeStart(_message.Message):
         observation: _types_pb2.Observation | None = ...,
         agent_seed: _builtins.int = ...,
         direct: Global___Direct | None = ...,
+        practice: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "direct", b"direct", "observation", b"observation", "perceived", b"perceived"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "agent_seed", b"agent_seed", "direct", b"direct", "episode", b"episode", "observation", b"observation", "perceived", b"perceived", "slot", b"slot", "time_budget_steps", b"time_budget_steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "agent_seed", b"agent_seed", "direct", b"direct", "episode", b"episode", "observation", b"observation", "perceived", b"perceived", "practice", b"practice", "slot", b"slot", "time_budget_steps", b"time_budget_steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__direct: _TypeAlias = _typing.Literal["direct"]  # noqa: Y015
     _WhichOneofArgType__direct: _TypeAlias = _typing.Literal["_direct", b"_direct"]  # noqa: Y015

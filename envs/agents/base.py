@@ -41,6 +41,7 @@ class EpisodeInfo:
         observation_spec: What its observations will hold.
         time_budget_steps: Decisions until time runs out; 0 for no limit.
         allowance: What the agent may spend.
+        practice: Whether it is for practice, and does not count.
     """
 
     episode: int
@@ -48,6 +49,7 @@ class EpisodeInfo:
     observation_spec: ObservationSpec
     time_budget_steps: int = 0
     allowance: Allowance = UNLIMITED
+    practice: bool = False
 
 
 @dataclass(frozen=True, slots=True)

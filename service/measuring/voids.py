@@ -102,7 +102,7 @@ def voids_to_dict(voids: Sequence[Voids]) -> dict[str, Any]:
 
 
 def _ended(episode: Episode) -> bool:
-    return episode.counts or is_void(episode)
+    return not episode.practice and (episode.counts or is_void(episode))
 
 
 def _demands(

@@ -43,6 +43,7 @@ _MARKS: Final[Mapping[str, str]] = {
     "void": "○",
     "fault": "!",
     "invalid": "⊘",
+    "practice": "◌",
 }
 """Outcomes as signs, for readers without colour."""
 
@@ -478,6 +479,7 @@ def _uncounted(about: Row) -> str:
             ("voids", "voided"),
             ("faults", "ended in a fault"),
             ("invalid", "declared invalid"),
+            ("practised", "for practice"),
         )
         if about.get(key)
     ]
@@ -561,6 +563,8 @@ def outcome_words(rows: Sequence[Row]) -> str:
         words += f"; {voids} {were} not count"
     if count["invalid"]:
         words += f"; {count['invalid']} attempts were declared invalid and do not count"
+    if count["practice"]:
+        words += f"; {count['practice']} were for practice and do not count"
     return words
 
 

@@ -87,6 +87,7 @@ class GrpcLink(AgentLink):
         self._away: asyncio.TimerHandle | None = None
         self._elsewhere = False
         self._again = False
+        self._broke = False
         self._unseen: list[gateway_pb2.EvaluateResponse] = []
         self._number = 0
         self._shown = False
@@ -122,6 +123,7 @@ class GrpcLink(AgentLink):
         if self._stream is not stream:
             return
         self._stream = self._reading = None
+        self._broke = True
         self._ended.set_result(None)
         if self.lease is None:
             self.interrupt(Cause.AGENT_LEFT)
@@ -185,6 +187,7 @@ class GrpcLink(AgentLink):
             time_budget_steps=opening.time_budget_steps,
             observation=observation_to_proto(first.observation),
             agent_seed=opening.agent_seed,
+            practice=opening.practice,
             direct=offer and gateway_pb2.Direct(address=offer.address, ticket=offer.ticket),
         )
         await self._tell(gateway_pb2.EvaluateResponse(episode_start=start))
@@ -217,7 +220,8 @@ class GrpcLink(AgentLink):
                 raise AgentLeftError(left.cause, left.waited or self._disarm()) from left
             if actions is not None:
                 self._unseen.clear()
-                return Answer(actions, self._turns.take_notes(), self._disarm())
+                returned, self._broke = self._broke, False
+                return Answer(actions, self._turns.take_notes(), self._disarm(), returned)
 
     async def while_elsewhere(self, playing: Future[Any]) -> None:
         """Wait until the agent has played elsewhere, or says something here, or comes back."""
@@ -453,8 +457,8 @@ def welcome(session: Session, lease: Lease | None) -> gateway_pb2.EvaluateRespon
         welcome=gateway_pb2.Welcome(
             session=names.session_name(session.id),
             observation_spec=spec_to_proto(session.spec.observation_spec),
-            max_episodes=session.spec.stop.max_episodes,
-            episodes_done=session.episodes,
+            max_episodes=session.spec.stop.max_episodes + session.spec.practice,
+            episodes_done=session.episodes + session.practised,
             slots=1,
             action_timeout_seconds=session.spec.action_timeout_seconds,
             protocol=PROTOCOL,

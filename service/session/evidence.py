@@ -69,7 +69,8 @@ class Evidence:
     ) -> None:
         """Start before the first outcome; `load` also tells what is stored."""
         self.measurement = measurement
-        self.ledger = Ledger(attempts)
+        self.ledger = Ledger(attempts, session.spec.practice)
+        self._practice = session.spec.practice
         self._think = OneAtATime()
         self._certify = session.spec.certify
         self._lag = lag(session.spec.slots)
@@ -196,8 +197,16 @@ class Evidence:
         await self._think(self.measurement.learner.set_aside, instance)
 
     async def choose(self, number: int) -> Decision | None:
-        """Choose the instance for an episode number; None if none is left."""
-        return await self._think(self.measurement.choose, number, self.ledger.pending(number))
+        """Choose the instance for an episode number; None if none is left.
+
+        What is practised has no say in what is chosen later: randomness is keyed by the number
+        among the episodes that count.
+        """
+        if number < self._practice:
+            used = self.ledger.practice_arenas()
+            return await self._think(self.measurement.practise, used)
+        pending = self.ledger.pending(number)
+        return await self._think(self.measurement.choose, number - self._practice, pending)
 
     async def verdict(self) -> Verdict:
         """Return the stopping rule's verdict on the outcomes told so far."""
@@ -212,6 +221,7 @@ class Evidence:
             successes=sum(e.outcome is Outcome.SUCCESS for e in counted),
             capabilities=await self._think(self.measurement.capabilities, verdict),
             misfit=self.measurement.learner.misfit,
+            practised=self.ledger.practised,
         )
 
     async def live_report(self, session: Session) -> Report:

@@ -35,11 +35,13 @@ class EpisodeOpening(NamedTuple):
         number: Number of the episode within the session.
         time_budget_steps: Physics steps until the time limit; 0 means that there is none.
         agent_seed: A seed for the agent's own randomness.
+        practice: Whether it is for practice.
     """
 
     number: int
     time_budget_steps: int
     agent_seed: int
+    practice: bool = False
 
 
 class Offer(NamedTuple):
@@ -61,11 +63,14 @@ class Answer(NamedTuple):
         actions: One or more actions to take, one per byte, all within range.
         notes: The notes that it made with them.
         seconds: How long it took.
+        returned: Whether its connection broke since its last answer, so that it may have been away
+            for long.
     """
 
     actions: bytes
     notes: Sequence[Note]
     seconds: float
+    returned: bool = False
 
 
 class AgentLink(ABC):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
@@ -20,12 +22,15 @@ from animalcat.service.converters import episode_header
 from animalcat.service.measuring.generation import played_arena, played_instance
 from animalcat.service.model import Cause, Episode, Outcome, SessionSpec
 from animalcat.service.recording import EpisodeRecorder, read_episode
+from animalcat.service.recording.encoding import recorded_step
 from animalcat.service.recording.writer import left_behind
 from animalcat.service.session.direct import GONE, Played, Terms
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import note_from_proto
+
+log = logging.getLogger(__name__)
 
 BATCH: Final = 100
 """Actions sent to a worker at once; a tenth of that with a camera, as each brings an image."""
@@ -132,7 +137,8 @@ async def play_attempt(
     opening = EpisodeOpening(
         episode.number,
         instance.time_limit_steps,
-        int(rng(spec.seed, "agent", episode.number).integers(2**63)),
+        _agent_seed(spec, episode),
+        episode.practice,
     )
     began = parts.monotonic()
     played = Playthrough(EpisodeMonitor(instance.task), meter=Meter(spec.allowance))
@@ -164,6 +170,13 @@ async def play_attempt(
     )
     await asyncio.to_thread(recorder.finish, verdict.outcome, verdict.outcomes)
     return finished, played
+
+
+def _agent_seed(spec: SessionSpec, episode: Episode) -> int:
+    """Draw the agent's seed: the same for what counts, whatever was practised before."""
+    practised = episode.practice
+    purpose, number = ("practice agent", 0) if practised else ("agent", -spec.practice)
+    return int(rng(spec.seed, purpose, episode.number + number).integers(2**63))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +241,8 @@ async def _play(
         await link.begin(opening, step, None)
     elif await _offer(played, link, worker, recorder, opening, step, place, allowance):
         return
-    await _relay(played, link, worker, recorder)
+    restore = partial(_restore, worker, recorder, arena_yaml, seed)
+    await _relay(played, link, worker, recorder, restore)
 
 
 async def _offer(
@@ -295,19 +309,33 @@ async def _offer(
 
 
 async def _relay(
-    played: Playthrough, link: AgentLink, worker: Worker, recorder: EpisodeRecorder
+    played: Playthrough,
+    link: AgentLink,
+    worker: Worker,
+    recorder: EpisodeRecorder,
+    restore: Callable[[], Coroutine[Any, Any, None]],
 ) -> None:
-    """Carry an episode's actions and observations between agent and worker, to its end."""
-    batch = BATCH if worker.spec.camera is None else BATCH // 10
+    """Carry an episode's actions and observations between agent and worker, to its end.
+
+    A worker that died while the agent was away is made anew by `restore`.
+    """
+    batch = batch_of(worker)
     while True:
-        actions, notes, seconds = await link.answer(played.steps)
+        actions, notes, seconds, returned = await link.answer(played.steps)
         played.exceeded = played.meter.take(seconds, notes)
         played.reward = 0.0
         if played.exceeded:
             return
         for start in range(0, len(actions), batch):
             part = actions[start : start + batch]
-            steps = await worker.step(part)
+            try:
+                steps = await worker.step(part)
+            except WorkerFault as fault:
+                if start or not returned or worker.backend.startswith("unity:"):
+                    raise
+                log.warning("%s while the agent was away: the arena is restored", fault)
+                await link.idle(restore())
+                steps = await worker.step(part)
             played.take(steps)
             more = played.ended_by is None and start + batch < len(actions)
             try:
@@ -321,6 +349,39 @@ async def _relay(
                     notes = ()
             if played.ended_by is not None:
                 return
+
+
+def batch_of(worker: Worker) -> int:
+    """Return how many actions to send to a worker at once."""
+    return BATCH if worker.spec.camera is None else BATCH // 10
+
+
+async def _restore(worker: Worker, recorder: EpisodeRecorder, arena_yaml: str, seed: int) -> None:
+    """Bring an arena anew to where the recording stands, and compare every number.
+
+    Raises:
+        WorkerFault: The worker failed again, or the arena came out otherwise.
+    """
+    recording = await asyncio.to_thread(read_episode, recorder.path)
+    actions, pixels, batch = recording.actions, recording.header.pixels, batch_of(worker)
+    steps, number = [await worker.load(arena_yaml, seed)], 0
+    while True:
+        for step in steps:
+            known, again = recording.steps[number], actions[number - 1] if number else None
+            known.ClearField("notes")
+            found = recorded_step(number, step, again, pixels=pixels)
+            if found.SerializeToString(deterministic=True) != known.SerializeToString(
+                deterministic=True
+            ):
+                worker.drop()
+                raise WorkerFault(
+                    f"worker ({worker.backend}): it was lost, and when its arena was restored it "
+                    f"came out otherwise after decision {number}"
+                )
+            number += 1
+        if number > len(actions):
+            return
+        steps = await worker.step(actions[number - 1 : number - 1 + batch])
 
 
 def _noted(path: Path) -> list[Note]:

@@ -26,12 +26,14 @@ class Progress(NamedTuple):
         successes: Number of those that passed.
         capabilities: How well each capability is known.
         misfit: Where the alarm found that the layout's predictions fail; empty if nowhere.
+        practised: Number of practice episodes that are over.
     """
 
     episodes: int
     successes: int
     capabilities: tuple[CapabilityStatus, ...]
     misfit: str
+    practised: int
 
 
 class SessionRecord:

@@ -140,7 +140,7 @@ class AllowanceRecord(Record):
 class SessionSpecRecord(Record):
     """Stored form of `SessionSpec`."""
 
-    version: Literal[6] = 6
+    version: Literal[7] = 7
     agent: str
     battery: str
     battery_digest: str
@@ -162,6 +162,7 @@ class SessionSpecRecord(Record):
     against: OpponentRecord | None
     lease_seconds: float
     allowance: AllowanceRecord
+    practice: Count
 
     def value(self) -> SessionSpec:
         """Return the domain value."""
@@ -190,7 +191,7 @@ class AllocationRecord(Record):
 class CampaignSpecRecord(Record):
     """Stored form of `CampaignSpec`."""
 
-    version: Literal[6] = 6
+    version: Literal[7] = 7
     agents: tuple[str, ...]
     session: SessionSpecRecord
     allocation: AllocationRecord
@@ -370,6 +371,10 @@ def _spec_from_5(old: Values) -> Values:
     return {"allowance": anything, **old}
 
 
+def _spec_from_6(old: Values) -> Values:
+    return {"practice": 0, **old}
+
+
 def _campaign_from_1(old: Values) -> Values:
     return {**old, "session": {**_spec_from_1(_within(old, "session")), "version": 2}}
 
@@ -388,6 +393,10 @@ def _campaign_from_4(old: Values) -> Values:
 
 def _campaign_from_5(old: Values) -> Values:
     return {**old, "session": {**_spec_from_5(_within(old, "session")), "version": 6}}
+
+
+def _campaign_from_6(old: Values) -> Values:
+    return {**old, "session": {**_spec_from_6(_within(old, "session")), "version": 7}}
 
 
 def _decision_from_1(old: Values) -> Values:
@@ -476,7 +485,14 @@ class _Kind(Generic[R]):
 
 _SPEC: Final = _Kind(
     SessionSpecRecord,
-    {1: _spec_from_1, 2: _spec_from_2, 3: _spec_from_3, 4: _spec_from_4, 5: _spec_from_5},
+    {
+        1: _spec_from_1,
+        2: _spec_from_2,
+        3: _spec_from_3,
+        4: _spec_from_4,
+        5: _spec_from_5,
+        6: _spec_from_6,
+    },
 )
 _CAMPAIGN: Final = _Kind(
     CampaignSpecRecord,
@@ -486,6 +502,7 @@ _CAMPAIGN: Final = _Kind(
         3: _campaign_from_3,
         4: _campaign_from_4,
         5: _campaign_from_5,
+        6: _campaign_from_6,
     },
 )
 _DECISION: Final = _Kind(

@@ -724,8 +724,14 @@ def _session_query() -> Select[Any]:
     # Counting per session makes a page of a long list cost only its own sessions.
     counted = select(func.count()).where(played.c.session == table.c.id, played.c.counts)
     passed = counted.where(played.c.outcome == Outcome.SUCCESS.name)
+    # What was passed or failed and does not count, though nobody declared it invalid.
+    ended = played.c.outcome.in_([one.name for one in Outcome if one.counts])
+    practised = select(func.count()).where(
+        played.c.session == table.c.id, ~played.c.counts, played.c.invalid == "", ended
+    )
     return select(
         table,
+        practised.correlate(table).scalar_subquery().label("practised"),
         counted.correlate(table).scalar_subquery().label("episodes"),
         passed.correlate(table).scalar_subquery().label("successes"),
     )
@@ -827,6 +833,7 @@ def _session(row: Row[Any]) -> Session:
             allowed=row.allowed,
             misfit=row.misfit,
             paused=row.paused,
+            practised=row.practised,
         )
     except UnreadableError as error:
         return Session(

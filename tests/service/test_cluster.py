@@ -157,6 +157,8 @@ async def measured_on(cluster: Any, data: Path) -> dict[str, Any]:
         found = await placed()
         assert [one.session for one in found.workers] == [""]
         assert (found.max_workers, list(found.backlog)) == (1, [])
+        assert [(bool(one.node), one.busy) for one in found.fits] == [(True, False)]
+        assert found.fits_waiting == 0
     assert len(lost) == 2
     return remote
 

@@ -184,6 +184,16 @@ Lease = Annotated[
         rich_help_panel=AGENT,
     ),
 ]
+Practice = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        min=0,
+        help="Play so many episodes first that do not count, on arenas that are not used again.",
+        show_default=str(SPEC.practice),
+        rich_help_panel=PLAYED,
+    ),
+]
 EpisodeSeconds = Annotated[
     float | None,
     typer.Option(
@@ -502,6 +512,7 @@ def _plan(
     seed: Seed = None,
     certify: Certify = None,
     fresh: Fresh = None,
+    practice: Practice = None,
     against: Annotated[
         str,
         typer.Option(
@@ -568,6 +579,7 @@ def _plan(
         "certify": certify,
         "slots": slots,
         "fresh": fresh,
+        "practice": practice,
         "against": against,
     }
     hide = arena_folders(battery, features)

@@ -79,6 +79,10 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
         for name, margin in sorted(decision.margins.items())
     ]
     reason = decision.reason or ""
+    if episode.practice:
+        first = f"episode {episode.number}: {decision.instance}, for practice: it does not count"
+        cause = [f"  {episode.outcome}: {episode.cause}"] if episode.cause else []
+        return "\n".join([first, *_because(decision), *cause])
     lines = [
         f"episode {episode.number}: {decision.instance}, {reason}, with probability "
         f"{decision.propensity:.2g}; success predicted {decision.predicted:.2f}",

@@ -45,6 +45,7 @@ class CampaignFile(_Strict):
     backend: str = ""
     certify: bool | None = None
     fresh: bool | None = None
+    practice: int | None = Field(default=None, ge=0)
     episode_seconds: float | None = Field(default=None, ge=0)
     decision_tokens: int | None = Field(default=None, ge=0)
     episode_tokens: int | None = Field(default=None, ge=0)

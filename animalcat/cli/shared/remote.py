@@ -164,6 +164,8 @@ def session_row(session: Session) -> dict[str, Any]:
         "variant": session.spec.layout_variant,
         "privileged": bool(seen and seen.privileged),
         "fresh": bool(session.spec.fresh),
+        "practice": session.spec.practice or 0,
+        "practised": session.practised,
         "allowance": asdict(session.spec.allowance or UNLIMITED),
         "state": session.state or "",
         "episodes": session.episodes,
@@ -199,5 +201,6 @@ def episode_row(episode: Episode) -> dict[str, Any]:
         "predicted": episode.decision.predicted,
         "margins": dict(episode.decision.margins),
         "cause": episode.cause,
+        "practice": episode.practice,
         "spent": asdict(episode.spent),
     }
