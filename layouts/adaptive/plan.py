@@ -34,7 +34,7 @@ class Policy:
             own evidence for the layout grows (from rules of version 2), and choices grow sharper.
         sharpness: How strongly "variance" and "information" prefer informative instances: the
             probability of an instance is proportional to this power of what it tells, and in a
-            large battery four in five are among the 100 that tell most. With 0 the most
+            large battery most are among the 100 that tell most. With 0 the most
             informative one is always chosen.
         balance: By how many plays a paradigm may be ahead of the one that is furthest behind and
             still be chosen for what it tells; None for any number.
