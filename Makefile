@@ -12,13 +12,14 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow test-cluster unity-clients sb3-env viewers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow test-cluster images unity-clients sb3-env viewers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
 	@echo "make test    set up and run the tests, but for the slow ones"
 	@echo "make test-slow   the tests that take long, which .ci/run runs too"
 	@echo "make test-cluster   the tests that start a Ray cluster of several nodes, which .ci/run runs too"
+	@echo "make images   build the container images and play with them, as .ci/run does"
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make viewers-env   set up Rerun, inspect_ai and moviepy, with which the tests then read what we write"
@@ -45,14 +46,18 @@ demo: $(STAMP)
 	$(BIN)/animalcat demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest $(TESTFLAGS) -m "not slow and not cluster"
+	$(BIN)/python -m pytest $(TESTFLAGS) -m "not slow and not cluster and not images"
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest $(TESTFLAGS) -m "slow and not cluster"
+	$(BIN)/python -m pytest $(TESTFLAGS) -m "slow and not cluster and not images"
 
 # Apart, since a cluster of several nodes needs a machine for itself.
 test-cluster: $(STAMP)
 	$(BIN)/python -m pytest -m cluster
+
+# Apart, since it needs a container engine (Debian's podman, runc, docker-compose) and root.
+images: $(STAMP)
+	$(BIN)/python -m pytest -m images tests/images
 
 # animalai clients in environments of their own, which know nothing of animalcat (tests/unity plays with them).
 # Interpreters by path, since uv does not see pyenv's: make unity-clients PYTHON39=... PYTHON310=... PYTHON314=...
@@ -163,12 +168,15 @@ readings: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/animalcat bench $(BENCHFLAGS)
 
+# sapien declares it and does not import it for physics; it has a tenth of an image.
+lock: UNUSED = --no-emit-package opencv-python
 lock: CLIENT_LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url
 lock: | $(filter .tools/bin/uv,$(UV))
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres --constraint requirements.lock pyproject.toml -o docker/service/requirements.lock
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres --extra ray --constraint requirements.lock pyproject.toml -o docker/cluster/requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres $(UNUSED) --constraint requirements.lock pyproject.toml -o docker/service/requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres --extra ray $(UNUSED) --constraint requirements.lock pyproject.toml -o docker/cluster/requirements.lock
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --constraint requirements.lock pyproject.toml -o docker/agent-example/requirements.lock
+	printf 'hatchling>=1.27\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --constraint requirements.lock - -o docker/build.lock
 	printf 'animalai==6.2.0\nmlagents-envs-aai==1.0.0\n' | $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-deps --python-version 3.14 - -o requirements-animalai.lock
 	printf 'filelock\ngrpcio\ngymnasium\nnumpy\npackaging\npillow\nprotobuf\ntqdm\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --constraint requirements.lock - -o requirements-clients/animalai-6.2.0-needs.lock
 	printf 'animalai==5.0.1\n' | $(CLIENT_LOCK) --python-version 3.10.12 - -o requirements-clients/animalai-5.0.1.lock

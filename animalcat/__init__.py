@@ -19,8 +19,8 @@ has the same methods as coroutines. `RemoteEnv` is a session as a Gymnasium envi
 `SessionOver` at its end. What goes wrong is an `AnimalcatError`.
 
 An agent is an `Agent` or an `AsyncAgent`: it is told an `EpisodeInfo`, and answers an
-`Observation`, which an `ObservationSpec` with its `CameraSpec` and `RaySpec` describes. `evaluate`
-gives an `EvaluationSummary` of each `PlayedEpisode`.
+`Observation`, which an `ObservationSpec` with its `CameraSpec` and `RaySpec` describes; a `Noted`
+answer has a `Note` on it. `evaluate` gives an `EvaluationSummary` of each `PlayedEpisode`.
 
 The other names are what a server tells: frozen dataclasses, documented in
 `animalcat.client.values`.
@@ -58,17 +58,17 @@ if TYPE_CHECKING:
         Feature,
         Instance,
         Layout,
-        Note,
         Operation,
         Policy,
         RecordedStep,
         Session,
         SessionEvent,
         SessionSpec,
+        Spent,
         StoppingRule,
         Verdict,
     )
-    from animalcat.envs.agents.base import Agent, EpisodeInfo
+    from animalcat.envs.agents.base import Agent, Allowance, EpisodeInfo, Note, Noted
     from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
     from animalcat.errors import AnimalcatError
 
@@ -76,6 +76,7 @@ __version__: str
 
 __all__ = [
     "Agent",
+    "Allowance",
     "AnimalcatError",
     "AsyncAgent",
     "AsyncClient",
@@ -95,6 +96,7 @@ __all__ = [
     "Instance",
     "Layout",
     "Note",
+    "Noted",
     "Observation",
     "ObservationSpec",
     "Operation",
@@ -107,6 +109,7 @@ __all__ = [
     "SessionEvent",
     "SessionOver",
     "SessionSpec",
+    "Spent",
     "StoppingRule",
     "Verdict",
     "aconnect",
@@ -115,6 +118,7 @@ __all__ = [
 
 _HOME = {
     "Agent": "envs.agents.base",
+    "Allowance": "envs.agents.base",
     "AnimalcatError": "errors",
     "AsyncAgent": "client.evaluation",
     "AsyncClient": "client.async_client",
@@ -122,6 +126,8 @@ _HOME = {
     "Client": "client.blocking_client",
     "EpisodeInfo": "envs.agents.base",
     "EvaluationSummary": "client.evaluation",
+    "Note": "envs.agents.base",
+    "Noted": "envs.agents.base",
     "Observation": "envs.types",
     "ObservationSpec": "envs.types",
     "PlayedEpisode": "client.evaluation",

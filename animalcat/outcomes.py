@@ -52,6 +52,9 @@ COLUMNS: Final[Mapping[str, Kind]] = {
     "peers_propensity": "number",
     "peers_predicted": "number",
     "peers_open": "flag",
+    "tokens_in": "count",
+    "tokens_out": "count",
+    "costs": "text",
     "backend": "text",
     "versions": "text",
     "build": "text",
@@ -65,13 +68,14 @@ COLUMNS: Final[Mapping[str, Kind]] = {
 }
 """Columns that are no meta-features, in order, and what they hold.
 
+`tokens_in`, `tokens_out` and `costs` (JSON, by currency) are sums of what the agent's notes say.
 `versions` is JSON: every version that could change the number. `build` and `version` are what a
 reader looks for in it: the Unity build, or the simulator's rules; and the version of animalcat.
 `labels` says what is to be known of the session: that it is unfinished or contradicted.
 """
 REQUIRED: Final = ("instance", "outcome")
 """Columns that a table of outcomes cannot do without."""
-OUTCOMES: Final = ("success", "failure", "void", "fault", "invalid")
+OUTCOMES: Final = ("success", "failure", "void", "fault", "invalid", "practice")
 """What may have become of an attempt; the first two count."""
 _DTYPES: Final[Mapping[Kind, str]] = {
     "text": "string",

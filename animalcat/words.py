@@ -53,6 +53,7 @@ REASONS: Final[Mapping[str, sessions_pb2.Reason.ValueType]] = {
     "generated": sessions_pb2.REASON_GENERATED,
     "probe": sessions_pb2.REASON_PROBE,
     "person": sessions_pb2.REASON_PERSON,
+    "practice": sessions_pb2.REASON_PRACTICE,
 }
 """Why an instance was chosen."""
 MADE_AS: Final[Mapping[str, sessions_pb2.MadeAs.ValueType]] = {
@@ -85,6 +86,8 @@ CAUSES: Final[Mapping[str, types_pb2.Cause.ValueType]] = {
     "server_stopped": types_pb2.CAUSE_SERVER_STOPPED,
     "session_stopped": types_pb2.CAUSE_SESSION_STOPPED,
     "server_failed": types_pb2.CAUSE_SERVER_FAILED,
+    "out_of_time": types_pb2.CAUSE_OUT_OF_TIME,
+    "out_of_tokens": types_pb2.CAUSE_OUT_OF_TOKENS,
 }
 """Why attempts did not come to their end."""
 MEASURED_BY: Final[Mapping[str, sessions_pb2.MeasuredBy.ValueType]] = {

@@ -107,6 +107,8 @@ class ObjectKind:
         multi: Whether a pickup removes it and need not end the episode.
         bounce: Whether it starts with 10 m/s along its heading.
         zone: Whether it is a trigger that does not block.
+        hull: Whether its boxes are meshes in Unity, which collide as their convex hulls. PhysX
+            settles what stands on a hull otherwise than on a box of the same shape.
     """
 
     name: str
@@ -132,6 +134,7 @@ class ObjectKind:
     multi: bool = False
     bounce: bool = False
     zone: bool = False
+    hull: bool = False
 
     @property
     def ball(self) -> bool:
@@ -298,6 +301,7 @@ def _block(name: str, parts: tuple[Collider, ...], mass: float, mass_3x: float) 
             _rgb(209, 196, 183),  # grey and its emission together, as camera images show it
         ),
         color_rule="settable",
+        hull=cube,
     )
 
 

@@ -19,6 +19,7 @@ import grpc
 from animalcat.benchmarks.crowd import CIRCLE
 from animalcat.benchmarks.service import SPECS
 from animalcat.client.stream import EvaluationStream
+from animalcat.envs.worker import COMM
 from animalcat.errors import AnimalcatError
 from animalcat.service.host.lock import running_server
 from animalcat.service.host.private import server_for
@@ -59,6 +60,27 @@ arenas:
 """  # noqa: E501
 
 
+class Memory(NamedTuple):
+    """What processes take at a moment, in bytes.
+
+    Attributes:
+        simulators: Number of simulators that are open.
+        theirs: What they take.
+        rest: What the server and its other processes take.
+    """
+
+    simulators: int
+    theirs: int
+    rest: int
+
+    def of(self, agents: int) -> float:
+        """What it would be with so many simulators open.
+
+        Between two sessions an agent has none, so sums of different moments do not compare.
+        """
+        return self.rest + agents * self.theirs / max(1, self.simulators)
+
+
 class Played(NamedTuple):
     """What came of it.
 
@@ -66,13 +88,13 @@ class Played(NamedTuple):
         steps: Steps of each agent that was admitted.
         episodes: Episodes of all of them.
         waits: The longest that each waited for the server or its simulator, in seconds.
-        memory: Bytes of the server and all that it started, again and again.
+        memory: What the server and all that it started took, again and again.
     """
 
     steps: list[int]
     episodes: int
     waits: list[float]
-    memory: list[int]
+    memory: list[Memory]
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
@@ -87,10 +109,11 @@ def soak(agents: int, seconds: float) -> list[dict[str, Any]]:
         holder = running_server(Path(folder))
         assert holder is not None, "the private server holds its directory"
         played = asyncio.run(_soak(address, holder.pid, agents, seconds))
-    steps, memory = played.steps, played.memory
+    steps = played.steps
     if not steps:
         raise RuntimeError("no agent was admitted; is there too little memory?")
     median = statistics.median(steps)
+    memory = [one.of(len(steps)) for one in played.memory if one.simulators]
     third = max(1, len(memory) // 3)
     grown = statistics.mean(memory[-third:]) / statistics.mean(memory[:third])
     share = min(steps) / median if median else 0.0
@@ -109,6 +132,7 @@ def soak(agents: int, seconds: float) -> list[dict[str, Any]]:
             "value": grown,
             "target": f"at most {MOST_GROWTH:g}",
             "met": grown <= MOST_GROWTH,
+            "note": f"all simulators open; {_in_words(played.memory[-1])} at the end",
         },
         {"name": "memory an agent", "value": memory[-1] / len(steps) / 2**20, "unit": "MiB"},
         {
@@ -202,7 +226,7 @@ async def _soak(address: str, server: int, agents: int, seconds: float) -> Playe
         found = await asyncio.gather(*(seated(k) for k in range(agents)))
         playing = [one for one in found if one is not None]
         end = time.monotonic() + seconds
-        memory: list[int] = []
+        memory: list[Memory] = []
 
         async def look() -> None:
             while time.monotonic() < end:
@@ -257,19 +281,31 @@ async def _new_session(channel: grpc.aio.Channel, agent: str) -> str:
     return (await sessions.CreateSession(request)).session.name
 
 
-def _memory(server: int) -> int:
-    """Bytes of a process and all that it started; what they share is counted once.
+def _in_words(memory: Memory) -> str:
+    each = memory.theirs / max(1, memory.simulators) / 2**20
+    return f"{each:.1f} MiB each and {memory.rest / 2**20:.0f} MiB besides"
+
+
+def _memory(server: int) -> Memory:
+    """What a process and all that it started take; what they share is counted once.
 
     Pages of files are left out: the system takes them back when it needs room, and how many count
     for a process depends on who else uses the same libraries.
     """
-    total, waiting = 0, [server]
+    simulators = theirs = rest = 0
+    waiting = [server]
     while waiting:
         process = Path(f"/proc/{waiting.pop()}")
         with suppress(OSError):  # it has ended meanwhile
-            for line in (process / "smaps_rollup").read_text().splitlines():
-                if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
-                    total += int(line.split()[1]) * 1024
+            taken = sum(
+                int(line.split()[1]) * 1024
+                for line in (process / "smaps_rollup").read_text().splitlines()
+                if line.startswith(("Pss_Anon:", "Pss_Shmem:"))
+            )
+            if (process / "comm").read_text().strip() == COMM:
+                simulators, theirs = simulators + 1, theirs + taken
+            else:
+                rest += taken
             for task in (process / "task").iterdir():
                 waiting += map(int, (task / "children").read_text().split())
-    return total
+    return Memory(simulators, theirs, rest)

@@ -30,9 +30,9 @@ PROCESSES: Final = 2
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
-_BLIND: Final = (
-    "starts on a wall that stands on a wall; what leans by a hair there decides whether rays graze "
-    "it, and the real agent leaves late"
+_LEANING: Final = (
+    "stands on walls on walls, which lean by a hair; the last digits decide whether its rays end "
+    "in them, so it is held up nearly as long as the real agent, not exactly"
 )
 _RAILS: Final = (
     "rails of 10,000 kg fall on posts, and how they hit decides the ball's way: PhysX 5 does not "
@@ -43,15 +43,15 @@ OPEN: Final[Mapping[str, str]] = {
     "02-29": _RAILS,
     "04-29": "the only arena that draws the turns of DeathZones; not explained",
     "04-30": "a bouncing goal crosses two DeathZones; the real agent sees it, ours does not",
-    "05-14": "a ball rolls off a tower of boxes that leans by 0.002; in the real one it stays",
-    "06-15": "a ball without a free place at first; the order of its retry is not known",
+    "06-14": _LEANING,
+    "06-15": _LEANING,
     "07-19": _RAILS,
     "07-20": _RAILS,
     "07-21": _RAILS,
     "07-22": _RAILS,
     "07-23": _RAILS,
     "08-13": "a bouncing goal between walls; one step",
-    **{f"08-{task}": _BLIND for task in range(19, 27)},
+    **{f"08-{task}": _LEANING for task in range(19, 27)},
 }
 """What is known of competition arenas whose reward does not agree, by task."""
 

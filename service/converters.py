@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from animalcat import names
 from animalcat.arena_configs.features import FEATURES
+from animalcat.envs.agents.base import Allowance
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.protocol import PROTOCOL
 from animalcat.service.batteries.battery import Battery
@@ -45,12 +46,18 @@ _CAUSES: Final[Mapping[Cause, types_pb2.Cause.ValueType]] = {
     Cause.SERVER_STOPPED: types_pb2.CAUSE_SERVER_STOPPED,
     Cause.SESSION_STOPPED: types_pb2.CAUSE_SESSION_STOPPED,
     Cause.SERVER_FAILED: types_pb2.CAUSE_SERVER_FAILED,
+    Cause.OUT_OF_TIME: types_pb2.CAUSE_OUT_OF_TIME,
+    Cause.OUT_OF_TOKENS: types_pb2.CAUSE_OUT_OF_TOKENS,
 }
 
 MAX_EPISODES = 100_000
 """Most episodes of one session."""
 MAX_REQUEST_ID = 200
 """Most characters of a request id."""
+MAX_THINKING = 1e7
+"""Most seconds of thinking that an allowance may name; about four months."""
+MAX_TOKENS = 10**15
+"""Most tokens that an allowance may name."""
 MAX_SLOTS = 64
 """Most episodes of one session played at once."""
 
@@ -101,6 +108,7 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
         versions=episode.versions,
         cause_kind=cause_kind(episode.outcome, episode.cause),
         invalid=episode.invalid,
+        spent=sessions_pb2.Spent(**{**episode.spent._asdict(), "costs": dict(episode.spent.costs)}),
     )
 
 
@@ -127,7 +135,14 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         twins_of=spec.twins_of,
         against=None if spec.against is None else _opponent_to_proto(spec.against),
         lease_seconds=spec.lease_seconds,
+        allowance=allowance_to_proto(spec.allowance),
+        practice=spec.practice,
     )
+
+
+def allowance_to_proto(allowance: Allowance) -> types_pb2.Allowance:
+    """Convert what an agent may spend to its message."""
+    return types_pb2.Allowance(**asdict(allowance))
 
 
 def _opponent_to_proto(opponent: Opponent) -> sessions_pb2.Opponent:
@@ -160,6 +175,7 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         "rules",
         "fresh",
         "lease_seconds",
+        "practice",
     )
     # An empty text means that the field was left out.
     texts = ("battery_digest", "layout", "layout_variant", "backend", "layout_digest", "twins_of")
@@ -173,6 +189,11 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
             fields["observation_spec"] = spec_from_proto(message.observation_spec)
         except ValueError as error:
             raise ServiceError(Code.INVALID_REQUEST, f"observation_spec: {error}") from error
+    if message.HasField("allowance"):
+        most = message.allowance
+        fields["allowance"] = Allowance(
+            most.episode_seconds, most.decision_tokens, most.episode_tokens
+        )
     if message.HasField("against"):
         other = message.against
         session = names.parse_session(other.session)
@@ -180,12 +201,18 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
     spec = SessionSpec(message.agent, names.parse_battery(message.battery), **fields)
     if not 1 <= spec.stop.max_episodes <= MAX_EPISODES:
         raise _bad("stop.max_episodes", f"1 to {MAX_EPISODES}")
+    if spec.practice > MAX_EPISODES:
+        raise _bad("practice", f"0 to {MAX_EPISODES}")
     if not 1 <= spec.slots <= MAX_SLOTS:
         raise _bad("slots", f"1 to {MAX_SLOTS}")
     if not 0.0 < spec.action_timeout_seconds <= 86_400.0:
         raise _bad("action_timeout_seconds", "above 0 and at most 86400")
     if not 0.0 <= spec.lease_seconds <= 3600.0:
         raise _bad("lease_seconds", "0 to 3600")
+    if not 0.0 <= spec.allowance.episode_seconds <= MAX_THINKING:
+        raise _bad("allowance.episode_seconds", f"0 (any number) to {MAX_THINKING:.0f}")
+    if max(spec.allowance.decision_tokens, spec.allowance.episode_tokens) > MAX_TOKENS:
+        raise _bad("allowance", f"at most {MAX_TOKENS} tokens, or 0 for any number")
     if spec.observation_spec.privileged and spec.backend != "sim":
         raise ServiceError(
             Code.INVALID_REQUEST,
@@ -230,6 +257,7 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
         allowed=session.allowed,
         paused=session.paused,
         waits_for=session.waits_for,
+        practised=session.practised,
     )
     message.create_time.FromDatetime(session.created)
     return message

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.types import EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
@@ -92,6 +93,8 @@ class SessionSpec:
             for a session that only measures.
         lease_seconds: How long an agent whose connection broke may take to come back to the step
             that it left; 0 for not at all.
+        allowance: What the agent may spend on an episode and on a decision.
+        practice: How many unscored episodes come first, on arenas that are not used again.
     """
 
     agent: str
@@ -114,25 +117,33 @@ class SessionSpec:
     twins_of: str = ""
     against: Opponent | None = None
     lease_seconds: float = 30.0
+    allowance: Allowance = UNLIMITED
+    practice: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A remark of an agent at a step, and what the step cost it.
+class Spent(NamedTuple):
+    """What an agent spent on an attempt.
 
     Attributes:
-        text: The remark; empty if the note only tells a cost.
-        tokens_in: Tokens given to a language model; None if not told.
-        tokens_out: Tokens that the model returned; None if not told.
-        cost: What the tokens cost; None if not told.
-        currency: Currency of the cost, three letters of ISO 4217; empty without a cost.
+        thinking_seconds: Seconds between what it was asked and its answers.
+        tokens_in: Sum of the tokens that its notes say a language model was given.
+        tokens_out: Sum of the tokens that its notes say the model returned.
+        costs: Sums of what its notes say that cost, each with its currency, in order of these.
     """
 
-    text: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost: float | None = None
-    currency: str = ""
+    thinking_seconds: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    costs: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """Sum of all tokens."""
+        return self.tokens_in + self.tokens_out
+
+
+NOTHING: Final = Spent()
+"""What is spent before there is anything to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +246,15 @@ class Decision:
     peers: Peers | None = None
     wager: Wager | None = None
 
+    @property
+    def chosen(self) -> str:
+        """The instance of the battery, or the offer, that was chosen, whatever is played for it."""
+        return self.instance if self.made is None else self.made.offer
+
+
+PRACTICE: Final = "practice"
+"""Reason of the decision for an episode that does not count."""
+
 
 class Cause(StrEnum):
     """Why an attempt did not come to its end, except for faults of the backend."""
@@ -247,6 +267,8 @@ class Cause(StrEnum):
     SERVER_STOPPED = "the server stopped"
     SESSION_STOPPED = "the session stopped, since another of its slots failed"
     SERVER_FAILED = "the server failed, without having stopped"
+    OUT_OF_TIME = "out of time"
+    OUT_OF_TOKENS = "out of tokens"
 
     @property
     def blameless(self) -> bool:
@@ -256,6 +278,8 @@ class Cause(StrEnum):
 
 _SERVERS: Final = (Cause.SERVER_STOPPED, Cause.SESSION_STOPPED, Cause.SERVER_FAILED)
 """Causes that lie with the server."""
+_SPENT: Final = (Cause.OUT_OF_TIME.value, Cause.OUT_OF_TOKENS.value)
+"""Beginnings of the causes of attempts that cost more than the agent's allowance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +296,8 @@ class Episode:
         episode_return: Sum of the rewards.
         steps: Number of decisions taken.
         ended_by: Why the episode ended; None while the attempt is open, or if the agent left.
-        cause: Why it was void or a fault, or failed on the second chance; empty otherwise.
+        cause: Why it was void or a fault, or failed without having come to its end: on the second
+            chance, or beyond the agent's allowance; empty otherwise.
         seconds: How long it took to play.
         outcomes: Observed values of a finished attempt by source: "success", "return", "time_left",
             "rewards", "choice"; those that do not apply are absent.
@@ -282,6 +307,8 @@ class Episode:
             can be read.
         invalid: Why a person declared its outcome invalid, and then it does not count; empty
             otherwise.
+        spent: What the agent spent on it; nothing while it is open, and in attempts older than
+            this field.
     """
 
     session: str
@@ -299,11 +326,22 @@ class Episode:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     unreadable: str = ""
     invalid: str = ""
+    spent: Spent = NOTHING
+
+    @property
+    def practice(self) -> bool:
+        """Whether it is for practice, and so never counts."""
+        return self.decision.reason == PRACTICE
+
+    @property
+    def settled(self) -> bool:
+        """Whether it came to an end that stands, so that its number is not played again."""
+        return self.outcome is not None and self.outcome.counts and not self.invalid
 
     @property
     def counts(self) -> bool:
         """Whether the attempt is evidence."""
-        return self.outcome is not None and self.outcome.counts and not self.invalid
+        return self.settled and not self.practice
 
     @property
     def backend_fault(self) -> bool:
@@ -314,6 +352,16 @@ class Episode:
     def agents_void(self) -> bool:
         """Whether the agent ended the attempt, so that it does not count."""
         return self.outcome is Outcome.VOID and self.cause not in (Cause.CANCELLED, Cause.WITHDREW)
+
+    @property
+    def overspent(self) -> bool:
+        """Whether it is a failure since the agent spent more than its allowance."""
+        return self.outcome is Outcome.FAILURE and self.cause.startswith(_SPENT)
+
+    @property
+    def by_default(self) -> bool:
+        """Whether it is a failure since the agent ended an attempt for the second time."""
+        return self.outcome is Outcome.FAILURE and bool(self.cause) and not self.overspent
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,8 +382,9 @@ class Session:
         allowed: Number of episodes that may begin for now, if a campaign hands them out; None if
             the stopping rule alone decides.
         paused: Whether a person has paused it.
-        hindrance: What its agent waits for because the machines are full; empty if for nothing.
-            Only the server that plays it knows.
+        practised: Number of practice episodes that are over, which are not among `episodes`.
+        hindrance: What it waits for because the machines are full or a fit is late; empty if for
+            nothing. Only the server that plays it knows.
     """
 
     id: str
@@ -349,11 +398,12 @@ class Session:
     misfit: str = ""
     allowed: int | None = None
     paused: bool = False
+    practised: int = 0
     hindrance: str = ""
 
     @property
     def waits_for(self) -> str:
-        """What it waits for before its next episode can begin; empty if for nothing, or over."""
+        """What it waits for before it can go on or end; empty if for nothing, or over."""
         if self.state.over or self.hindrance:
             return "" if self.state.over else self.hindrance
         if self.state is SessionState.WAITING:
@@ -393,6 +443,8 @@ class Campaign:
         reason: Why it hands out no more episodes; empty while it goes on.
         unreadable: Why its record cannot be read, and then its spec has no content; empty if it
             can.
+        max_workers: Most simulators that play it at once on one server; 0 for no limit of its own.
+            It changes no result, so it is no part of the specification.
     """
 
     id: str
@@ -401,6 +453,7 @@ class Campaign:
     created: datetime
     reason: str = ""
     unreadable: str = ""
+    max_workers: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
             FILE + "agents_run: {where: slurm}\n",
             "agents_run.where: Input should be 'local' or 'ray'",
         ),
+        (FILE + "max_workers: 0\n", "max_workers: Input should be greater than or equal to 1"),
+        (FILE + "max_workers: many\n", "max_workers: Input should be a valid integer"),
         ("- 1\n", "the whole file: "),
     ],
 )
@@ -74,6 +76,7 @@ def test_an_unknown_agent_is_named_before_a_server_starts(tmp_path: Path) -> Non
         ("--seed 1 --common 2 --block 2", "--common (say it there as `common:`), --block"),
         ("--at-once 2 --alike 0.1 --policy random", "--at-once (say it there as `at_once:`)"),
         ("--random-share 0.5 --no-certify", "--random-share (say it there as `random_share:`)"),
+        ("--max-workers 2", "--max-workers (say it there as `max_workers:`)"),
         ("--fresh", "--fresh (say it there as `fresh:`)"),
         ("--action-timeout 3", "--action-timeout (no campaign of a file has it)"),
         ("--features f.csv --variant v", "--variant (no campaign of a file has it)"),
@@ -145,7 +148,7 @@ def test_a_campaign_for_each_layout(tmp_path: Path) -> None:
     path.write_text(
         f"agents: [builtin:random, builtin:braitenberg]\nbatteries: ['{folder}']\n"
         "layouts: [aaio, one-capability]\nbudget: 4\ncommon: 2\nblock: 1\ncertify: false\n"
-        "fresh: true\n"
+        "fresh: true\nmax_workers: 1\n"
     )
     command = ["campaign", "run", str(path), "--data", str(tmp_path / "data")]
     command += ["--against", "builtin:random"]
@@ -156,6 +159,7 @@ def test_a_campaign_for_each_layout(tmp_path: Path) -> None:
     layouts = [one["layout"].split("/")[-1].split("@")[0] for one in campaigns]
     assert layouts == ["aaio", "one-capability"]
     assert [one["episodes"] for one in campaigns] == [4, 4]
+    assert [one["max_workers"] for one in campaigns] == [1, 1]
     paired = [one["paired"]["builtin:braitenberg"]["pairs"] for one in campaigns]
     assert paired == [2, 2]
     again = CliRunner().invoke(app, [*command, "--json"])

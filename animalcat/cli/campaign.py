@@ -21,14 +21,19 @@ from animalcat.cli.session.options import (
     Camera,
     Certify,
     DecisionPeriod,
+    DecisionTokens,
+    EpisodeSeconds,
+    EpisodeTokens,
     Features,
     Fresh,
     Layout,
     Lease,
     PolicyName,
+    Practice,
     RandomShare,
     Seed,
     Variant,
+    allowance,
     arena_folders,
     find_battery,
     observation,
@@ -132,6 +137,9 @@ def run(
     decision_period: DecisionPeriod = None,
     action_timeout: ActionTimeout = None,
     lease: Lease = None,
+    episode_seconds: EpisodeSeconds = None,
+    decision_tokens: DecisionTokens = None,
+    episode_tokens: EpisodeTokens = None,
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
@@ -177,12 +185,25 @@ def run(
             rich_help_panel=SHARES,
         ),
     ] = None,
+    max_workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            max=10_000,
+            help="How many simulators may play the campaign at the same time, beside what the "
+            "server allows. It changes no result.",
+            show_default="no limit of its own",
+            rich_help_panel=SHARES,
+        ),
+    ] = None,
     policy: PolicyName = "",
     random_share: RandomShare = None,
     backend: Backend = "",
     seed: Seed = None,
     certify: Certify = None,
     fresh: Fresh = None,
+    practice: Practice = None,
     against: Against = "",
     agent_may: AgentMay = Permission.PLAY,
     engine: Annotated[
@@ -277,8 +298,11 @@ def run(
                 observation_spec=observation(camera, decision_period),
                 action_timeout_seconds=action_timeout,
                 lease_seconds=lease,
+                allowance=allowance(episode_seconds, decision_tokens, episode_tokens),
                 certify=certify,
                 fresh=fresh,
+                max_workers=max_workers or 0,
+                practice=practice,
             )
         bounds = Bounds(agent_may, arena_folders(battery, features))
         show_campaign(client, _play(client, campaign, bounds), as_json, against)
@@ -458,8 +482,13 @@ def _run_file(
                             seed=plan.seed,
                             backend=backend,
                             observation_spec=observation(camera, decision_period),
+                            allowance=allowance(
+                                plan.episode_seconds, plan.decision_tokens, plan.episode_tokens
+                            ),
                             certify=plan.certify,
                             fresh=plan.fresh,
+                            max_workers=plan.max_workers or 0,
+                            practice=plan.practice,
                         )
                         made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))
             for number, (campaign, bounds) in enumerate(made, 1):

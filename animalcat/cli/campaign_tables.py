@@ -123,5 +123,6 @@ def campaign_row(campaign: Campaign) -> dict[str, Any]:
         "budget": spec.budget,
         "over": campaign.over,
         "reason": campaign.reason,
+        "max_workers": campaign.max_workers,
         "created": timestamp(campaign.created),
     }

@@ -13,6 +13,8 @@ import typer
 from animalcat.cli.shared.output import UNREACHABLE, fail, print_json, print_rows
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
 from animalcat.client import Client
+from animalcat.client.values import Placement
+from animalcat.errors import AnimalcatError
 
 app = typer.Typer(help="Say how a server is, and what it does.", no_args_is_help=True)
 
@@ -27,6 +29,8 @@ SERVICES: Final = (
     "Episodes",
     "Operations",
 )
+UNTOLD: Final = Placement("", (), 0, 0, {}, (), 0)
+"""What is known of simulators and fits of a server that does not tell."""
 _WORDS: Final = {b"\x08\x01": "serving", b"\x08\x02": "not serving"}
 # HealthCheckResponse by its bytes, because its package is not in the base install.
 
@@ -40,7 +44,7 @@ def server() -> None:
 def status(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
     """Say whether a server and its services are well, and count its sessions and operations.
 
-    Says where its simulators are too, and what sessions wait for.
+    Says where its simulators and fits are too, and what sessions wait for.
 
     Ends with code 4 if no server runs, and with 1 if one of its services is not well.
     """
@@ -70,13 +74,16 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
         counted = [{"sessions": k, "number": v} for k, v in found["sessions"].items()]
         print_rows(counted, ("sessions", "number"), as_json=False)
         typer.echo(f"operations under way: {found['operations']}")
-        _show_placement(found)
+        if found["engine"]:
+            _show_placement(found)
+        else:
+            typer.echo("where simulators and fits are: this server is older and does not tell")
     if not well:
         raise typer.Exit(1)
 
 
 def _show_placement(found: dict[str, Any]) -> None:
-    """Print where simulators are, and for what sessions wait."""
+    """Print where simulators and fits are, and for what sessions wait."""
     limits = [
         f"{words} {found[key]}"
         for key, words in (("max_workers", "at most"), ("campaign_workers", "of one campaign"))
@@ -88,6 +95,18 @@ def _show_placement(found: dict[str, Any]) -> None:
     nodes = [{"node": n, "playing": busy[n], "idle": idle[n]} for n in sorted(busy | idle)]
     if nodes:
         print_rows(nodes, ("node", "playing", "idle"), as_json=False)
+    fits = Counter(
+        (one["node"] or "not placed yet", "fitting" if one["busy"] else "idle")
+        for one in found["fits"]
+    )
+    nodes = [
+        {"node": node, "fitting": fits[node, "fitting"], "idle": fits[node, "idle"]}
+        for node in sorted({node for node, _ in fits})
+    ]
+    if nodes:
+        print_rows(nodes, ("node", "fitting", "idle"), as_json=False)
+    if found["fits_waiting"]:
+        typer.echo(f"fits that wait: {found['fits_waiting']}")
     waiting = Counter(one["waits_for"] for one in found["backlog"])
     if waiting:
         rows = [{"sessions wait for": what, "number": k} for what, k in waiting.most_common()]
@@ -99,18 +118,20 @@ def _status(client: Client) -> dict[str, Any]:
     services = {name: client.run(_health(client, name)) for name in SERVICES}
     milliseconds = (time.perf_counter() - start) * 1000 / len(SERVICES)
     sessions = Counter(session.state or "unreadable" for session in client.list_sessions())
-    placement = client.placement()
+    try:
+        placed = asdict(client.placement())
+    except AnimalcatError as error:
+        if error.code != "UNIMPLEMENTED":
+            raise
+        placed = asdict(UNTOLD)  # by a server from before it could be asked
     return {
         "address": client.address,
         "milliseconds": milliseconds,
         "services": services,
         "sessions": dict(sorted(sessions.items())),
         "operations": sum(1 for _ in client.operations(states=["running"])),
-        "engine": placement.engine,
-        "max_workers": placement.max_workers,
-        "campaign_workers": placement.campaign_workers,
-        "workers": [asdict(worker) for worker in placement.workers],
-        "backlog": [{"session": k, "waits_for": v} for k, v in placement.backlog.items()],
+        **placed,
+        "backlog": [{"session": k, "waits_for": v} for k, v in placed["backlog"].items()],
     }
 
 

@@ -57,6 +57,7 @@ from animalcat.client.values import (
     Verdict,
     Verified,
 )
+from animalcat.envs.agents.base import Allowance
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import (
@@ -270,10 +271,12 @@ class AsyncClient:
         observation_spec: ObservationSpec | None = None,
         action_timeout_seconds: float | None = None,
         lease_seconds: float | None = None,
+        allowance: Allowance | None = None,
         record_pixels: bool | None = None,
         certify: bool | None = None,
         slots: int | None = None,
         fresh: bool | None = None,
+        practice: int | None = None,
         against: SessionLike = "",
         request_id: str = "",
     ) -> Session:
@@ -304,11 +307,13 @@ class AsyncClient:
             action_timeout_seconds: How long one action may take; 60 by default.
             lease_seconds: How long an agent whose connection broke may take to come back to the
                 step that it left; 30 by default, 0 for not at all.
+            allowance: Seconds and tokens that the agent may spend; any amount by default.
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posterior, as by default.
             slots: How many episodes may be played at once; 1 by default.
             fresh: Play a twin of every instance, an arena of the session's own with the same
                 demands, so that the battery cannot be learnt by heart.
+            practice: Play so many unscored episodes first, on arenas that are not used again.
             against: Another agent's session: play the arenas that it has played, in the same
                 order, until the two agents are told apart.
             request_id: The same id again gives the same session.
@@ -331,10 +336,12 @@ class AsyncClient:
             observation_spec=observation_spec,
             action_timeout_seconds=action_timeout_seconds,
             lease_seconds=lease_seconds,
+            allowance=allowance,
             record_pixels=record_pixels,
             certify=certify,
             slots=slots,
             fresh=fresh,
+            practice=practice,
             against=Opponent(names.parse_session(session_name(against))) if against else None,
         )
         request = sessions_pb2.CreateSessionRequest(
@@ -481,9 +488,12 @@ class AsyncClient:
         observation_spec: ObservationSpec | None = None,
         action_timeout_seconds: float | None = None,
         lease_seconds: float | None = None,
+        allowance: Allowance | None = None,
         record_pixels: bool | None = None,
         certify: bool | None = None,
         fresh: bool | None = None,
+        max_workers: int = 0,
+        practice: int | None = None,
         request_id: str = "",
     ) -> Campaign:
         """Create a campaign of several agents, whose sessions wait for them.
@@ -511,9 +521,13 @@ class AsyncClient:
             observation_spec: What the agents see.
             action_timeout_seconds: How long one action may take.
             lease_seconds: How long an agent whose connection broke may take to come back.
+            allowance: Seconds and tokens that an agent may spend.
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posteriors.
             fresh: Play twins of the instances; all agents play the same twins.
+            max_workers: Most simulators that may play it at once on one server; 0: as many as the
+                server has for it. It changes no result, and the last call for a campaign counts.
+            practice: Let every agent play so many unscored episodes first, all on the same arenas.
             request_id: The same id again gives the same campaign.
 
         Raises:
@@ -532,15 +546,19 @@ class AsyncClient:
             observation_spec=observation_spec,
             action_timeout_seconds=action_timeout_seconds,
             lease_seconds=lease_seconds,
+            allowance=allowance,
             record_pixels=record_pixels,
             certify=certify,
             fresh=fresh,
+            practice=practice,
         )
         spec = CampaignSpec(
             tuple(agents), session, budget, common, block, at_once, alike, confidence
         )
         request = campaigns_pb2.CreateCampaignRequest(
-            spec=converters.campaign_spec_to_proto(spec), request_id=request_id
+            spec=converters.campaign_spec_to_proto(spec),
+            request_id=request_id,
+            max_workers=max_workers,
         )
         answer = await self._call(self._campaigns.CreateCampaign, request)
         return converters.campaign_from_proto(answer.campaign)
@@ -644,7 +662,11 @@ class AsyncClient:
         return converters.operation_from_proto(answer.operation)
 
     async def placement(self) -> Placement:
-        """Where the server's simulators are, and which sessions wait for what."""
+        """Where the server's simulators and fits are, and which sessions wait for what.
+
+        Raises:
+            AnimalcatError: With the code "UNIMPLEMENTED": the server is older and tells none.
+        """
         answer = await self._call(
             self._operations.GetPlacement, operations_pb2.GetPlacementRequest()
         )

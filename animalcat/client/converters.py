@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,11 +25,11 @@ from animalcat.client.values import (
     Instance,
     Layout,
     MadeInstance,
-    Note,
     Operation,
     Opponent,
     Origin,
     Peers,
+    PlacedFit,
     PlacedWorker,
     Placement,
     Policy,
@@ -36,10 +37,12 @@ from animalcat.client.values import (
     Session,
     SessionEvent,
     SessionSpec,
+    Spent,
     StoppingRule,
     Ticket,
     Verdict,
 )
+from animalcat.envs.agents.base import Allowance, Note
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import (
@@ -85,11 +88,12 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         creator=message.creator,
         paused=message.paused,
         waits_for=message.waits_for,
+        practised=message.practised,
     )
 
 
 def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> Placement:
-    """Where simulators are."""
+    """Where simulators and fits are."""
     return Placement(
         engine=message.engine,
         workers=tuple(
@@ -99,6 +103,8 @@ def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> Placem
         max_workers=message.max_workers,
         campaign_workers=message.campaign_workers,
         backlog={names.parse_session(one.session): one.waits_for for one in message.backlog},
+        fits=tuple(PlacedFit(one.node, one.busy) for one in message.fits),
+        fits_waiting=message.fits_waiting,
     )
 
 
@@ -136,6 +142,9 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
         )
         if message.HasField("against")
         else None,
+        allowance=allowance_from_proto(message.allowance)
+        if message.HasField("allowance")
+        else None,
         **given(
             message,
             "seed",
@@ -146,8 +155,14 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
             "rules",
             "fresh",
             "lease_seconds",
+            "practice",
         ),
     )
+
+
+def allowance_from_proto(message: types_pb2.Allowance) -> Allowance:
+    """What an agent may spend."""
+    return Allowance(message.episode_seconds, message.decision_tokens, message.episode_tokens)
 
 
 def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
@@ -207,6 +222,8 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
             outcomes=spec.against.outcomes,
         ),
         lease_seconds=spec.lease_seconds,
+        allowance=None if spec.allowance is None else types_pb2.Allowance(**asdict(spec.allowance)),
+        practice=spec.practice,
     )
 
 
@@ -252,6 +269,12 @@ def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
         outcomes=dict(message.outcomes),
         versions=dict(message.versions),
         invalid=message.invalid,
+        spent=Spent(
+            message.spent.thinking_seconds,
+            message.spent.tokens_in,
+            message.spent.tokens_out,
+            dict(message.spent.costs),
+        ),
     )
 
 
@@ -339,6 +362,7 @@ def campaign_from_proto(message: campaigns_pb2.Campaign) -> Campaign:
         sessions=tuple(map(session_from_proto, message.sessions)),
         reason=message.reason,
         created=_time(message.create_time),
+        max_workers=message.max_workers,
     )
 
 

@@ -14,10 +14,10 @@ import grpc
 
 from animalcat.client.stream import EvaluationStream, Welcome
 from animalcat.client.values import Session
-from animalcat.envs.agents.base import Agent, EpisodeInfo
+from animalcat.envs.agents.base import Agent, Answer, EpisodeInfo, Note, Noted
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.words import STATES, word
+from animalcat.words import CAUSES, STATES, word
 
 MAX_ACTIONS: Final = 100
 """Most actions in one answer."""
@@ -33,6 +33,8 @@ class PlayedEpisode:
         steps: Decisions taken.
         truncated: Time ran out.
         fault: The backend failed; the episode does not count.
+        cause: "out_of_time" or "out_of_tokens" where the agent spent more than it may, so that the
+            episode is a failure; else empty.
     """
 
     episode: int
@@ -40,6 +42,7 @@ class PlayedEpisode:
     steps: int
     truncated: bool
     fault: bool
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class AsyncAgent(Protocol):
         """Prepare for an episode; all randomness of the episode derives from `info.seed`."""
         ...
 
-    async def act(self, observation: Observation) -> int | Sequence[int]:
+    async def act(self, observation: Observation) -> Answer:
         """Choose one action (3 x move + turn, 0 to 8), or several to be taken one by one."""
         ...
 
@@ -172,19 +175,22 @@ async def _answer_stream(
                 ask = frame.ask
                 returns[ask.slot] += ask.reward
                 seen = stream.observation(ask.observation)
-                answer = await asked(agents[ask.slot].act, seen)
-                await stream.act(ask.slot, ask.step, action_bytes(answer))
+                actions, notes = parts(await asked(agents[ask.slot].act, seen))
+                await stream.act(ask.slot, ask.step, actions, notes)
             case "episode_start":
                 start = frame.episode_start
                 returns[start.slot] = 0.0
                 await asked(agents[start.slot].reset, stream.episode_info(start))
                 seen = stream.observation(start.observation)
-                answer = await asked(agents[start.slot].act, seen)
-                await stream.act(start.slot, 0, action_bytes(answer))
+                actions, notes = parts(await asked(agents[start.slot].act, seen))
+                await stream.act(start.slot, 0, actions, notes)
             case "episode_end":
                 end = frame.episode_end
                 total = returns[end.slot] + end.reward
-                episode = PlayedEpisode(end.episode, total, end.step, end.truncated, end.fault)
+                cause = word(end.cause, CAUSES)
+                episode = PlayedEpisode(
+                    end.episode, total, end.step, end.truncated, end.fault, cause
+                )
                 played.append(episode)
                 on_episode(episode)
             case "session_end":
@@ -195,8 +201,19 @@ async def _answer_stream(
                 raise AnimalcatError(f"the server sent {other}, which this client does not know")
 
 
+def parts(answer: Answer) -> tuple[bytes, tuple[Note, ...]]:
+    """The actions of an agent's answer as the wire has them, and the notes on it.
+
+    Raises:
+        AnimalcatError: See `action_bytes`.
+    """
+    if isinstance(answer, Noted):
+        return action_bytes(answer.actions), (answer.note,)
+    return action_bytes(answer), ()
+
+
 def action_bytes(answer: int | Sequence[int]) -> bytes:
-    """An agent's answer as the wire has it.
+    """An agent's actions as the wire has them.
 
     Raises:
         AnimalcatError: It is neither a number from 0 to 8 nor 1 to 100 of them.

@@ -11,6 +11,7 @@ import gymnasium
 from animalcat.client.async_client import CertificateFiles, SessionLike
 from animalcat.client.evaluation import Welcome
 from animalcat.client.remote_episodes import RemoteEpisodes
+from animalcat.envs.agents.base import Note
 from animalcat.envs.spaces import (
     GymAction,
     GymObservation,
@@ -133,7 +134,8 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
 
         Returns:
             As Gymnasium has it; the info holds the episode's `number`, and at the end `fault`:
-            the backend failed, and the episode does not count.
+            the backend failed, and the episode does not count; and `cause`: "out_of_time" or
+            "out_of_tokens" where the agent spent more than it may, else empty.
 
         Raises:
             ValueError: The action is not in the action space.
@@ -145,10 +147,35 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
         answer = self._episodes.act(bytes((to_action(action),)))
         info: dict[str, Any] = {"number": opening.info.episode}
         if answer.ended:
-            info["fault"] = answer.fault
+            info["fault"], info["cause"] = answer.fault, answer.cause
         truncated = answer.truncated or answer.fault
         terminated = answer.ended and not truncated
         return self._seen(answer.observation), answer.reward, terminated, truncated, info
+
+    def note(
+        self,
+        text: str = "",
+        *,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        cost: float | None = None,
+        currency: str = "",
+    ) -> None:
+        """Remark something beside the next step, and say what that step cost.
+
+        It goes into the recording with the next `step`.
+
+        Args:
+            text: The remark, at most 4,096 bytes.
+            tokens_in: Tokens that a language model was given for the step.
+            tokens_out: Tokens that it gave.
+            cost: What that cost, in the currency.
+            currency: Three letters of ISO 4217, such as "EUR"; goes with a cost.
+
+        Raises:
+            AnimalcatError: No episode is open.
+        """
+        self._episodes.note(Note(text, tokens_in, tokens_out, cost, currency))
 
     def close(self) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine."""

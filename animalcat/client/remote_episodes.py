@@ -11,11 +11,11 @@ from animalcat.client.async_client import CertificateFiles, SessionLike
 from animalcat.client.blocking_client import connect
 from animalcat.client.connection import translated_errors
 from animalcat.client.stream import EvaluationStream
-from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.base import EpisodeInfo, Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import gateway_pb2
-from animalcat.words import STATES, word
+from animalcat.words import CAUSES, STATES, word
 
 _T = TypeVar("_T")
 
@@ -48,6 +48,7 @@ class Answer(NamedTuple):
         ended: Whether the episode is over.
         truncated: Whether time ran out.
         fault: Whether the backend failed, so that the episode does not count.
+        cause: "out_of_time" or "out_of_tokens" where the agent spent more than it may; else empty.
     """
 
     reward: float
@@ -55,6 +56,7 @@ class Answer(NamedTuple):
     ended: bool = False
     truncated: bool = False
     fault: bool = False
+    cause: str = ""
 
 
 class RemoteEpisodes:
@@ -109,6 +111,7 @@ class RemoteEpisodes:
             raise
         self.opening: Opening | None = None
         self.steps = 0
+        self._notes: list[Note] = []
         self._closed = False
         self._counted = self.welcome.episodes_done
         self._next: gateway_pb2.EvaluateResponse | None = None
@@ -142,7 +145,18 @@ class RemoteEpisodes:
         self._last = self._stream.observation(start.observation)
         self.opening = Opening(self._stream.episode_info(start), self._last)
         self.steps = 0
+        self._notes.clear()
         return self.opening
+
+    def note(self, note: Note) -> None:
+        """Remark something, which goes out with the next actions.
+
+        Raises:
+            AnimalcatError: No episode is open.
+        """
+        if self.opening is None:
+            raise AnimalcatError("no episode is open: a note goes with a step of one")
+        self._notes.append(note)
 
     def act(self, actions: bytes) -> Answer:
         """Take decisions, until the episode ends or the list does.
@@ -165,7 +179,8 @@ class RemoteEpisodes:
         self._counted += not end.fault
         if end.HasField("observation"):  # a backend that failed has nothing more to show
             self._last = self._stream.observation(end.observation)
-        return Answer(end.reward, self._last, ended=True, truncated=end.truncated, fault=end.fault)
+        cause = word(end.cause, CAUSES)
+        return Answer(end.reward, self._last, True, end.truncated, end.fault, cause)
 
     def close(self) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine.
@@ -182,7 +197,8 @@ class RemoteEpisodes:
         self._client.close()
 
     async def _turn(self, actions: bytes) -> gateway_pb2.EvaluateResponse:
-        await self._stream.act(0, self.steps, actions)
+        notes, self._notes = self._notes, []
+        await self._stream.act(0, self.steps, actions, notes)
         return await self._stream.receive()
 
     def _decision(self) -> gateway_pb2.EvaluateResponse:

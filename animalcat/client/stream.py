@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import grpc
 
+from animalcat.client.converters import allowance_from_proto
 from animalcat.client.direct import DirectError, DirectPlay
-from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.base import UNLIMITED, Allowance, EpisodeInfo, Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken, may_try_again
 from animalcat.protocol import PROTOCOL, server_refusal, version
@@ -43,6 +45,7 @@ class Welcome:
         action_timeout_seconds: How long one action may take.
         lease_seconds: How long one may take to come back after the connection broke; 0: one may
             not.
+        allowance: What the agent may spend.
     """
 
     session: str
@@ -52,12 +55,14 @@ class Welcome:
     slots: int
     action_timeout_seconds: float
     lease_seconds: float = 0.0
+    allowance: Allowance = UNLIMITED
 
 
 class _Answer(NamedTuple):
-    """The latest answer in a slot, and over what it was sent."""
+    """The latest answer in a slot, with its notes before it, and over what it was sent."""
 
-    frame: gateway_pb2.EvaluateRequest
+    step: int
+    frames: Sequence[gateway_pb2.EvaluateRequest]
     road: Call | DirectPlay
 
 
@@ -117,6 +122,7 @@ class EvaluationStream:
         if wrong := server_refusal(answer.protocol, answer.server_version):
             raise AnimalcatError(wrong, "CLIENT_REFUSED")
         self.spec = spec_from_proto(answer.observation_spec)
+        self._allowance = allowance_from_proto(answer.allowance)
         self._hello.session, self._hello.lease = answer.session, answer.lease
         self._lease_seconds = answer.lease_seconds if answer.lease else 0.0
         return Welcome(
@@ -127,6 +133,7 @@ class EvaluationStream:
             slots=answer.slots,
             action_timeout_seconds=answer.action_timeout_seconds,
             lease_seconds=self._lease_seconds,
+            allowance=self._allowance,
         )
 
     async def receive(self) -> gateway_pb2.EvaluateResponse:
@@ -146,22 +153,25 @@ class EvaluationStream:
                 self._offer = frame.episode_start.direct if wanted else None
                 self._answers.pop(frame.episode_start.slot, None)
             answer = self._answers.get(_slot(frame))
-            if answer is None or _asked(frame) != answer.frame.action.step:
+            if answer is None or _asked(frame) != answer.step:
                 return frame
             if answer.road is not road:  # the answer was lost on a broken connection
-                await self._send(answer.frame)
+                await self._send(_slot(frame), answer.step, answer.frames)
 
-    async def act(self, slot: int, step: int, actions: bytes) -> None:
+    async def act(self, slot: int, step: int, actions: bytes, notes: Sequence[Note] = ()) -> None:
         """Answer an observation.
 
         Args:
             slot: Slot of the observation.
             step: Decisions taken before these.
             actions: One byte an action.
+            notes: What is remarked beside the step.
         """
         taken = gateway_pb2.ActionList(actions=actions)
         action = gateway_pb2.Action(slot=slot, step=step, list=taken)
-        frame = gateway_pb2.EvaluateRequest(action=action)
+        told = [types_pb2.Note(slot=slot, **asdict(note)) for note in notes]
+        frames = [gateway_pb2.EvaluateRequest(note=note) for note in told]
+        frames.append(gateway_pb2.EvaluateRequest(action=action))
         if self._offer is not None:
             offer, self._offer = self._offer, None
             try:
@@ -169,10 +179,11 @@ class EvaluationStream:
             except DirectError:  # ports are closed between here and there: the service relays
                 self._takes_offers = False
         if self._direct is None:
-            await self._send(frame)
+            await self._send(slot, step, frames)
         else:
-            self._answers[slot] = _Answer(frame, self._direct)
-            self._direct.send(frame)
+            self._answers[slot] = _Answer(step, frames, self._direct)
+            for frame in frames:
+                self._direct.send(frame)
 
     def observation(self, message: types_pb2.Observation) -> Observation:
         """An observation of this stream."""
@@ -185,6 +196,8 @@ class EvaluationStream:
             seed=start.agent_seed,
             observation_spec=self.spec,
             time_budget_steps=-(-start.time_budget_steps // self.spec.decision_period),
+            allowance=self._allowance,
+            practice=start.practice,
         )
 
     async def withdraw(self, seconds: float) -> None:
@@ -314,10 +327,13 @@ class EvaluationStream:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _send(self, answer: gateway_pb2.EvaluateRequest) -> None:
+    async def _send(
+        self, slot: int, step: int, frames: Sequence[gateway_pb2.EvaluateRequest]
+    ) -> None:
         await self._returned()
-        self._answers[answer.action.slot] = _Answer(answer, self._call)
-        await self._write(answer)
+        self._answers[slot] = _Answer(step, frames, self._call)
+        for frame in frames:
+            await self._write(frame)
 
     async def _write(self, frame: gateway_pb2.EvaluateRequest) -> None:
         try:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from animalcat import names
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.envs.agents.base import Allowance, Note
 from animalcat.envs.types import Observation, ObservationSpec
 
 PolicyName: TypeAlias = Literal[
@@ -40,7 +41,9 @@ MadeAs: TypeAlias = Literal["offer", "twin", "variation"]
 """How an arena was made in the session: for an offer, as a twin, or as a variation."""
 AgentKind: TypeAlias = Literal["able", "single weakness", "fraudster", "context", "unclear"]
 """Kinds of agents, as verdicts name them."""
-Reason: TypeAlias = Literal["informative", "random", "listed", "generated", "probe", "person"]
+Reason: TypeAlias = Literal[
+    "informative", "random", "listed", "generated", "probe", "person", "practice"
+]
 """Why an instance was chosen."""
 Outcome: TypeAlias = Literal["success", "failure", "void", "fault"]
 """What became of an episode."""
@@ -56,6 +59,8 @@ Cause: TypeAlias = Literal[
     "server_stopped",
     "session_stopped",
     "server_failed",
+    "out_of_time",
+    "out_of_tokens",
 ]
 """Why an attempt did not come to its end, or is a failure without having done so."""
 MeasuredBy: TypeAlias = Literal["placement", "playing", "caller"]
@@ -183,6 +188,8 @@ class SessionSpec:
             that only measures.
         lease_seconds: How long an agent whose connection broke may take to come back to the step
             that it left; 0 for not at all.
+        allowance: What the agent may spend; None for the server's default, which is any amount.
+        practice: How many unscored episodes come first, on arenas that are not used again.
     """
 
     agent: str = ""
@@ -206,6 +213,8 @@ class SessionSpec:
     twins_of: str = ""
     against: Opponent | None = None
     lease_seconds: float | None = None
+    allowance: Allowance | None = None
+    practice: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +302,9 @@ class Session:
             many as the stopping rule allows.
         creator: Who created it, where callers prove who they are; else empty.
         paused: Whether no further episode begins until it is resumed.
-        waits_for: What it waits for before its next episode can begin, in words; empty if for
-            nothing, or over.
+        waits_for: What it waits for before it can go on or end, in words; empty if for nothing,
+            or over.
+        practised: Practice episodes that are over, which are not among `episodes`.
     """
 
     id: str
@@ -310,6 +320,7 @@ class Session:
     creator: str
     paused: bool
     waits_for: str
+    practised: int
 
     @property
     def name(self) -> str:
@@ -434,6 +445,33 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What an agent spent on an attempt at an episode, or on several.
+
+    Attributes:
+        thinking_seconds: Seconds between what it was asked and its answers, as the server saw it.
+        tokens_in: Sum of the tokens that its notes say a language model was given.
+        tokens_out: Sum of the tokens that its notes say the model gave.
+        costs: Sums of what its notes say that cost, by currency.
+    """
+
+    thinking_seconds: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    costs: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def __add__(self, other: Spent) -> Spent:
+        """Add what else was spent."""
+        currencies = sorted({*self.costs, *other.costs})
+        return Spent(
+            self.thinking_seconds + other.thinking_seconds,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            {c: self.costs.get(c, 0.0) + other.costs.get(c, 0.0) for c in currencies},
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Episode:
     """One attempt at an episode, finished or open.
 
@@ -455,6 +493,7 @@ class Episode:
             is absent.
         versions: Versions of what played it, by package, and of a Unity build.
         invalid: Why its outcome was declared invalid, so that it does not count; else empty.
+        spent: What the agent spent on it.
     """
 
     session: str
@@ -472,11 +511,17 @@ class Episode:
     outcomes: Mapping[str, float]
     versions: Mapping[str, str]
     invalid: str
+    spent: Spent
 
     @property
     def name(self) -> str:
         """Resource name, "sessions/{session}/episodes/{number}-{attempt}"."""
         return names.episode_name(self.session, self.number, self.attempt)
+
+    @property
+    def practice(self) -> bool:
+        """Whether it is for practice, so that it never counts."""
+        return self.decision.reason == "practice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -650,6 +695,7 @@ class Campaign:
         sessions: Its sessions, in the order of the agents.
         reason: Why no more is handed out; empty while it goes on.
         created: When, in UTC.
+        max_workers: Most simulators that play it at once on one server; 0: no limit of its own.
     """
 
     id: str
@@ -657,6 +703,7 @@ class Campaign:
     sessions: tuple[Session, ...]
     reason: str
     created: datetime
+    max_workers: int = 0
 
     @property
     def name(self) -> str:
@@ -726,8 +773,21 @@ class PlacedWorker:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedFit:
+    """A process that makes fits.
+
+    Attributes:
+        node: Name or address of its machine; empty: it has no place yet.
+        busy: Whether it works.
+    """
+
+    node: str
+    busy: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
-    """Where simulators are, and which sessions wait.
+    """Where simulators and fits are, and which sessions wait.
 
     Attributes:
         engine: Who starts simulators and fits: "local" or "ray".
@@ -735,6 +795,8 @@ class Placement:
         max_workers: Most simulators at once; 0: no limit, or in a cluster as many as have room.
         campaign_workers: Most simulators of one campaign at once; 0: no limit.
         backlog: For sessions that wait, by id, what they wait for; at most 1,000, newest first.
+        fits: All processes that make fits; none where an older server says it.
+        fits_waiting: Fits and compilations of layouts that wait for one of these.
     """
 
     engine: str
@@ -742,6 +804,8 @@ class Placement:
     max_workers: int
     campaign_workers: int
     backlog: Mapping[str, str]
+    fits: tuple[PlacedFit, ...]
+    fits_waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -801,25 +865,6 @@ class EpisodeHeader:
     agent: str
     pixels: bool
     protocol: int
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What an agent remarked at a step, and what the step cost it.
-
-    Attributes:
-        text: The remark; empty where the note tells of cost alone.
-        tokens_in: Tokens that a language model was given.
-        tokens_out: Tokens that it gave.
-        cost: What that cost, in the currency.
-        currency: Three letters of ISO 4217; empty without a cost.
-    """
-
-    text: str
-    tokens_in: int | None
-    tokens_out: int | None
-    cost: float | None
-    currency: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

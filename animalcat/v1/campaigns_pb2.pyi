@@ -109,10 +109,13 @@ class Campaign(_message.Message):
     SESSIONS_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    MAX_WORKERS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "campaigns/{campaign}"."""
     reason: _builtins.str
     """Why no more is handed out; empty while it goes on."""
+    max_workers: _builtins.int
+    """Most simulators that play it at once on one server; 0: as many as the server has for it."""
     @_builtins.property
     def spec(self) -> Global___CampaignSpec:
         """What it was made with."""
@@ -133,10 +136,11 @@ class Campaign(_message.Message):
         sessions: _abc.Iterable[_sessions_pb2.Session] | None = ...,
         reason: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        max_workers: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "name", b"name", "reason", b"reason", "sessions", b"sessions", "spec", b"spec"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "max_workers", b"max_workers", "name", b"name", "reason", b"reason", "sessions", b"sessions", "spec", b"spec"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -150,9 +154,15 @@ class CreateCampaignRequest(_message.Message):
 
     SPEC_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    MAX_WORKERS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Chosen by the caller, at most 200 characters; the same spec again gives the same campaign in any
     case. May be empty.
+    """
+    max_workers: _builtins.int
+    """Most simulators that may play it at once on one server, at most 10,000; 0: as many as the server
+    has for it. It changes no result: the same spec again gives the same campaign, which then has the
+    limit that was asked for last.
     """
     @_builtins.property
     def spec(self) -> Global___CampaignSpec:
@@ -163,10 +173,11 @@ class CreateCampaignRequest(_message.Message):
         *,
         spec: Global___CampaignSpec | None = ...,
         request_id: _builtins.str = ...,
+        max_workers: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_id", b"request_id", "spec", b"spec"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_workers", b"max_workers", "request_id", b"request_id", "spec", b"spec"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -226,12 +226,13 @@ class Welcome(_message.Message):
     SERVER_VERSION_FIELD_NUMBER: _builtins.int
     LEASE_FIELD_NUMBER: _builtins.int
     LEASE_SECONDS_FIELD_NUMBER: _builtins.int
+    ALLOWANCE_FIELD_NUMBER: _builtins.int
     session: _builtins.str
     """Resource name "sessions/{session}"."""
     max_episodes: _builtins.int
-    """How many episodes at most the session has in all."""
+    """How many episodes at most the session has in all, with those for practice."""
     episodes_done: _builtins.int
-    """How many episodes are already over, for an agent that reconnects."""
+    """How many episodes are already over, with those for practice, for an agent that reconnects."""
     slots: _builtins.int
     """Slots that play at once over this stream, numbered from 0; in this version always 1."""
     action_timeout_seconds: _builtins.float
@@ -252,6 +253,10 @@ class Welcome(_message.Message):
     def observation_spec(self) -> _types_pb2.ObservationSpec:
         """What each observation holds."""
 
+    @_builtins.property
+    def allowance(self) -> _types_pb2.Allowance:
+        """What the agent may spend beside that; not set: any amount."""
+
     def __init__(
         self,
         *,
@@ -265,10 +270,11 @@ class Welcome(_message.Message):
         server_version: _builtins.str = ...,
         lease: _builtins.bytes = ...,
         lease_seconds: _builtins.float = ...,
+        allowance: _types_pb2.Allowance | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["observation_spec", b"observation_spec"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowance", b"allowance", "observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "episodes_done", b"episodes_done", "lease", b"lease", "lease_seconds", b"lease_seconds", "max_episodes", b"max_episodes", "observation_spec", b"observation_spec", "protocol", b"protocol", "server_version", b"server_version", "session", b"session", "slots", b"slots"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "allowance", b"allowance", "episodes_done", b"episodes_done", "lease", b"lease", "lease_seconds", b"lease_seconds", "max_episodes", b"max_episodes", "observation_spec", b"observation_spec", "protocol", b"protocol", "server_version", b"server_version", "session", b"session", "slots", b"slots"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -286,6 +292,7 @@ class EpisodeStart(_message.Message):
     OBSERVATION_FIELD_NUMBER: _builtins.int
     AGENT_SEED_FIELD_NUMBER: _builtins.int
     DIRECT_FIELD_NUMBER: _builtins.int
+    PRACTICE_FIELD_NUMBER: _builtins.int
     slot: _builtins.int
     """Slot the episode plays in."""
     episode: _builtins.int
@@ -294,6 +301,8 @@ class EpisodeStart(_message.Message):
     """Physics steps until the time limit; 0 where there is none."""
     agent_seed: _builtins.int
     """Seed that the agent may use for its own randomness in this episode, so that a session repeats."""
+    practice: _builtins.bool
+    """True: the episode is for practice, and does not count."""
     @_builtins.property
     def observation(self) -> _types_pb2.Observation:
         """Of an arena."""
@@ -313,10 +322,11 @@ class EpisodeStart(_message.Message):
         observation: _types_pb2.Observation | None = ...,
         agent_seed: _builtins.int = ...,
         direct: Global___Direct | None = ...,
+        practice: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "direct", b"direct", "observation", b"observation", "perceived", b"perceived"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "agent_seed", b"agent_seed", "direct", b"direct", "episode", b"episode", "observation", b"observation", "perceived", b"perceived", "slot", b"slot", "time_budget_steps", b"time_budget_steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "agent_seed", b"agent_seed", "direct", b"direct", "episode", b"episode", "observation", b"observation", "perceived", b"perceived", "practice", b"practice", "slot", b"slot", "time_budget_steps", b"time_budget_steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__direct: _TypeAlias = _typing.Literal["direct"]  # noqa: Y015
     _WhichOneofArgType__direct: _TypeAlias = _typing.Literal["_direct", b"_direct"]  # noqa: Y015
@@ -538,6 +548,7 @@ class EpisodeEnd(_message.Message):
     OBSERVATION_FIELD_NUMBER: _builtins.int
     TRUNCATED_FIELD_NUMBER: _builtins.int
     FAULT_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
     slot: _builtins.int
     """Slot."""
     episode: _builtins.int
@@ -547,9 +558,15 @@ class EpisodeEnd(_message.Message):
     reward: _builtins.float
     """Reward since the previous observation."""
     truncated: _builtins.bool
-    """True where time ran out (Gymnasium's truncated), false where the arena ended it."""
+    """True where time ran out (Gymnasium's truncated) or the agent's allowance, false where the arena
+    ended it.
+    """
     fault: _builtins.bool
     """True: the backend failed, the episode does not count and its instance is played again."""
+    cause: _types_pb2.Cause.ValueType
+    """Which allowance was exceeded, so that the last action was not carried out and the episode is a
+    failure: CAUSE_OUT_OF_TIME or CAUSE_OUT_OF_TOKENS; unspecified for none.
+    """
     @_builtins.property
     def observation(self) -> _types_pb2.Observation:
         """Of an arena."""
@@ -564,10 +581,11 @@ class EpisodeEnd(_message.Message):
         observation: _types_pb2.Observation | None = ...,
         truncated: _builtins.bool = ...,
         fault: _builtins.bool = ...,
+        cause: _types_pb2.Cause.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["observation", b"observation", "perceived", b"perceived"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode", b"episode", "fault", b"fault", "observation", b"observation", "perceived", b"perceived", "reward", b"reward", "slot", b"slot", "step", b"step", "truncated", b"truncated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "episode", b"episode", "fault", b"fault", "observation", b"observation", "perceived", b"perceived", "reward", b"reward", "slot", b"slot", "step", b"step", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_perceived: _TypeAlias = _typing.Literal["observation"]  # noqa: Y015
     _WhichOneofArgType_perceived: _TypeAlias = _typing.Literal["perceived", b"perceived"]  # noqa: Y015

@@ -387,7 +387,7 @@ Global___CancelOperationResponse: _TypeAlias = CancelOperationResponse  # noqa: 
 
 @_typing.final
 class GetPlacementRequest(_message.Message):
-    """Asks where simulators are."""
+    """Asks where simulators and fits are."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -455,8 +455,34 @@ class WaitingSession(_message.Message):
 Global___WaitingSession: _TypeAlias = WaitingSession  # noqa: Y015
 
 @_typing.final
+class PlacedFit(_message.Message):
+    """A process that makes fits."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    BUSY_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """Name or address of its machine; empty: it has no place yet."""
+    busy: _builtins.bool
+    """Whether it fits, or compiles a layout for fits."""
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+        busy: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["busy", b"busy", "node", b"node"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlacedFit: _TypeAlias = PlacedFit  # noqa: Y015
+
+@_typing.final
 class GetPlacementResponse(_message.Message):
-    """Where simulators are, and who waits."""
+    """Where simulators and fits are, and who waits."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -465,12 +491,16 @@ class GetPlacementResponse(_message.Message):
     MAX_WORKERS_FIELD_NUMBER: _builtins.int
     CAMPAIGN_WORKERS_FIELD_NUMBER: _builtins.int
     BACKLOG_FIELD_NUMBER: _builtins.int
+    FITS_FIELD_NUMBER: _builtins.int
+    FITS_WAITING_FIELD_NUMBER: _builtins.int
     engine: _builtins.str
     """Who starts simulators and fits: "local" or "ray"."""
     max_workers: _builtins.int
     """Most simulators at once; 0: no limit, or in a cluster as many as have room."""
     campaign_workers: _builtins.int
     """Most simulators of one campaign at once; 0: no limit."""
+    fits_waiting: _builtins.int
+    """Fits and compilations of layouts that wait for one of these processes."""
     @_builtins.property
     def workers(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlacedWorker]:
         """All simulators that run."""
@@ -478,6 +508,10 @@ class GetPlacementResponse(_message.Message):
     @_builtins.property
     def backlog(self) -> _containers.RepeatedCompositeFieldContainer[Global___WaitingSession]:
         """Sessions that wait, at most 1,000, those made last first."""
+
+    @_builtins.property
+    def fits(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlacedFit]:
+        """All processes that make fits."""
 
     def __init__(
         self,
@@ -487,10 +521,12 @@ class GetPlacementResponse(_message.Message):
         max_workers: _builtins.int = ...,
         campaign_workers: _builtins.int = ...,
         backlog: _abc.Iterable[Global___WaitingSession] | None = ...,
+        fits: _abc.Iterable[Global___PlacedFit] | None = ...,
+        fits_waiting: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backlog", b"backlog", "campaign_workers", b"campaign_workers", "engine", b"engine", "max_workers", b"max_workers", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backlog", b"backlog", "campaign_workers", b"campaign_workers", "engine", b"engine", "fits", b"fits", "fits_waiting", b"fits_waiting", "max_workers", b"max_workers", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -98,7 +98,7 @@ class OperationsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetPlacement(self, request, context):
-        """Who starts simulators, where they are, and which sessions wait for what.
+        """Who starts simulators and fits, where they are, and which sessions wait for what.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

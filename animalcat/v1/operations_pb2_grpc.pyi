@@ -46,7 +46,7 @@ class OperationsStub:
     CancelOperation: _grpc.UnaryUnaryMultiCallable[_operations_pb2.CancelOperationRequest, _operations_pb2.CancelOperationResponse]
     """Asks an operation to stop; what it has done so far may be lost. The answer need not wait."""
     GetPlacement: _grpc.UnaryUnaryMultiCallable[_operations_pb2.GetPlacementRequest, _operations_pb2.GetPlacementResponse]
-    """Who starts simulators, where they are, and which sessions wait for what."""
+    """Who starts simulators and fits, where they are, and which sessions wait for what."""
 
 @_typing.type_check_only
 class OperationsAsyncStub(OperationsStub):
@@ -66,7 +66,7 @@ class OperationsAsyncStub(OperationsStub):
     CancelOperation: _aio.UnaryUnaryMultiCallable[_operations_pb2.CancelOperationRequest, _operations_pb2.CancelOperationResponse]  # type: ignore[assignment]
     """Asks an operation to stop; what it has done so far may be lost. The answer need not wait."""
     GetPlacement: _aio.UnaryUnaryMultiCallable[_operations_pb2.GetPlacementRequest, _operations_pb2.GetPlacementResponse]  # type: ignore[assignment]
-    """Who starts simulators, where they are, and which sessions wait for what."""
+    """Who starts simulators and fits, where they are, and which sessions wait for what."""
 
 class OperationsServicer(metaclass=_abc_1.ABCMeta):
     """What takes long. An operation is begun by a call that answers with it, and goes on whether or not
@@ -113,6 +113,6 @@ class OperationsServicer(metaclass=_abc_1.ABCMeta):
         request: _operations_pb2.GetPlacementRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_operations_pb2.GetPlacementResponse, _abc.Awaitable[_operations_pb2.GetPlacementResponse]]:
-        """Who starts simulators, where they are, and which sessions wait for what."""
+        """Who starts simulators and fits, where they are, and which sessions wait for what."""
 
 def add_OperationsServicer_to_server(servicer: OperationsServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -222,6 +222,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """It repeats one that was played, to tell how random the agent is."""
     REASON_PERSON: _Reason.ValueType  # 6
     """A person chose it and played it."""
+    REASON_PRACTICE: _Reason.ValueType  # 7
+    """For practice: the episode does not count."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """Why an instance was chosen, in a word."""
@@ -240,6 +242,8 @@ REASON_PROBE: Reason.ValueType  # 5
 """It repeats one that was played, to tell how random the agent is."""
 REASON_PERSON: Reason.ValueType  # 6
 """A person chose it and played it."""
+REASON_PRACTICE: Reason.ValueType  # 7
+"""For practice: the episode does not count."""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 class _MadeAs:
@@ -1296,6 +1300,8 @@ class SessionSpec(_message.Message):
     TWINS_OF_FIELD_NUMBER: _builtins.int
     AGAINST_FIELD_NUMBER: _builtins.int
     LEASE_SECONDS_FIELD_NUMBER: _builtins.int
+    ALLOWANCE_FIELD_NUMBER: _builtins.int
+    PRACTICE_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -1339,6 +1345,8 @@ class SessionSpec(_message.Message):
     """Seconds for which an agent whose connection broke may come back to the step that it left, 0 to
     3600; 0: its episode is void at once. 30 if not set.
     """
+    practice: _builtins.int
+    """How many unscored episodes come first, on arenas that are not used again; 0 if not set."""
     @_builtins.property
     def policy(self) -> Global___SelectionPolicy:
         """How to choose."""
@@ -1356,6 +1364,10 @@ class SessionSpec(_message.Message):
         """Another agent's session: the arenas that it has played are played, in the same order, until the
         two agents are told apart. Not set: the session only measures.
         """
+
+    @_builtins.property
+    def allowance(self) -> _types_pb2.Allowance:
+        """What the agent may spend on an episode and on a decision; any amount if not set."""
 
     def __init__(
         self,
@@ -1381,10 +1393,12 @@ class SessionSpec(_message.Message):
         twins_of: _builtins.str = ...,
         against: Global___Opponent | None = ...,
         lease_seconds: _builtins.float | None = ...,
+        allowance: _types_pb2.Allowance | None = ...,
+        practice: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_lease_seconds", b"_lease_seconds", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "certify", b"certify", "fresh", b"fresh", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_lease_seconds", b"_lease_seconds", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
     _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015
@@ -1394,6 +1408,8 @@ class SessionSpec(_message.Message):
     _WhichOneofArgType__fresh: _TypeAlias = _typing.Literal["_fresh", b"_fresh"]  # noqa: Y015
     _WhichOneofReturnType__lease_seconds: _TypeAlias = _typing.Literal["lease_seconds"]  # noqa: Y015
     _WhichOneofArgType__lease_seconds: _TypeAlias = _typing.Literal["_lease_seconds", b"_lease_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__practice: _TypeAlias = _typing.Literal["practice"]  # noqa: Y015
+    _WhichOneofArgType__practice: _TypeAlias = _typing.Literal["_practice", b"_practice"]  # noqa: Y015
     _WhichOneofReturnType__record_pixels: _TypeAlias = _typing.Literal["record_pixels"]  # noqa: Y015
     _WhichOneofArgType__record_pixels: _TypeAlias = _typing.Literal["_record_pixels", b"_record_pixels"]  # noqa: Y015
     _WhichOneofReturnType__rules: _TypeAlias = _typing.Literal["rules"]  # noqa: Y015
@@ -1410,6 +1426,8 @@ class SessionSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fresh) -> _WhichOneofReturnType__fresh | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__lease_seconds) -> _WhichOneofReturnType__lease_seconds | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__practice) -> _WhichOneofReturnType__practice | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__record_pixels) -> _WhichOneofReturnType__record_pixels | None: ...
     @_typing.overload
@@ -1563,6 +1581,7 @@ class Session(_message.Message):
     CREATOR_FIELD_NUMBER: _builtins.int
     PAUSED_FIELD_NUMBER: _builtins.int
     WAITS_FOR_FIELD_NUMBER: _builtins.int
+    PRACTISED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -1588,9 +1607,11 @@ class Session(_message.Message):
     paused: _builtins.bool
     """True: no further episode begins until it is resumed."""
     waits_for: _builtins.str
-    """What it waits for before its next episode can begin, in words: an agent, a simulator, its turn
-    in its campaign, a person; empty: for nothing, or it is over.
+    """What it waits for before it can go on or end, in words: an agent, a simulator, its turn in its
+    campaign, a person, a fit; empty: for nothing, or it is over.
     """
+    practised: _builtins.int
+    """Practice episodes that are over; they are not among "episodes" and "successes"."""
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
         """What it was made with."""
@@ -1619,10 +1640,11 @@ class Session(_message.Message):
         creator: _builtins.str = ...,
         paused: _builtins.bool = ...,
         waits_for: _builtins.str = ...,
+        practised: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes", "waits_for", b"waits_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "practised", b"practised", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed: _TypeAlias = _typing.Literal["allowed"]  # noqa: Y015
     _WhichOneofArgType__allowed: _TypeAlias = _typing.Literal["_allowed", b"_allowed"]  # noqa: Y015
@@ -2234,6 +2256,7 @@ class EpisodeSummary(_message.Message):
     VERSIONS_FIELD_NUMBER: _builtins.int
     CAUSE_KIND_FIELD_NUMBER: _builtins.int
     INVALID_FIELD_NUMBER: _builtins.int
+    SPENT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}/episodes/{episode}"."""
     episode: _builtins.int
@@ -2275,6 +2298,10 @@ class EpisodeSummary(_message.Message):
         they were not kept.
         """
 
+    @_builtins.property
+    def spent(self) -> Global___Spent:
+        """What the agent spent on it."""
+
     def __init__(
         self,
         *,
@@ -2293,14 +2320,71 @@ class EpisodeSummary(_message.Message):
         versions: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         cause_kind: _types_pb2.Cause.ValueType = ...,
         invalid: _builtins.str = ...,
+        spent: Global___Spent | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "spent", b"spent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "cause_kind", b"cause_kind", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "invalid", b"invalid", "name", b"name", "outcome", b"outcome", "outcomes", b"outcomes", "seconds", b"seconds", "steps", b"steps", "versions", b"versions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "cause_kind", b"cause_kind", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "invalid", b"invalid", "name", b"name", "outcome", b"outcome", "outcomes", b"outcomes", "seconds", b"seconds", "spent", b"spent", "steps", b"steps", "versions", b"versions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___EpisodeSummary: _TypeAlias = EpisodeSummary  # noqa: Y015
+
+@_typing.final
+class Spent(_message.Message):
+    """What an agent spent on an attempt."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class CostsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    THINKING_SECONDS_FIELD_NUMBER: _builtins.int
+    TOKENS_IN_FIELD_NUMBER: _builtins.int
+    TOKENS_OUT_FIELD_NUMBER: _builtins.int
+    COSTS_FIELD_NUMBER: _builtins.int
+    thinking_seconds: _builtins.float
+    """Seconds between what it was asked and its answers, as whoever asked saw it."""
+    tokens_in: _builtins.int
+    """Sum of the tokens that its notes say a language model was given."""
+    tokens_out: _builtins.int
+    """Sum of the tokens that its notes say the model gave."""
+    @_builtins.property
+    def costs(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """Sums of what its notes say that cost, by currency; of ten currencies at most."""
+
+    def __init__(
+        self,
+        *,
+        thinking_seconds: _builtins.float = ...,
+        tokens_in: _builtins.int = ...,
+        tokens_out: _builtins.int = ...,
+        costs: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["costs", b"costs", "thinking_seconds", b"thinking_seconds", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Spent: _TypeAlias = Spent  # noqa: Y015
 
 @_typing.final
 class Decision(_message.Message):

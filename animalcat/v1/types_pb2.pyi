@@ -109,6 +109,10 @@ class _CauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Cause.ValueType
     """The session stopped, since another of its slots failed."""
     CAUSE_SERVER_FAILED: _Cause.ValueType  # 9
     """The server failed, for example because its disk was full; it did not stop."""
+    CAUSE_OUT_OF_TIME: _Cause.ValueType  # 10
+    """The agent took longer to think than its allowance for an episode: a failure."""
+    CAUSE_OUT_OF_TOKENS: _Cause.ValueType  # 11
+    """The agent spent more tokens than its allowance for a decision or an episode: a failure."""
 
 class Cause(_Cause, metaclass=_CauseEnumTypeWrapper):
     """Why an attempt did not come to its end, or is a failure without having done so."""
@@ -133,6 +137,10 @@ CAUSE_SESSION_STOPPED: Cause.ValueType  # 8
 """The session stopped, since another of its slots failed."""
 CAUSE_SERVER_FAILED: Cause.ValueType  # 9
 """The server failed, for example because its disk was full; it did not stop."""
+CAUSE_OUT_OF_TIME: Cause.ValueType  # 10
+"""The agent took longer to think than its allowance for an episode: a failure."""
+CAUSE_OUT_OF_TOKENS: Cause.ValueType  # 11
+"""The agent spent more tokens than its allowance for a decision or an episode: a failure."""
 Global___Cause: _TypeAlias = Cause  # noqa: Y015
 
 @_typing.final
@@ -372,6 +380,40 @@ class Note(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens_out) -> _WhichOneofReturnType__tokens_out | None: ...
 
 Global___Note: _TypeAlias = Note  # noqa: Y015
+
+@_typing.final
+class Allowance(_message.Message):
+    """What an agent may spend. An answer that takes it beyond is not carried out: the episode ends there
+    as a failure, and the agent goes on with the next.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPISODE_SECONDS_FIELD_NUMBER: _builtins.int
+    DECISION_TOKENS_FIELD_NUMBER: _builtins.int
+    EPISODE_TOKENS_FIELD_NUMBER: _builtins.int
+    episode_seconds: _builtins.float
+    """Seconds of thinking in one episode: the time between what the agent was asked and its answers.
+    0: any number.
+    """
+    decision_tokens: _builtins.int
+    """Tokens, given and returned, that the notes of one answer may tell of. 0: any number."""
+    episode_tokens: _builtins.int
+    """Tokens that all notes of one episode may tell of. 0: any number."""
+    def __init__(
+        self,
+        *,
+        episode_seconds: _builtins.float = ...,
+        decision_tokens: _builtins.int = ...,
+        episode_tokens: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision_tokens", b"decision_tokens", "episode_seconds", b"episode_seconds", "episode_tokens", b"episode_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Allowance: _TypeAlias = Allowance  # noqa: Y015
 
 @_typing.final
 class Error(_message.Message):

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from animalcat.envs.types import Observation, ObservationSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What an agent may spend; 0 is any amount.
+
+    An answer that takes it beyond is not carried out: the episode ends there as a failure.
+
+    Attributes:
+        episode_seconds: Seconds of thinking in one episode.
+        decision_tokens: Tokens, given and returned, that the notes of one answer may tell of.
+        episode_tokens: Tokens that all notes of one episode may tell of.
+    """
+
+    episode_seconds: float = 0.0
+    decision_tokens: int = 0
+    episode_tokens: int = 0
+
+
+UNLIMITED: Final = Allowance()
+"""The allowance to spend any amount."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +40,52 @@ class EpisodeInfo:
         seed: Seed for whatever the agent draws in this episode.
         observation_spec: What its observations will hold.
         time_budget_steps: Decisions until time runs out; 0 for no limit.
+        allowance: What the agent may spend.
+        practice: Whether it is for practice, and does not count.
     """
 
     episode: int
     seed: int
     observation_spec: ObservationSpec
     time_budget_steps: int = 0
+    allowance: Allowance = UNLIMITED
+    practice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark of an agent at a step, and what the step cost it.
+
+    Attributes:
+        text: The remark, at most 4,096 bytes; empty where the note tells of cost alone.
+        tokens_in: Tokens that a language model was given; None if not told.
+        tokens_out: Tokens that the model gave; None if not told.
+        cost: What that cost, 0 or more, in the currency; None if not told.
+        currency: Three letters of ISO 4217, such as "EUR"; empty without a cost.
+    """
+
+    text: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+    currency: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """An agent's answer with a note on it, which goes into the recording beside the step.
+
+    Attributes:
+        actions: The action, or the list of actions.
+        note: The note.
+    """
+
+    actions: int | Sequence[int]
+    note: Note
+
+
+Answer: TypeAlias = int | Sequence[int] | Noted
+"""What an agent may answer: an action, a list of actions to take in order, or those with a note."""
 
 
 class Agent(Protocol):
@@ -35,6 +95,6 @@ class Agent(Protocol):
         """Prepare for an episode; all randomness of the episode derives from `info.seed`."""
         ...
 
-    def act(self, observation: Observation) -> int | Sequence[int]:
+    def act(self, observation: Observation) -> Answer:
         """Choose one action (3 x move + turn, 0 to 8), or a list of actions to take in order."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -104,7 +105,7 @@ def build_level(placement: Placement) -> Level:
     owners: list[int] = []
     offsets: list[Vector] = []
     active: list[tuple[PlacedObject, int, int]] = []
-    ground = Ground(placement.objects)
+    ground = Ground(placement.objects, placement.agent.position)
     for thing in placement.objects:
         origin, mass = ground.settle(thing)
         built = make(thing, origin, mass)
@@ -190,7 +191,7 @@ def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: fl
         angle = math.radians(thing.yaw)
         push = (_BOUNCE_SPEED * math.sin(angle), 0.0, _BOUNCE_SPEED * math.cos(angle))
     return Body(
-        colliders=tuple(_collider(solid) for solid in local),
+        colliders=tuple(_collider(solid, hull=kind.hull) for solid in local),
         position=origin,
         yaw=thing.yaw,
         mass=mass,
@@ -199,8 +200,10 @@ def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: fl
     )
 
 
-def _collider(solid: Solid) -> Collider:
+def _collider(solid: Solid, *, hull: bool) -> Collider:
     match solid.shape:
+        case "box" if hull:
+            return Hull(_corners(solid))
         case "box":
             return Box(solid.half, solid.center)
         case "sphere":
@@ -210,6 +213,12 @@ def _collider(solid: Solid) -> Collider:
             return Hull(_wedge(solid.half) + np.asarray(solid.center, np.float32))
         case "shell":
             return tunnel(solid.half)
+
+
+def _corners(solid: Solid) -> npt.NDArray[np.float32]:
+    """The eight corners of a box."""
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)), np.float32)
+    return signs * np.asarray(solid.half, np.float32) + np.asarray(solid.center, np.float32)
 
 
 def _wedge(half: Point) -> npt.NDArray[np.float32]:

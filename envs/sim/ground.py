@@ -25,6 +25,8 @@ DROP: Final = 0.05
 """Metres by which a wall may hang above its support (when spawned, some 0.03)."""
 
 
+_REACH: Final = 0.01
+"""Metres: half the width of what is looked for under the agent."""
 _TALL: Final = 1000.0
 """Metres, more than anything falls."""
 
@@ -44,11 +46,17 @@ class Ground:
 
     They are supported by the floor or by other firm objects. An object without such support falls,
     as in Unity, and what it falls on may give way, so that is not firm either: a rail of 10,000 kg
-    moves the posts on which it comes down.
+    moves the posts on which it comes down. Nor are the walls of a stack on which the agent starts:
+    they lean by a millionth, and its rays, which graze them, then end in them or pass over them.
     """
 
-    def __init__(self, objects: Sequence[PlacedObject]) -> None:
-        """Find the firm objects, from the floor upward."""
+    def __init__(self, objects: Sequence[PlacedObject], start: Point | None = None) -> None:
+        """Find the firm objects, from the floor upward.
+
+        Args:
+            objects: All objects.
+            start: Where the agent starts; None while an arena is played.
+        """
         self._walls: list[Solid] = []
         self._origins: dict[int, Point] = {}
         heavy = [
@@ -71,6 +79,10 @@ class Ground:
             if not more:
                 break
             hit |= more
+        if start is not None:
+            firm = [pair for pair in heavy if id(pair[1]) in self._origins]
+            for thing in _stack_under(start, firm):
+                del self._origins[id(thing)]
 
     def _stand(self, heavy: Sequence[tuple[Solid, PlacedObject]]) -> None:
         """Find which of these objects stand firm, given in the order of their feet."""
@@ -110,6 +122,29 @@ class Ground:
         return None
 
 
+def _stack_under(start: Point, firm: Sequence[tuple[Solid, PlacedObject]]) -> list[PlacedObject]:
+    """The walls of the stack on which the agent starts; none where it starts on a single wall."""
+    column = Solid("box", Point(start.x, 0.0, start.z), Point(_REACH, _TALL, _REACH), 0.0)
+    under = [base for base, _ in firm if _top(base) < start.y and overlaps(column, base)]
+    if not under:
+        return []
+    stack = {max(under, key=_top)}
+    while more := {
+        base
+        for base, _ in firm
+        if base not in stack and any(_stands(base, one) or _stands(one, base) for one in stack)
+    }:
+        stack |= more
+    return [thing for base, thing in firm if base in stack] if len(stack) > 1 else []
+
+
+def _stands(upper: Solid, lower: Solid) -> bool:
+    """Whether a wall stands on another one, as far as their heights and footprints tell."""
+    half = Point(upper.half.x, _TALL, upper.half.z)
+    column = Solid("box", upper.center, half, upper.yaw)
+    return 0.0 <= _foot(upper) - _top(lower) <= DROP and overlaps(column, lower)
+
+
 def _falls_on(falling: Solid, base: Solid) -> bool:
     """Whether an object that falls has another one under it."""
     half = Point(falling.half.x, _TALL, falling.half.z)
@@ -119,6 +154,10 @@ def _falls_on(falling: Solid, base: Solid) -> bool:
 
 def _foot(solid: Solid) -> float:
     return solid.center.y - solid.half.y
+
+
+def _top(solid: Solid) -> float:
+    return solid.center.y + solid.half.y
 
 
 def _held(base: Solid, point: tuple[float, float], tops: dict[Solid, float]) -> float | None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from numba import njit
 
 from animalcat.arena_configs.geometry import SHELL_INNER
+from animalcat.envs.sim.grazing import GRAZED, INSIDE, UPRIGHT, aims, over_box
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,8 @@ RADIUS: Final = 0.5
 
 _SINK: Final = 1e-6
 """Metres by which rays start lower than the agent, so that its sphere is in what it rests on.
+
+For walls that may lean, by however little, see `grazing`: there it is left to single precision.
 
 An agent on a wall grazes the tops of other walls of the same height, and in the real build it does
 not see beyond them (inferred: so two competition arenas, 09-29 and 09-30, give the real reward to
@@ -176,6 +179,7 @@ def _cast(
         heading[i, 1] = cos(angle)
     nearest = np.full(rays, LENGTH)
     hit = np.full(rays, MISSED)
+    aim, aimed = np.empty((0, 4), np.float32), False
 
     # The arena's walls are boxes 1 m thick and 42 m long whose inner faces bound 0..40.
     for wall in range(4):
@@ -206,6 +210,16 @@ def _cast(
         ox = m[0, 0] * rx + m[1, 0] * ry + m[2, 0] * rz
         oy = m[0, 1] * rx + m[1, 1] * ry + m[2, 1] * rz
         oz = m[0, 2] * rx + m[1, 2] * ry + m[2, 2] * rz
+        leans = m[1, 0] != 0.0 or m[1, 2] != 0.0
+        if shape == _BOX and leans and m[1, 1] > UPRIGHT and abs(oy + _SINK - hy - RADIUS) < GRAZED:
+            if not aimed:
+                aim, aimed = aims(x, z, yaw, per_side, max_degrees), True
+            for i in range(rays):
+                t = over_box(m, center[k], half[k], x, y + _SINK, z, aim[i])
+                if INSIDE < t < nearest[i]:
+                    nearest[i] = t
+                    hit[i] = tag[k]
+            continue
         if away2 <= reach * reach and _touches(shape, ox, oy, oz, hx, hy, hz):
             continue
         for i in range(rays):

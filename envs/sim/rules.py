@@ -13,7 +13,7 @@ from animalcat.envs.types import PHYSICS_STEP, EndedBy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-REVISION: Final = "3"
+REVISION: Final = "4"
 """Raised whenever the simulator moves or rewards anything otherwise. Recordings keep it, so that
 those made under other rules are not said to differ; those without one have 1."""
 

@@ -278,18 +278,18 @@ def _failures(layout: Layout, played: Played) -> bool:
 def _failing(layout: Layout, fails: Fails, *, failed: bool) -> str:
     if not failed:
         return (
-            f"In arenas like these it is expected to pass {percent(1.0 - fails.share)} of the "
-            "time; nothing that was played says what would make it fail."
+            f"Of arenas like these the layout expects it to pass {percent(1.0 - fails.share)}; "
+            "nothing that was played says what would make it fail."
         )
     if not fails.by:
-        return f"In arenas like these it is expected to fail {percent(fails.share)} of the time."
+        return f"Of arenas like these the layout expects it to fail {percent(fails.share)}."
     node = next(latent for latent in layout.latents if latent.name == fails.by)
     what = "its noise" if node.kind == "robustness" else f"its limit of {fails.by}"
     if node.kind == "bias":
         what = f"its bias ({fails.by})"
     return (
-        f"In arenas like these it is expected to fail {percent(fails.share)} of the time, most "
-        f"likely by {what}: without that {percent(fails.without)} would be left."
+        f"Of arenas like these the layout expects it to fail {percent(fails.share)}, most likely "
+        f"by {what}: without that {percent(fails.without)} would be left."
     )
 
 

@@ -21,11 +21,12 @@ import asyncio
 import contextlib
 import os
 import queue
+import socket
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict
-from typing import Any, BinaryIO, Final, Protocol, TypeAlias
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +53,24 @@ _STDERR_KEPT: Final = 4000
 _SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept", "sampler")
 
 
+class Fitting(NamedTuple):
+    """What makes fits now, and what waits for it.
+
+    Attributes:
+        processes: For each process its machine, empty while it has none, and whether it works.
+        waiting: Number of requests that wait for one of them.
+    """
+
+    processes: tuple[tuple[str, bool], ...]
+    waiting: int
+
+
 class Fits(Protocol):
     """What makes fits, on this machine or on another."""
+
+    def fitting(self) -> Fitting:
+        """Say where fits are made, and how many wait."""
+        ...
 
     async def start(self, *layouts: Layout, weighted: bool = False) -> None:
         """Compile layouts in the background. See `Fitter.start`."""
@@ -90,12 +107,20 @@ class Fitter:
         self._drain: asyncio.Task[None] | None = None
         self._stderr = b""
         self._turn = asyncio.Lock()
+        self._asked = 0
         self._warming: set[asyncio.Task[None]] = set()
 
     @property
     def pid(self) -> int | None:
         """Id of the process; None while it does not run."""
         return self._process.pid if self._process is not None else None
+
+    def fitting(self) -> Fitting:
+        """Say whether the process runs and works, and how many requests wait for it."""
+        works = self._turn.locked()
+        running = self._process is not None and self._process.returncode is None
+        processes = ((socket.gethostname(), works),) if running else ()
+        return Fitting(processes, self._asked - (works and self._asked > 0))
 
     async def start(self, *layouts: Layout, weighted: bool = False) -> None:
         """Start the process, and compile layouts in the background.
@@ -155,6 +180,13 @@ class Fitter:
             await self._ask(message, {})
 
     async def _ask(self, message: Mapping[str, Any], arrays: messages.Arrays) -> Message:
+        self._asked += 1
+        try:
+            return await self._asked_in_turn(message, arrays)
+        finally:
+            self._asked -= 1
+
+    async def _asked_in_turn(self, message: Mapping[str, Any], arrays: messages.Arrays) -> Message:
         async with self._turn:
             try:
                 process = await self._running()

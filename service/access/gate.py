@@ -341,6 +341,7 @@ def known_to_agent(session: sessions_pb2.Session) -> sessions_pb2.Session:
         stop=sessions_pb2.StoppingRule(max_episodes=spec.stop.max_episodes),
         action_timeout_seconds=spec.action_timeout_seconds,
         slots=spec.slots,
+        allowance=spec.allowance if spec.HasField("allowance") else None,
     )
     return sessions_pb2.Session(
         name=session.name,

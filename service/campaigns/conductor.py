@@ -173,7 +173,7 @@ class Conductors:
         if campaign.unreadable:
             log.error("campaign %s is %s", campaign.id, campaign.unreadable)
             return
-        self._engines.parts.workers.group(campaign.id, campaign.sessions)
+        self._engines.parts.workers.group(campaign.id, campaign.sessions, campaign.max_workers)
         task = self._tasks.get(campaign.id)
         if task is None or task.done():
             conductor = self._conductors[campaign.id] = Conductor(campaign, self._engines)

@@ -31,6 +31,12 @@ THREADS: Final = "OMP_NUM_THREADS"
 """Ray sets it to the CPUs of an actor, and numerical libraries add in another order then."""
 
 
+def address() -> str:
+    """Address of this node in the network of the cluster."""
+    ray: Any = importlib.import_module("ray")
+    return str(ray.util.get_node_ip_address())
+
+
 class Node(NamedTuple):
     """What a node says of itself.
 
@@ -54,12 +60,11 @@ def look(proof: str, secret: str) -> Node:
         proof: Path of a file in the server's data directory.
         secret: What stands in it.
     """
-    ray: Any = importlib.import_module("ray")
     try:
         shared = Path(proof).read_text() == secret
     except OSError:
         shared = False
-    return Node(str(ray.util.get_node_ip_address()), versions(), shared, os.getpid())
+    return Node(address(), versions(), shared, os.getpid())
 
 
 class SimulatorHost:
@@ -113,6 +118,10 @@ class FitHost:
     def __init__(self, patience: Patience, threads: str | None) -> None:
         _set_threads(threads)
         self._fitter = Fitter(patience.outlast)
+
+    async def where(self) -> str:
+        """Address of this node."""
+        return address()
 
     async def start(self, layout: Layout, weighted: bool) -> Answer:
         """Compile a layout in the background."""

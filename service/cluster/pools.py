@@ -17,6 +17,7 @@ from animalcat.envs.patience import Patience
 from animalcat.envs.types import ObservationSpec, Step
 from animalcat.envs.worker_client import CLOSE_SECONDS, Worker, WorkerFault
 from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest, FitResult
+from animalcat.layouts.inference.fitter import Fitting
 from animalcat.layouts.model.spec import Layout
 from animalcat.networks import parse_networks, within
 from animalcat.service.cluster.connect import Connection, join
@@ -293,9 +294,16 @@ class RayFits:
         self._most = most
         self._patience = patience
         self._hosts: dict[Any, asyncio.Task[None]] = {}
+        self._nodes: dict[Any, str] = {}
+        self._busy: set[Any] = set()
         self._free = asyncio.Queue[Any]()
         self._waiting = 0
         self._add()
+
+    def fitting(self) -> Fitting:
+        """Say on which nodes the hosts are, and how many requests wait for one."""
+        hosts = ((self._nodes.get(host, ""), host in self._busy) for host in self._hosts)
+        return Fitting(tuple(hosts), self._waiting)
 
     async def start(self, *layouts: Layout, weighted: bool = False) -> None:
         """Compile layouts in the background, on a host that has nothing else to do."""
@@ -315,6 +323,7 @@ class RayFits:
 
     async def _ask(self, method: str, *arguments: Any) -> Any:
         host = await self._take()
+        self._busy.add(host)
         try:
             kind, value = await getattr(host, method).remote(*arguments)
         except self._ray.exceptions.RayError as error:
@@ -326,6 +335,8 @@ class RayFits:
             else:
                 self._free.put_nowait(host)
             raise
+        finally:
+            self._busy.discard(host)
         self._free.put_nowait(host)
         if kind == "interrupted":
             raise FitInterruptedError(value)
@@ -357,7 +368,7 @@ class RayFits:
             self._workers.making_room(self._is_needed),
             suppress(self._ray.exceptions.RayError),
         ):
-            await host.__ray_ready__.remote()
+            self._nodes[host] = await host.where.remote()
         self._free.put_nowait(host)
 
     def _is_needed(self) -> bool:
@@ -368,6 +379,7 @@ class RayFits:
         come = self._hosts.pop(host, None)
         if come is None:
             return
+        self._nodes.pop(host, None)
         come.cancel()
         self._ray.kill(host)
         if self._waiting and len(self._hosts) < self._most:

@@ -6,8 +6,10 @@ import asyncio
 import io
 import logging
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,6 +30,8 @@ log = logging.getLogger(__name__)
 
 CERTIFICATES: Final = "certificates"
 """Folder of the fits' draws within a data directory; it has one folder per session."""
+Waiting: TypeAlias = Callable[[str], AbstractContextManager[object]]
+"""Shows for a block that a session waits, given for what."""
 ATTEMPTS: Final = 3
 """How often a fit is tried if the machine interrupts it."""
 
@@ -72,7 +76,9 @@ class Certifier:
         store: SessionStore,
         fitter: Fits,
         files: Artefacts,
+        waiting: Waiting,
     ) -> None:
+        self._waiting = waiting
         self._session = session
         self._learner = learner
         self._think = think
@@ -155,7 +161,7 @@ class Certifier:
             if n not in self._fits:
                 self._begin(n)
             try:
-                checked = await self._fits.pop(n)
+                checked = await self._late(n, self._fits.pop(n))
             except FitInterruptedError as error:
                 raise CertificateMissingError(n, str(error)) from error
             draws = ""
@@ -173,6 +179,13 @@ class Certifier:
             # Read them back even if they were just written: the same path as after a restart.
             loaded = await asyncio.to_thread(lambda: _load(self._files.fetch(draws)))
             await self._think(self._learner.reseed, loaded, n)
+
+    async def _late(self, n: int, checking: asyncio.Task[Checked]) -> Checked:
+        """Wait for a fit, and show that if it is not there yet."""
+        if checking.done():
+            return checking.result()
+        with self._waiting(f"the fit that certifies its first {n} episodes"):
+            return await checking
 
 
 async def fit_again(fitter: Fits, request: FitRequest) -> FitResult:

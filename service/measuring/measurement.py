@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final, ParamSpec, TypeVar
@@ -16,6 +16,7 @@ from animalcat.layouts.adaptive.learner import Learner, RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.explaining.wording import Scale, scale_of
+from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
@@ -29,6 +30,7 @@ from animalcat.service.measuring.coverage import some_coverage
 from animalcat.service.measuring.generation import InstanceSource, source_for
 from animalcat.service.measuring.twins import Twins
 from animalcat.service.model import (
+    PRACTICE,
     CapabilityStatus,
     Decision,
     Episode,
@@ -111,7 +113,15 @@ class Measurement:
                 offers = self._source.offers(layout)
             except ValueError as error:
                 raise ServiceError(Code.INVALID_REQUEST, f"generate: {error}") from error
-        names = sorted(covered)
+        self._practice = practice_order(spec, battery, covered)
+        kept = set(self._practice[: spec.practice])
+        names = sorted(set(covered) - kept)
+        if not names:
+            raise ServiceError(
+                Code.INVALID_REQUEST,
+                f"practice: {spec.practice} arenas to practise on leave none of the "
+                f"{len(covered)} that the layout covers; practise less, or take a larger battery",
+            )
         instances = [battery.instances[battery.index[name]] for name in names]
         observes = [
             [one.source in instance.task.observes for one in layout.outcomes]
@@ -146,8 +156,14 @@ class Measurement:
         self._reach: Mapping[str, InformationBound] = {}
 
     def learn(self, decision: Decision) -> None:
-        """Add an instance that was made on demand, before it is told or set aside."""
+        """Add an instance that was made on demand, before it is told or set aside.
+
+        What was practised on is not chosen again.
+        """
         made = decision.made
+        if decision.reason == PRACTICE:
+            self.learner.set_aside(decision.chosen)
+            return
         if made is not None:
             features = made.instance.features
             row = [features.get(f.name, np.nan) for f in self.learner.layout.features]
@@ -190,6 +206,21 @@ class Measurement:
             peers=choice.peers,
             wager=choice.wager,
         )
+        self.learn(decision)
+        return decision
+
+    def practise(self, used: Container[str]) -> Decision | None:
+        """Choose the next instance to practise on; None if none is left.
+
+        Args:
+            used: Names of the battery's instances that were practised on, or failed too often.
+        """
+        name = next((name for name in self._practice if name not in used), None)
+        if name is None:
+            return None
+        made = None if self._twins is None else self._twins.twin(name, self._key)
+        played = name if made is None else made.instance.name
+        decision = Decision(played, 0.0, 0.0, 0.0, {}, PRACTICE, made=made)
         self.learn(decision)
         return decision
 
@@ -281,6 +312,36 @@ class Measurement:
         layout, bank = self.learner.layout, self.learner.bank
         asked = bank.features[~bank.offered]
         return {layout.latent_names[k]: scale_of(layout, k, asked) for k in layout.capabilities}
+
+
+def practice_order(spec: SessionSpec, battery: Battery, covered: Iterable[str]) -> list[str]:
+    """Return in which order a session would practise on the instances that it may choose.
+
+    Those that their families set apart for practice come first. What the session is to play in any
+    case is left out.
+
+    Args:
+        spec: The session's specification.
+        battery: Its battery.
+        covered: Names of the instances that the layout covers.
+    """
+    if not spec.practice:
+        return []
+    wanted = {*spec.policy.order, *(spec.against.outcomes if spec.against else ())}
+    pool = sorted(set(covered) - wanted)
+    drawn = [pool[k] for k in rng(spec.seed, PRACTICE, 0).permutation(len(pool))]
+
+    def scored(name: str) -> bool:
+        origin = battery.instances[battery.index[name]].origin
+        return origin is None or origin.part != "practice"
+
+    if spec.practice > len(drawn):
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"practice: {spec.practice} arenas are asked for, and there are {len(drawn)}; practise "
+            "less, or take a larger battery",
+        )
+    return sorted(drawn, key=scored)
 
 
 def _outside(layout: Layout, instances: Sequence[Instance]) -> dict[str, list[float]]:

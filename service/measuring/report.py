@@ -27,6 +27,7 @@ from animalcat.service.measuring.generation import played_instance
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, Measurement
 from animalcat.service.measuring.voids import voids_by_demand, voids_to_dict
 from animalcat.service.model import (
+    PRACTICE,
     CapabilityStatus,
     Decision,
     Episode,
@@ -228,7 +229,8 @@ def provenance(
     makes the profile.
     """
     spec = asdict(replace(session.spec, against=None))  # told by the comparison
-    outcomes = [e.outcome for e in attempts if not e.invalid]
+    scored = [e for e in attempts if not e.practice]
+    outcomes = [e.outcome for e in scored if not e.invalid]
     return {
         "session": names.session_name(session.id),
         "agent": spec.pop("agent"),
@@ -242,10 +244,10 @@ def provenance(
         "successes": outcomes.count(Outcome.SUCCESS),
         "voids": outcomes.count(Outcome.VOID),
         "faults": outcomes.count(Outcome.FAULT),
-        "invalid": len(attempts) - len(outcomes),
-        "failures_by_default": sum(
-            e.outcome is Outcome.FAILURE and bool(e.cause) for e in attempts
-        ),
+        "invalid": len(scored) - len(outcomes),
+        "failures_by_default": sum(e.by_default for e in scored),
+        "overspent": sum(e.overspent for e in scored),
+        "practised": sum(e.practice and e.settled for e in attempts),
         **{
             key: value
             for key, value in spec.items()
@@ -352,7 +354,7 @@ def outcome_rows(
                 "task": task_of(instance),
                 "variant": variant_of(instance),
                 "group": battery.groups.get(instance.name, instance.name),
-                "outcome": "invalid" if episode.invalid else episode.outcome.name.lower(),
+                "outcome": _told_as(episode, episode.outcome),
                 "return": episode.episode_return,
                 **{column: episode.outcomes.get(source) for column, source in OBSERVED.items()},
                 "pass_mark": instance.pass_mark,
@@ -363,6 +365,9 @@ def outcome_rows(
                 "predicted": episode.decision.predicted,
                 "reason": episode.decision.reason,
                 **{f"peers_{key}": value for key, value in _peers(episode.decision).items()},
+                "tokens_in": episode.spent.tokens_in,
+                "tokens_out": episode.spent.tokens_out,
+                "costs": json.dumps(dict(episode.spent.costs)),
                 "backend": spec.backend,
                 "versions": json.dumps(dict(episode.versions), sort_keys=True),
                 "build": build_of(episode.versions),
@@ -372,6 +377,13 @@ def outcome_rows(
             }
         )
     return rows
+
+
+def _told_as(episode: Episode, outcome: Outcome) -> str:
+    """Return the word by which tables tell what became of an attempt, and whether it counts."""
+    if episode.practice and episode.settled:
+        return PRACTICE
+    return "invalid" if episode.invalid else outcome.name.lower()
 
 
 def played_arenas(battery: Battery, attempts: Sequence[Episode]) -> dict[str, str]:
@@ -405,9 +417,11 @@ def reanalysis(
         battery: The battery that it chose from.
         attempts: All attempts of the session.
     """
+    practised = {e.decision.chosen for e in attempts if e.practice}
     paradigms = [
         battery.instances[battery.index[name]].paradigm
         for name in covered_features(layout, battery, as_once=not spec.layout_digest)
+        if name not in practised
     ]
     counted = sorted(
         (e for e in attempts if e.counts),
@@ -445,4 +459,4 @@ def _played_with(attempts: Sequence[Episode]) -> list[dict[str, Any]]:
 
 
 def _seconds(attempts: Sequence[Episode]) -> float:
-    return sum(episode.seconds for episode in attempts)
+    return sum(episode.seconds for episode in attempts if not episode.practice)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from animalcat.layouts.model.calibration import EASINESS
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.model import Episode, Outcome
+from animalcat.service.model import Episode
 
 
 class Voids(NamedTuple):
@@ -52,7 +52,7 @@ class Voids(NamedTuple):
 
 def is_void(episode: Episode) -> bool:
     """Return whether the agent ended an attempt, also for the second time, which counts."""
-    return episode.agents_void or (episode.outcome is Outcome.FAILURE and bool(episode.cause))
+    return episode.agents_void or episode.by_default
 
 
 def voids_by_demand(
@@ -102,7 +102,7 @@ def voids_to_dict(voids: Sequence[Voids]) -> dict[str, Any]:
 
 
 def _ended(episode: Episode) -> bool:
-    return episode.counts or is_void(episode)
+    return not episode.practice and (episode.counts or is_void(episode))
 
 
 def _demands(

@@ -37,7 +37,7 @@ _FOOTER: Final = struct.Struct("<BQQQ")
 class _Part(NamedTuple):
     """The records of one chunk, and by channel the log time and place of each of its messages."""
 
-    records: bytes
+    records: bytes | memoryview
     places: dict[int, list[int]]
 
     @property
@@ -46,7 +46,7 @@ class _Part(NamedTuple):
         return min(of[0] for of in self.places.values()), max(of[-2] for of in self.places.values())
 
 
-def compacted(live: bytes) -> bytes:
+def compacted(live: bytes | memoryview) -> bytes:
     """Return the compressed form of a recording.
 
     Args:
@@ -60,7 +60,7 @@ def compacted(live: bytes) -> bytes:
         begin = first = _end(live, len(MAGIC))
         while live[first] in defined:
             start, first = first, _end(live, first)
-            defined[live[start]].append(live[start:first])
+            defined[live[start]].append(bytes(live[start:first]))
         parts = list(_parts(live, begin, first))
     except (IndexError, struct.error) as error:
         raise DamageError("the file does not end with a whole record") from error
@@ -71,13 +71,13 @@ def compacted(live: bytes) -> bytes:
     return bytes(file + _summary(len(file), defined, parts, chunks) + MAGIC)
 
 
-def _end(live: bytes, start: int) -> int:
+def _end(live: bytes | memoryview, start: int) -> int:
     """Where the record that starts there ends."""
     _, length = _RECORD.unpack_from(live, start)
     return start + _RECORD.size + length
 
 
-def _parts(live: bytes, start: int, place: int) -> Iterator[_Part]:
+def _parts(live: bytes | memoryview, start: int, place: int) -> Iterator[_Part]:
     """Yield the records from `start` on, of which the first message is at `place`.
 
     Raises:
@@ -104,7 +104,9 @@ def _parts(live: bytes, start: int, place: int) -> Iterator[_Part]:
         yield _Part(live[start:], index)
 
 
-def _add_chunk(file: bytearray, part: _Part, compress: Callable[[bytes], bytes]) -> ChunkIndex:
+def _add_chunk(
+    file: bytearray, part: _Part, compress: Callable[[bytes | memoryview], bytes]
+) -> ChunkIndex:
     """Add a chunk and the indexes of its messages, and return what the summary says of it."""
     began, ended = part.times
     compressed = compress(part.records)

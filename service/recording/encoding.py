@@ -11,8 +11,8 @@ from typing import Final
 
 from mcap.opcode import Opcode
 
+from animalcat.envs.agents.base import Note
 from animalcat.envs.types import Step
-from animalcat.service.model import Note
 from animalcat.service.recording.channels import NANOSECONDS_PER_PHYSICS_STEP, Channel, log_time
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_to_proto, observation_to_proto
@@ -148,6 +148,7 @@ def _reward(reward: float) -> bytes:
     return _SCALAR.pack(0x1D, reward) if reward else b""
 
 
+@lru_cache(maxsize=4096)
 def _varint(number: int) -> bytes:
     """A whole number as protobuf writes it: seven bits a byte, the lowest first."""
     if number < 0x80:

@@ -54,16 +54,14 @@ class LiveFile:
         self._map[start - 1] = opcode  # last, as there is no record yet if the process dies here
         self._size = end
 
-    def content(self) -> bytes:
-        """Return all records; there must be one that was added here."""
+    def content(self) -> memoryview:
+        """Return all records, of which at least one was added here."""
         assert self._map is not None
-        return self._map[: self._size]
+        return memoryview(self._map)[: self._size]
 
     def close(self) -> None:
         """Close the file, which ends with its last record then; a second call does nothing."""
-        if self._map is not None:
-            self._map.close()
-            self._map = None
+        self._map = None  # not closed, since that fails as long as someone holds the content
         if not self._file.closed:
             with self._file:
                 os.ftruncate(self._file.fileno(), self._size)
@@ -84,7 +82,5 @@ class LiveFile:
             mapped = mmap.mmap(file, room)
         except OSError as error:
             raise OSError(error.errno, error.strerror, self._file.name) from error
-        if self._map is not None:
-            self._map.close()
         self._room = room
         return mapped

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from mcap.writer import Writer
 
+from animalcat.envs.agents.base import Note
 from animalcat.envs.types import EndedBy, Step
-from animalcat.service.model import Note
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import compacted
 from animalcat.service.recording.encoding import OPCODE, message, step_message
@@ -155,9 +155,10 @@ class EpisodeRecorder:
             outcomes=outcomes,
         )
         self._add(Channel.FOOTER, footer.SerializeToString(deterministic=True))
-        content = self._file.content()
+        with self._file.content() as content:
+            compact = compacted(content)
         self.close()
-        _replace(self.path, compacted(content))
+        _replace(self.path, compact)
         return footer
 
     def close(self) -> None:

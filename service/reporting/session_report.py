@@ -43,6 +43,7 @@ _MARKS: Final[Mapping[str, str]] = {
     "void": "○",
     "fault": "!",
     "invalid": "⊘",
+    "practice": "◌",
 }
 """Outcomes as signs, for readers without colour."""
 
@@ -478,11 +479,14 @@ def _uncounted(about: Row) -> str:
             ("voids", "voided"),
             ("faults", "ended in a fault"),
             ("invalid", "declared invalid"),
+            ("practised", "for practice"),
         )
         if about.get(key)
     ]
     if about.get("failures_by_default"):
         parts.append(f"{about['failures_by_default']} counted as failures by default")
+    if about.get("overspent"):
+        parts.append(f"{about['overspent']} failed beyond the agent's allowance of time or tokens")
     voids: Row = about.get("voids_by_demand") or {}
     if words := voids.get("words"):
         parts.append(str(words))
@@ -559,6 +563,8 @@ def outcome_words(rows: Sequence[Row]) -> str:
         words += f"; {voids} {were} not count"
     if count["invalid"]:
         words += f"; {count['invalid']} attempts were declared invalid and do not count"
+    if count["practice"]:
+        words += f"; {count['practice']} were for practice and do not count"
     return words
 
 

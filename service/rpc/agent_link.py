@@ -18,9 +18,17 @@ import grpc
 from animalcat import names
 from animalcat.envs.types import EndedBy, Step
 from animalcat.protocol import PROTOCOL, version
+from animalcat.service.converters import allowance_to_proto, cause_kind
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import Cause, Note, Session
-from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer, T
+from animalcat.service.model import Cause, Outcome, Session
+from animalcat.service.session.link import (
+    AgentLeftError,
+    AgentLink,
+    Answer,
+    EpisodeOpening,
+    Offer,
+    T,
+)
 from animalcat.service.session.turns import FrameError, Turns
 from animalcat.v1 import gateway_pb2
 from animalcat.wire import observation_to_proto, spec_to_proto
@@ -79,6 +87,7 @@ class GrpcLink(AgentLink):
         self._away: asyncio.TimerHandle | None = None
         self._elsewhere = False
         self._again = False
+        self._broke = False
         self._unseen: list[gateway_pb2.EvaluateResponse] = []
         self._number = 0
         self._shown = False
@@ -114,6 +123,7 @@ class GrpcLink(AgentLink):
         if self._stream is not stream:
             return
         self._stream = self._reading = None
+        self._broke = True
         self._ended.set_result(None)
         if self.lease is None:
             self.interrupt(Cause.AGENT_LEFT)
@@ -177,6 +187,7 @@ class GrpcLink(AgentLink):
             time_budget_steps=opening.time_budget_steps,
             observation=observation_to_proto(first.observation),
             agent_seed=opening.agent_seed,
+            practice=opening.practice,
             direct=offer and gateway_pb2.Direct(address=offer.address, ticket=offer.ticket),
         )
         await self._tell(gateway_pb2.EvaluateResponse(episode_start=start))
@@ -190,7 +201,7 @@ class GrpcLink(AgentLink):
         ask = gateway_pb2.Ask(step=done, reward=reward, observation=seen)
         await self._tell(gateway_pb2.EvaluateResponse(ask=ask))
 
-    async def actions(self, done: int) -> bytes:
+    async def answer(self, done: int) -> Answer:
         """Wait for the answer to the latest observation, and refuse bad frames meanwhile."""
         if self._deadline == math.inf:  # it may have been elsewhere, and decided nothing there
             self._be_due(self._due)
@@ -200,17 +211,17 @@ class GrpcLink(AgentLink):
         while True:
             frame = await self._read()
             try:
-                actions = self._turns.read(frame, done)
-            except FrameError as error:
-                await self._write(self._turns.refuse(error))
-                continue
-            except AgentLeftError:
-                self._disarm()
-                raise
+                try:
+                    actions = self._turns.read(frame, done)
+                except FrameError as error:
+                    await self._write(self._turns.refuse(error))
+                    continue
+            except AgentLeftError as left:
+                raise AgentLeftError(left.cause, left.waited or self._disarm()) from left
             if actions is not None:
-                self._disarm()
                 self._unseen.clear()
-                return actions
+                returned, self._broke = self._broke, False
+                return Answer(actions, self._turns.take_notes(), self._disarm(), returned)
 
     async def while_elsewhere(self, playing: Future[Any]) -> None:
         """Wait until the agent has played elsewhere, or says something here, or comes back."""
@@ -236,11 +247,9 @@ class GrpcLink(AgentLink):
             if self._stream is None:
                 self._expect_return()
 
-    def take_notes(self) -> list[Note]:
-        """Return the notes that the agent has made since the last call."""
-        return self._turns.take_notes()
-
-    async def end(self, number: int, done: int, reward: float, last: Step | None) -> None:
+    async def end(
+        self, number: int, done: int, reward: float, last: Step | None, exceeded: str = ""
+    ) -> None:
         """Tell the agent that an episode is over."""
         self._disarm()
         if done:
@@ -248,7 +257,9 @@ class GrpcLink(AgentLink):
         end = gateway_pb2.EpisodeEnd(episode=number, step=done, reward=reward, fault=last is None)
         if last is not None:
             end.observation.CopyFrom(observation_to_proto(last.observation))
-            end.truncated = last.ended_by is EndedBy.TIME_LIMIT
+            end.truncated = last.ended_by is EndedBy.TIME_LIMIT or bool(exceeded)
+        if exceeded:
+            end.cause = cause_kind(Outcome.FAILURE, exceeded)
         await self._tell(gateway_pb2.EvaluateResponse(episode_end=end))
         self._shown = False
 
@@ -374,18 +385,20 @@ class GrpcLink(AgentLink):
         elif self._deadline < math.inf:
             self._timer = self._loop.call_at(self._deadline, self._look_at_deadline)
 
-    def _disarm(self) -> None:
-        self._deadline = math.inf
+    def _disarm(self) -> float:
+        """Wait for no answer any more; returns for how many seconds one was waited for."""
+        asked, self._deadline = self._deadline - self.timeout, math.inf
+        return max(0.0, self._loop.time() - asked)
 
     def _left(self) -> AgentLeftError:
         """Return why the agent plays no more; what it was not shown it has not left."""
-        self._disarm()
+        waited = self._disarm()
         assert self._cause is not None
         if not self._shown and (
             self._cause is Cause.AGENT_LEFT or (self._cause is Cause.ACTION_TIMEOUT and self.away)
         ):
             return AgentLeftError(Cause.WITHDREW)
-        return AgentLeftError(self._cause)
+        return AgentLeftError(self._cause, waited)
 
     def _wake(self) -> None:
         """Cancel what the engine's task waits for here."""
@@ -444,13 +457,14 @@ def welcome(session: Session, lease: Lease | None) -> gateway_pb2.EvaluateRespon
         welcome=gateway_pb2.Welcome(
             session=names.session_name(session.id),
             observation_spec=spec_to_proto(session.spec.observation_spec),
-            max_episodes=session.spec.stop.max_episodes,
-            episodes_done=session.episodes,
+            max_episodes=session.spec.stop.max_episodes + session.spec.practice,
+            episodes_done=session.episodes + session.practised,
             slots=1,
             action_timeout_seconds=session.spec.action_timeout_seconds,
             protocol=PROTOCOL,
             server_version=version(),
             lease=b"" if lease is None else lease.token,
             lease_seconds=0.0 if lease is None else lease.seconds,
+            allowance=allowance_to_proto(session.spec.allowance),
         )
     )

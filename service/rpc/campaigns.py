@@ -38,6 +38,8 @@ from animalcat.wire import given
 
 MAX_AGENTS: Final = 100
 """Most agents of one campaign."""
+MAX_WORKERS: Final = 10_000
+"""Most simulators that a campaign may ask for; no server can start so many."""
 
 
 class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
@@ -65,6 +67,8 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         """Create a campaign and its sessions; a repeated call returns the same campaign."""
         checked_id(request.request_id)  # the same spec gives the same campaign with any id
         spec = spec_of_campaign_from_proto(request.spec)
+        if request.max_workers > MAX_WORKERS:
+            raise _bad(f"max_workers: give 1 to {MAX_WORKERS} simulators, or 0 for no limit")
         if spec.session.against is not None:
             raise ServiceError(
                 Code.INVALID_REQUEST,
@@ -93,7 +97,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             made.append(session.id)
         stored = await asyncio.to_thread(
             self._engines.parts.store.create_campaign,
-            Campaign(campaign, spec, tuple(made), self._clock()),
+            Campaign(campaign, spec, tuple(made), self._clock(), max_workers=request.max_workers),
         )
         self._conductors.start(stored)
         return campaigns_pb2.CreateCampaignResponse(campaign=await self._to_proto(stored))
@@ -196,6 +200,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
                 for session in campaign.sessions
             ],
             reason=campaign.unreadable or campaign.reason,
+            max_workers=campaign.max_workers,
         )
         message.create_time.FromDatetime(campaign.created)
         return message

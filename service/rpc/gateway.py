@@ -36,8 +36,8 @@ HELLO_SECONDS: Final = 30.0
 _CAUSES: Final = {
     Cause.ACTION_TIMEOUT: ServiceError(
         Code.ACTION_TIMEOUT,
-        "the action came too late; the episode is void and will be repeated when the agent "
-        "connects again",
+        "the action came too late; connect again to go on. The episode is void and will be "
+        "repeated, unless the agent has spent more than it may: then it is a failure",
     ),
     Cause.BAD_FRAMES: ServiceError(
         Code.TOO_MANY_BAD_FRAMES,

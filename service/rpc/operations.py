@@ -72,10 +72,11 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
     async def GetPlacement(  # noqa: N802
         self, request: operations_pb2.GetPlacementRequest, context: Any
     ) -> operations_pb2.GetPlacementResponse:
-        """Return who starts simulators, where they are, and which sessions wait for what."""
+        """Say who starts simulators and fits, where they are, and what sessions wait for."""
         going_on = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
         sessions = await self._engines.sessions(going_on, Page(MOST_WAITING))
         placement = self._engines.parts.workers.placement()
+        fits = self._engines.parts.fitter.fitting()
         return operations_pb2.GetPlacementResponse(
             engine=placement.engine,
             workers=[
@@ -93,4 +94,6 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
                 for session in sessions
                 if session.waits_for
             ],
+            fits=[operations_pb2.PlacedFit(node=node, busy=busy) for node, busy in fits.processes],
+            fits_waiting=fits.waiting,
         )

@@ -69,7 +69,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         if spec.against is not None:
             other = await self._engines.stored(spec.against.session)
             opponent = facing(spec, other, await self._engines.episodes(other.id))
-            covered = sorted(measurement.candidates)
+            covered = sorted(measurement.coverage.features)
             spec, _ = await self.checked(compared(spec, opponent, covered), definition)
         try:
             session = await asyncio.to_thread(

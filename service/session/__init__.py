@@ -4,7 +4,7 @@
 do its work: `admission` seats agents, `scheduling` picks the next attempt, and `ending` leaves a
 profile. `play` plays one attempt between the agent (`link`) and a simulating process (`workers`,
 for which there is `room`), or lets the two play it without the server (`direct`); `turns` reads the
-agent's answers for both.
+agent's answers for both, and `spending` adds up what they cost.
 `evidence` holds what is known: the `ledger` of attempts, the measurement and its certificates.
 `final_fits` makes the last fits by NUTS. `intact` looks whether all is as it was stored. `record`
 keeps the session's row, `events` tells watchers of changes, and `parts` is what all engines of a

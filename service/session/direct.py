@@ -20,17 +20,20 @@ import time
 from array import array
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
+from dataclasses import astuple
 from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
+from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.messages import MessageKind, pack_steps, unpack_steps
 from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 from animalcat.envs.worker import receive, run, send
-from animalcat.service.model import Cause
+from animalcat.service.model import Cause, Spent
 from animalcat.service.recording.writer import EpisodeRecorder, Unfinished
 from animalcat.service.session.link import AgentLeftError
+from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import FrameError, Turns
 from animalcat.v1 import gateway_pb2
 from animalcat.wire import observation_to_proto
@@ -58,22 +61,24 @@ class Terms(NamedTuple):
         timeout: Seconds that the agent may take for one action.
         recording: Where the recording stands.
         place: Address of the network to listen at, or `unix:` and a folder.
+        allowance: What the agent may spend.
     """
 
     ticket: str
     timeout: float
     recording: Unfinished
     place: str
+    allowance: Allowance = UNLIMITED
 
     def to_json(self) -> bytes:
         """Return the terms as the worker reads them."""
-        return json.dumps(self).encode()
+        return json.dumps([*self[:-1], astuple(self.allowance)]).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> Terms:
         """Return the terms that `to_json` wrote."""
-        told = cls(*json.loads(data))
-        return told._replace(recording=Unfinished(*told.recording))
+        ticket, timeout, recording, place, allowance = json.loads(data)
+        return cls(ticket, timeout, Unfinished(*recording), place, Allowance(*allowance))
 
 
 class Played(NamedTuple):
@@ -87,6 +92,9 @@ class Played(NamedTuple):
         reward: Reward since the observation that the agent was shown last.
         waited: Seconds that the agent has had to answer that observation.
         recording: Where the recording stands.
+        spent: What the agent has spent, but for the answer that is waited for.
+        exceeded: Which allowance its last answer exceeded, which was then not carried out; empty
+            for none.
         trace: For every decision its reward and the agent's x and z, one after another.
         last: The latest step.
     """
@@ -97,12 +105,14 @@ class Played(NamedTuple):
     reward: float
     waited: float
     recording: Unfinished
+    spent: Spent
+    exceeded: str
     trace: array[float]
     last: Step
 
     def pack(self) -> bytes:
         """Return it as bytes."""
-        told = json.dumps(self[:6]).encode()
+        told = json.dumps(self[:8]).encode()
         trace = self.trace.tobytes()
         return _NUMBERS.pack(len(told), len(trace)) + told + trace + pack_steps([self.last])
 
@@ -113,14 +123,16 @@ class Played(NamedTuple):
         Raises:
             ValueError: It is damaged.
         """
-        told, length = _NUMBERS.unpack_from(data)
-        middle = _NUMBERS.size + told
-        left, fault, disk, reward, waited, recording = json.loads(data[_NUMBERS.size : middle])
+        size, length = _NUMBERS.unpack_from(data)
+        middle = _NUMBERS.size + size
+        told = json.loads(data[_NUMBERS.size : middle])
+        left, fault, disk, reward, waited, recording, (*sums, costs), exceeded = told
         trace = array("d")
         trace.frombytes(data[middle : middle + length])
         (last,) = unpack_steps(data[middle + length :], spec)
-        where = Unfinished(*recording)
-        return cls(left, fault, tuple(disk), reward, waited, where, trace, last)
+        where, spent = Unfinished(*recording), Spent(*sums, tuple(map(tuple, costs)))
+        stood = (reward, waited, where, spent, exceeded)
+        return cls(left, fault, tuple(disk), *stood, trace, last)
 
 
 class Direct:
@@ -141,6 +153,10 @@ class Direct:
             self._pulse.rest()
 
 
+class _OverspentError(Exception):
+    """The agent has spent more than its allowance."""
+
+
 class _RecalledError(Exception):
     """The server takes the agent off, or is gone."""
 
@@ -158,11 +174,12 @@ class _Table:
         self._asked = time.monotonic()
         self._trace = array("d")
         self._turns = Turns()
+        self._meter = Meter(terms.allowance)
 
     def serve(self, connection: socket.socket) -> Played:
         """Play, and say how far it went."""
         recorder: EpisodeRecorder | None = None
-        left, fault = "", ""
+        left, fault, exceeded = "", "", ""
         disk: tuple[int, str, str] | tuple[()] = ()
         try:
             deadline = self._deadline()  # for the agent to come and to answer
@@ -173,6 +190,8 @@ class _Table:
             pass
         except _GoneError:
             left = GONE
+        except _OverspentError as error:
+            exceeded = str(error)
         except AgentLeftError as error:
             left = error.cause.value
         except OSError as error:  # of the recording: those of sockets were seen to
@@ -182,8 +201,9 @@ class _Table:
         recording = self._terms.recording
         if recorder is not None:
             recording = recorder.hand_over()
-        waited = time.monotonic() - self._asked
-        return Played(left, fault, disk, self._reward, waited, recording, self._trace, self._last)
+        waited, spent = time.monotonic() - self._asked, self._meter.spent
+        stood = (self._reward, waited, recording, spent, exceeded)
+        return Played(left, fault, disk, *stood, self._trace, self._last)
 
     def _admit(self, connection: socket.socket, deadline: float) -> _Agent:
         """Tell the server where the agent may come, and wait for it."""
@@ -219,9 +239,15 @@ class _Table:
 
         Returns:
             Until when it may come; None if the episode is over.
+
+        Raises:
+            _OverspentError: The agent has spent more than it may; nothing was done.
         """
         notes = self._turns.take_notes()
+        exceeded = self._meter.take(time.monotonic() - self._asked, notes)
         self._reward = 0.0
+        if exceeded:
+            raise _OverspentError(exceeded)
         final = len(actions) - 1
         for k, action in enumerate(actions):
             step = self._environment.step(action)

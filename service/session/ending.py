@@ -93,13 +93,14 @@ class Ending:
         evidence, session = self._schedule.evidence, self._record.session
         learner = evidence.measurement.learner
         await evidence.wait_for_reach()
-        try:
-            fit = await self._fits.profile(learner)
-        except FitError as error:
-            # All episodes are played: keep what is known, marked as not certified.
-            log.warning("session %s ends without its last fit: %s", session.id, error)
-            fit = error
-        second = await self._fits.second_reading(learner)
+        with self._record.waiting("the last fit, for its profile"):
+            try:
+                fit = await self._fits.profile(learner)
+            except FitError as error:
+                # All episodes are played: keep what is known, marked as not certified.
+                log.warning("session %s ends without its last fit: %s", session.id, error)
+                fit = error
+            second = await self._fits.second_reading(learner)
         certificates = await asyncio.to_thread(self._parts.store.certificates, session.id)
         reason = (await evidence.verdict()).reason or self._schedule.conclusion
         report = await evidence.exported_report(

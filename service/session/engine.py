@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 from animalcat.envs.worker_client import Worker, WorkerFault
@@ -187,7 +188,7 @@ class SessionEngine:
 
     async def _seat(self, link: AgentLink) -> Session:
         spec = self.session.spec
-        guest = Guest(self.session.id, self._record.wait_for)
+        guest = Guest(self.session.id, partial(self._record.wait_for, link))
         worker = await self._parts.workers.take(spec.backend, spec.observation_spec, guest)
         async with self._seats.present(when_empty=self._schedule.mend):
             try:
@@ -269,4 +270,5 @@ class SessionEngine:
             raise AgentLeftError(played.left)
         if played.last is not None:
             last = None if played.fault else played.last
-            await link.end(episode.number, played.steps, played.reward, last)
+            exceeded = played.exceeded
+            await link.end(episode.number, played.steps, played.reward, last, exceeded)

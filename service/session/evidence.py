@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final
 
@@ -12,7 +13,7 @@ from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.library.layouts import layout_of
-from animalcat.service.measuring.certificates import CertificateMissingError, Certifier
+from animalcat.service.measuring.certificates import CertificateMissingError, Certifier, Waiting
 from animalcat.service.measuring.measurement import Measurement, OneAtATime
 from animalcat.service.measuring.report import (
     Report,
@@ -64,17 +65,25 @@ class Evidence:
         measurement: Measurement,
         attempts: Sequence[Episode],
         parts: Parts,
+        waiting: Waiting = nullcontext,
     ) -> None:
         """Start before the first outcome; `load` also tells what is stored."""
         self.measurement = measurement
-        self.ledger = Ledger(attempts)
+        self.ledger = Ledger(attempts, session.spec.practice)
+        self._practice = session.spec.practice
         self._think = OneAtATime()
         self._certify = session.spec.certify
         self._lag = lag(session.spec.slots)
         self._versions = parts.versions
         self._reach: asyncio.Task[None] | None = None
         self._certifier = Certifier(
-            session, measurement.learner, self._think, parts.store, parts.fitter, parts.files
+            session,
+            measurement.learner,
+            self._think,
+            parts.store,
+            parts.fitter,
+            parts.files,
+            waiting,
         )
 
     @classmethod
@@ -84,6 +93,7 @@ class Evidence:
         battery: Battery,
         parts: Parts,
         open_because: Cause = Cause.SERVER_STOPPED,
+        waiting: Waiting = nullcontext,
     ) -> Evidence:
         """Build the evidence of a session from what is stored.
 
@@ -94,6 +104,7 @@ class Evidence:
             battery: Its battery.
             parts: What the engines of the server share.
             open_because: Why an attempt may be open.
+            waiting: Shows that the session waits for a certificate.
         """
         attempts = readable(await asyncio.to_thread(parts.store.episodes, session.id))
         for k, episode in enumerate(attempts):
@@ -106,7 +117,7 @@ class Evidence:
         )
         for episode in attempts:
             measurement.learn(episode.decision)
-        found = cls(session, measurement, attempts, parts)
+        found = cls(session, measurement, attempts, parts, waiting)
         await found._certifier.load()
         # The last decision may have known more than was due: all, where it was for a last look.
         last = max(attempts, key=lambda e: e.number, default=None)
@@ -186,8 +197,16 @@ class Evidence:
         await self._think(self.measurement.learner.set_aside, instance)
 
     async def choose(self, number: int) -> Decision | None:
-        """Choose the instance for an episode number; None if none is left."""
-        return await self._think(self.measurement.choose, number, self.ledger.pending(number))
+        """Choose the instance for an episode number; None if none is left.
+
+        What is practised has no say in what is chosen later: randomness is keyed by the number
+        among the episodes that count.
+        """
+        if number < self._practice:
+            used = self.ledger.practice_arenas()
+            return await self._think(self.measurement.practise, used)
+        pending = self.ledger.pending(number)
+        return await self._think(self.measurement.choose, number - self._practice, pending)
 
     async def verdict(self) -> Verdict:
         """Return the stopping rule's verdict on the outcomes told so far."""
@@ -202,6 +221,7 @@ class Evidence:
             successes=sum(e.outcome is Outcome.SUCCESS for e in counted),
             capabilities=await self._think(self.measurement.capabilities, verdict),
             misfit=self.measurement.learner.misfit,
+            practised=self.ledger.practised,
         )
 
     async def live_report(self, session: Session) -> Report:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from animalcat.service.model import Decision, Episode
+from animalcat.service.model import PRACTICE, Decision, Episode
 
 MAX_FAULTS: Final = 3
 """Backend faults of one instance after which it is set aside."""
@@ -23,15 +23,16 @@ class Ledger:
         untold: The lowest number whose outcome has not been told.
     """
 
-    def __init__(self, attempts: Sequence[Episode] = ()) -> None:
+    def __init__(self, attempts: Sequence[Episode] = (), practice: int = 0) -> None:
         """Start with the stored attempts.
 
         Args:
             attempts: All of them over, ordered by episode number and attempt.
+            practice: How many episodes come first that are not told.
         """
         self.attempts: list[Episode] = []
         self.playing: set[int] = set()
-        self.untold = 0
+        self.untold = practice
         self._told: set[int] = set()
         self._counted: dict[int, Episode] = {}
         self._open: set[int] = set()
@@ -49,13 +50,18 @@ class Ledger:
 
     @property
     def idle(self) -> int | None:
-        """The lowest number that was begun, does not count yet, and is not being played."""
+        """The lowest number that was begun, is not settled yet, and is not being played."""
         return min(self._open - self.playing, default=None)
 
     @property
     def seconds(self) -> float:
-        """Seconds played in all, including attempts that did not count."""
-        return sum(episode.seconds for episode in self.attempts)
+        """Seconds played in all but for practice, including attempts that did not count."""
+        return sum(episode.seconds for episode in self.attempts if not episode.practice)
+
+    @property
+    def practised(self) -> int:
+        """Number of practice episodes that are over."""
+        return sum(episode.practice and episode.settled for episode in self.attempts)
 
     @property
     def set_aside(self) -> set[str]:
@@ -91,6 +97,11 @@ class Ledger:
         decision = self._decisions[number]
         return None if decision.instance in self.set_aside else decision
 
+    def practice_arenas(self) -> set[str]:
+        """Return the names of the battery's instances that were practised on, or set aside."""
+        chosen = [d.chosen for d in self._decisions.values() if d.reason == PRACTICE]
+        return {*chosen, *self.set_aside}
+
     def pending(self, number: int) -> list[str]:
         """List the instances of all other numbers whose outcomes have not been told."""
         return [
@@ -118,9 +129,10 @@ class Ledger:
         """Note that an attempt, already stored, is over."""
         self.playing.discard(episode.number)
         self.attempts.append(episode)
-        if episode.counts:
-            self._counted[episode.number] = episode
+        if episode.settled:
             self._open.discard(episode.number)
+            if episode.counts:
+                self._counted[episode.number] = episode
         elif episode.backend_fault:
             self._faults[episode.decision.instance] += 1
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from asyncio import Future
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from animalcat.envs.agents.base import Note
 from animalcat.envs.types import Step
-from animalcat.service.model import Cause, Note, Session
+from animalcat.service.model import Cause, Session
 
 T = TypeVar("T")
 
@@ -18,10 +19,12 @@ class AgentLeftError(Exception):
 
     Attributes:
         cause: Why it cannot.
+        waited: Seconds for which an answer was being waited for; 0 if none was due.
     """
 
-    def __init__(self, cause: Cause) -> None:
+    def __init__(self, cause: Cause, waited: float = 0.0) -> None:
         self.cause = cause
+        self.waited = waited
         super().__init__(cause.value)
 
 
@@ -32,11 +35,13 @@ class EpisodeOpening(NamedTuple):
         number: Number of the episode within the session.
         time_budget_steps: Physics steps until the time limit; 0 means that there is none.
         agent_seed: A seed for the agent's own randomness.
+        practice: Whether it is for practice.
     """
 
     number: int
     time_budget_steps: int
     agent_seed: int
+    practice: bool = False
 
 
 class Offer(NamedTuple):
@@ -49,6 +54,23 @@ class Offer(NamedTuple):
 
     address: str
     ticket: bytes
+
+
+class Answer(NamedTuple):
+    """What an agent answered to an observation.
+
+    Attributes:
+        actions: One or more actions to take, one per byte, all within range.
+        notes: The notes that it made with them.
+        seconds: How long it took.
+        returned: Whether its connection broke since its last answer, so that it may have been away
+            for long.
+    """
+
+    actions: bytes
+    notes: Sequence[Note]
+    seconds: float
+    returned: bool = False
 
 
 class AgentLink(ABC):
@@ -107,22 +129,17 @@ class AgentLink(ABC):
         """
 
     @abstractmethod
-    async def actions(self, done: int) -> bytes:
+    async def answer(self, done: int) -> Answer:
         """Wait for the agent's answer to the latest observation.
 
         Args:
             done: Number of decisions taken so far.
-
-        Returns:
-            One or more actions to take, one per byte, all within range.
         """
 
     @abstractmethod
-    def take_notes(self) -> list[Note]:
-        """Return the notes that the agent has made since the last call."""
-
-    @abstractmethod
-    async def end(self, number: int, done: int, reward: float, last: Step | None) -> None:
+    async def end(
+        self, number: int, done: int, reward: float, last: Step | None, exceeded: str = ""
+    ) -> None:
         """Tell the agent that an episode is over; it has been stored by then.
 
         Args:
@@ -130,6 +147,7 @@ class AgentLink(ABC):
             done: Number of decisions taken.
             reward: Reward since the previous observation.
             last: The last step; None if the backend failed.
+            exceeded: Which allowance the agent exceeded, a cause in words; empty for none.
         """
 
     @abstractmethod

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
+from animalcat.envs.agents.base import Allowance, Note
 from animalcat.envs.types import EndedBy, Phase, Step
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.randomness import rng
@@ -18,11 +21,16 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.converters import episode_header
 from animalcat.service.measuring.generation import played_arena, played_instance
 from animalcat.service.model import Cause, Episode, Outcome, SessionSpec
-from animalcat.service.recording import EpisodeRecorder
+from animalcat.service.recording import EpisodeRecorder, read_episode
+from animalcat.service.recording.encoding import recorded_step
 from animalcat.service.recording.writer import left_behind
 from animalcat.service.session.direct import GONE, Played, Terms
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
 from animalcat.service.session.parts import Parts
+from animalcat.service.session.spending import Meter
+from animalcat.service.session.turns import note_from_proto
+
+log = logging.getLogger(__name__)
 
 BATCH: Final = 100
 """Actions sent to a worker at once; a tenth of that with a camera, as each brings an image."""
@@ -47,6 +55,8 @@ class Playthrough:
         last: The last step; None before the first.
         fault: What went wrong with the backend; empty if nothing did.
         left: Why the agent can no longer play; None if it can.
+        meter: What the agent has spent.
+        exceeded: Which allowance it exceeded, so that the attempt is a failure; empty for none.
     """
 
     watch: EpisodeMonitor
@@ -57,6 +67,8 @@ class Playthrough:
     last: Step | None = None
     fault: str = ""
     left: Cause | None = None
+    meter: Meter = field(default_factory=Meter)
+    exceeded: str = ""
 
     def take(self, steps: Sequence[Step]) -> None:
         """Add one or more steps that were played."""
@@ -125,14 +137,20 @@ async def play_attempt(
     opening = EpisodeOpening(
         episode.number,
         instance.time_limit_steps,
-        int(rng(spec.seed, "agent", episode.number).integers(2**63)),
+        _agent_seed(spec, episode),
+        episode.practice,
     )
     began = parts.monotonic()
-    played = Playthrough(EpisodeMonitor(instance.task))
+    played = Playthrough(EpisodeMonitor(instance.task), meter=Meter(spec.allowance))
     try:
-        await _play(played, link, worker, recorder, opening, arena_yaml, instance.seed)
+        await _play(
+            played, link, worker, recorder, opening, arena_yaml, instance.seed, spec.allowance
+        )
     except AgentLeftError as left:
         played.left = left.cause
+        exceeded = played.meter.take(left.waited)
+        if left.cause not in (Cause.CANCELLED, Cause.WITHDREW):
+            played.exceeded = exceeded  # who has spent too much saves nothing by leaving
     except (WorkerFault, ArenaError) as fault:
         played.fault = str(fault)
         played.ended_by = EndedBy.FAULT
@@ -148,9 +166,17 @@ async def play_attempt(
         outcomes=verdict.outcomes,
         seconds=seconds,
         versions=versions,
+        spent=played.meter.spent,
     )
     await asyncio.to_thread(recorder.finish, verdict.outcome, verdict.outcomes)
     return finished, played
+
+
+def _agent_seed(spec: SessionSpec, episode: Episode) -> int:
+    """Draw the agent's seed: the same for what counts, whatever was practised before."""
+    practised = episode.practice
+    purpose, number = ("practice agent", 0) if practised else ("agent", -spec.practice)
+    return int(rng(spec.seed, purpose, episode.number + number).integers(2**63))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +185,8 @@ class Judgement:
 
     Attributes:
         outcome: The outcome.
-        cause: Why it is void, a fault, or a failure on the second chance; empty otherwise.
+        cause: Why it is void, a fault, or a failure without having come to its end; empty
+            otherwise.
         outcomes: Observed values by source.
     """
 
@@ -180,11 +207,15 @@ def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> 
     left = played.left
     if played.fault:
         return Judgement(Outcome.FAULT, f"backend: {played.fault}")
-    if left is None:
-        seen = played.watch.outcomes(played.episode_return, played.steps * decision_period)
-        return Judgement(Outcome.SUCCESS if seen["success"] else Outcome.FAILURE, outcomes=seen)
-    if left.blameless:
+    if left is not None and left.blameless:
         return Judgement(Outcome.FAULT, left.value)
+    seen = played.watch.outcomes(played.episode_return, played.steps * decision_period)
+    if played.exceeded:
+        seen["success"] = 0.0
+        seen.pop("time_left", None)  # only who passes has some left
+        return Judgement(Outcome.FAILURE, played.exceeded, seen)
+    if left is None:
+        return Judgement(Outcome.SUCCESS if seen["success"] else Outcome.FAILURE, outcomes=seen)
     if second_chance and left not in (Cause.CANCELLED, Cause.WITHDREW):
         cause = f"{left.value}, for the second time: it counts as a failure"
         return Judgement(Outcome.FAILURE, cause, {"success": 0.0})
@@ -199,6 +230,7 @@ async def _play(
     opening: EpisodeOpening,
     arena_yaml: str,
     seed: int,
+    allowance: Allowance,
 ) -> None:
     # Where the worker was lost or gave way, this may have to wait for room.
     step = await link.idle(worker.load(arena_yaml, seed))
@@ -207,9 +239,10 @@ async def _play(
     place = worker.place_for(link.direct_place)
     if not place:
         await link.begin(opening, step, None)
-    elif await _offer(played, link, worker, recorder, opening, step, place):
+    elif await _offer(played, link, worker, recorder, opening, step, place, allowance):
         return
-    await _relay(played, link, worker, recorder)
+    restore = partial(_restore, worker, recorder, arena_yaml, seed)
+    await _relay(played, link, worker, recorder, restore)
 
 
 async def _offer(
@@ -220,6 +253,7 @@ async def _offer(
     opening: EpisodeOpening,
     first: Step,
     place: str,
+    allowance: Allowance,
 ) -> bool:
     """Open the episode, and let the agent play it with the worker, as far as it likes.
 
@@ -227,7 +261,7 @@ async def _offer(
         Whether the episode is over; if not, the agent goes on over its link.
     """
     ticket = secrets.token_bytes(TICKET_BYTES)
-    terms = Terms(ticket.hex(), link.timeout, recorder.hand_over(), place)
+    terms = Terms(ticket.hex(), link.timeout, recorder.hand_over(), place, allowance)
     try:
         address = await worker.offer(terms.to_json())
     except WorkerFault:
@@ -248,8 +282,10 @@ async def _offer(
     except WorkerFault:
         recorder.go_on(await asyncio.to_thread(left_behind, recorder.path))
         played.steps, played.episode_return = recorder.steps, recorder.episode_return
+        played.meter.take(0.0, await asyncio.to_thread(_noted, recorder.path))
         raise
     recorder.go_on(end.recording)
+    played.meter, played.exceeded = Meter(allowance, end.spent), end.exceeded
     if end.disk:
         raise OSError(*end.disk)
     if end.trace:
@@ -257,14 +293,15 @@ async def _offer(
     if end.fault:
         worker.drop()
         raise WorkerFault(f"worker ({worker.backend}): {end.fault}")
-    if played.ended_by is not None:
+    if played.ended_by is not None or played.exceeded:
         return True
-    if left is None and end.left not in ("", GONE):
-        left = AgentLeftError(Cause(end.left))
-    if left is not None:
-        if played.steps and left.cause is Cause.WITHDREW:
-            left = AgentLeftError(Cause.AGENT_LEFT)  # it broke while the episode began
-        raise left
+    why = None if left is None else left.cause
+    if why is None and end.left not in ("", GONE):
+        why = Cause(end.left)
+    if why is not None:
+        if played.steps and why is Cause.WITHDREW:
+            why = Cause.AGENT_LEFT  # it broke while the episode began
+        raise AgentLeftError(why, end.waited)
     if played.steps or end.left == GONE:
         assert played.last is not None
         await link.ask(played.steps, played.reward, played.last, end.waited)
@@ -272,17 +309,33 @@ async def _offer(
 
 
 async def _relay(
-    played: Playthrough, link: AgentLink, worker: Worker, recorder: EpisodeRecorder
+    played: Playthrough,
+    link: AgentLink,
+    worker: Worker,
+    recorder: EpisodeRecorder,
+    restore: Callable[[], Coroutine[Any, Any, None]],
 ) -> None:
-    """Carry an episode's actions and observations between agent and worker, to its end."""
-    batch = BATCH if worker.spec.camera is None else BATCH // 10
+    """Carry an episode's actions and observations between agent and worker, to its end.
+
+    A worker that died while the agent was away is made anew by `restore`.
+    """
+    batch = batch_of(worker)
     while True:
-        actions = await link.actions(played.steps)
-        notes = link.take_notes()
+        actions, notes, seconds, returned = await link.answer(played.steps)
+        played.exceeded = played.meter.take(seconds, notes)
         played.reward = 0.0
+        if played.exceeded:
+            return
         for start in range(0, len(actions), batch):
             part = actions[start : start + batch]
-            steps = await worker.step(part)
+            try:
+                steps = await worker.step(part)
+            except WorkerFault as fault:
+                if start or not returned or worker.backend.startswith("unity:"):
+                    raise
+                log.warning("%s while the agent was away: the arena is restored", fault)
+                await link.idle(restore())
+                steps = await worker.step(part)
             played.take(steps)
             more = played.ended_by is None and start + batch < len(actions)
             try:
@@ -293,9 +346,47 @@ async def _relay(
                 # may be fewer steps than actions.
                 for action, step in zip(part, steps, strict=False):
                     recorder.step(step, action, notes)
-                    notes = []
+                    notes = ()
             if played.ended_by is not None:
                 return
+
+
+def batch_of(worker: Worker) -> int:
+    """Return how many actions to send to a worker at once."""
+    return BATCH if worker.spec.camera is None else BATCH // 10
+
+
+async def _restore(worker: Worker, recorder: EpisodeRecorder, arena_yaml: str, seed: int) -> None:
+    """Bring an arena anew to where the recording stands, and compare every number.
+
+    Raises:
+        WorkerFault: The worker failed again, or the arena came out otherwise.
+    """
+    recording = await asyncio.to_thread(read_episode, recorder.path)
+    actions, pixels, batch = recording.actions, recording.header.pixels, batch_of(worker)
+    steps, number = [await worker.load(arena_yaml, seed)], 0
+    while True:
+        for step in steps:
+            known, again = recording.steps[number], actions[number - 1] if number else None
+            known.ClearField("notes")
+            found = recorded_step(number, step, again, pixels=pixels)
+            if found.SerializeToString(deterministic=True) != known.SerializeToString(
+                deterministic=True
+            ):
+                worker.drop()
+                raise WorkerFault(
+                    f"worker ({worker.backend}): it was lost, and when its arena was restored it "
+                    f"came out otherwise after decision {number}"
+                )
+            number += 1
+        if number > len(actions):
+            return
+        steps = await worker.step(actions[number - 1 : number - 1 + batch])
+
+
+def _noted(path: Path) -> list[Note]:
+    """Return the notes of a recording, which tell what a worker that died can no longer tell."""
+    return [note_from_proto(note) for step in read_episode(path).steps for note in step.notes]
 
 
 def recording_key(session: str, number: int, attempt: int) -> str:

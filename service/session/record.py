@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -24,12 +26,14 @@ class Progress(NamedTuple):
         successes: Number of those that passed.
         capabilities: How well each capability is known.
         misfit: Where the alarm found that the layout's predictions fail; empty if nowhere.
+        practised: Number of practice episodes that are over.
     """
 
     episodes: int
     successes: int
     capabilities: tuple[CapabilityStatus, ...]
     misfit: str
+    practised: int
 
 
 class SessionRecord:
@@ -43,6 +47,7 @@ class SessionRecord:
         self.session = session
         self._store = store
         self._bus = bus
+        self._hindrances: dict[object, str] = {}
 
     def check_goes_on(self) -> None:
         """Check that the session is not over.
@@ -82,12 +87,31 @@ class SessionRecord:
         self.session = replace(self.session, paused=stored.paused)
         self.tell(None)
 
-    def wait_for(self, what: str) -> None:
-        """Show and announce what an agent of the session waits for; empty: for nothing."""
+    def wait_for(self, who: object, what: str) -> None:
+        """Show and announce what the session waits for; of several, what is waited for longest.
+
+        Args:
+            who: What waits.
+            what: For what, in words; empty: it waits for nothing any more.
+        """
         if what:
             log.info("session %s waits for %s", self.session.id, what)
-        self.session = replace(self.session, hindrance=what)
+            self._hindrances[who] = what
+        else:
+            self._hindrances.pop(who, None)
+        first = next(iter(self._hindrances.values()), "")
+        self.session = replace(self.session, hindrance=first)
         self.tell(None)
+
+    @contextmanager
+    def waiting(self, what: str) -> Generator[None]:
+        """Show for the block that the session waits for something."""
+        who = object()
+        self.wait_for(who, what)
+        try:
+            yield
+        finally:
+            self.wait_for(who, "")
 
     def show(self, progress: Progress) -> None:
         """Show what the stored outcomes amount to."""

@@ -69,7 +69,9 @@ class Schedule:
                 return
             # At the first time here, an earlier server left it open; later, a failure of this one.
             why = Cause.SERVER_FAILED if self._loaded else Cause.SERVER_STOPPED
-            evidence = await Evidence.load(self._record.session, self._battery, self._parts, why)
+            evidence = await Evidence.load(
+                self._record.session, self._battery, self._parts, why, self._record.waiting
+            )
             self._loaded = True
             if not self._record.session.state.over:  # then its profile says what is known
                 self._record.show(await evidence.progress())
@@ -216,7 +218,8 @@ class Schedule:
                     "session's episodes to see which do",
                 )
             certified = await asyncio.to_thread(store.certificates, session)
-            if after := [n for n in certified if n > number]:
+            scored = number - self._record.session.spec.practice
+            if after := [n for n in certified if n > scored]:
                 raise ServiceError(
                     Code.IN_USE,
                     f"episode {number} of session {session} is part of the certificate made at "
@@ -295,13 +298,18 @@ class Schedule:
     async def _is_enough(self) -> bool:
         """Return whether the stopping rule, or a conclusion, forbids a new episode."""
         stop = self._record.session.spec.stop
-        full = stop.combine == "any" and self.evidence.ledger.begun >= stop.max_episodes
+        full = stop.combine == "any" and self._scored >= stop.max_episodes
         return bool(self._conclusion) or full or (await self.evidence.verdict()).stop
 
     def _is_allowed(self) -> bool:
         """Return whether the campaign, if any, lets a new episode begin."""
         allowed = self._record.session.allowed
-        return allowed is None or self.evidence.ledger.begun < allowed
+        return allowed is None or self._scored < allowed
+
+    @property
+    def _scored(self) -> int:
+        """How many episodes that are to count were begun; below 0 while practice goes on."""
+        return self.evidence.ledger.begun - self._record.session.spec.practice
 
     @property
     def _paused(self) -> bool:

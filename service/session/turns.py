@@ -6,8 +6,9 @@ import math
 import re
 from typing import Final
 
+from animalcat.envs.agents.base import Note
 from animalcat.envs.types import ACTIONS
-from animalcat.service.model import Cause, Note
+from animalcat.service.model import Cause
 from animalcat.service.session.link import AgentLeftError
 from animalcat.v1 import gateway_pb2, types_pb2
 from animalcat.wire import given

@@ -117,9 +117,16 @@ class Workers:
                 f"build that {AUTOMATIC} stands for: animalcat unity setup --build {build}",
             )
 
-    def group(self, campaign: str, sessions: Sequence[str]) -> None:
-        """Let sessions share the turns and the quota of their campaign."""
+    def group(self, campaign: str, sessions: Sequence[str], most: int = 0) -> None:
+        """Let sessions share the turns and the quota of their campaign.
+
+        Args:
+            campaign: Its id.
+            sessions: Their ids.
+            most: Most workers of this campaign at once, beside what holds for all; 0 for no limit.
+        """
         self._groups.update(dict.fromkeys(sessions, campaign))
+        self.room.limit(campaign, most)
 
     async def take(self, backend: str, spec: ObservationSpec, guest: Guest) -> Lent:
         """Lend a worker for a backend; its process starts at its first load at the latest.
@@ -225,7 +232,8 @@ class Workers:
 
     def rested(self, lent: Lent) -> None:
         """Have a worker at which nothing is played give way if another needs the room."""
-        if self.room.waited_for or (self.pressed and self.scarce):
+        wanted = self.room.waited_for or self.room.over_quota(lent.group)
+        if wanted or (self.pressed and self.scarce):
             self.give_up(lent)
 
     async def give_way(self) -> None:

@@ -204,7 +204,7 @@ class SessionStore(ABC):
 
     @abstractmethod
     def create_campaign(self, campaign: Campaign) -> Campaign:
-        """Store a campaign; if its id exists, return the stored one unchanged.
+        """Store a campaign; if its id exists, only its limit of simulators becomes the given one.
 
         Raises:
             KeyError: One of its sessions does not exist.

@@ -23,6 +23,7 @@ from pydantic_core import from_json, to_json
 from animalcat import names
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.envs.agents.base import Allowance
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Name, Policy, StoppingRule
@@ -36,6 +37,7 @@ from animalcat.service.model import (
     MadeAs,
     Opponent,
     SessionSpec,
+    Spent,
 )
 from animalcat.service.storage.base import UnreadableError
 
@@ -127,10 +129,18 @@ class OpponentRecord(Record):
     outcomes: dict[str, float]
 
 
+class AllowanceRecord(Record):
+    """Stored form of `Allowance`, which says what an agent may spend."""
+
+    episode_seconds: float
+    decision_tokens: Annotated[int, Field(ge=0)]
+    episode_tokens: Annotated[int, Field(ge=0)]
+
+
 class SessionSpecRecord(Record):
     """Stored form of `SessionSpec`."""
 
-    version: Literal[5] = 5
+    version: Literal[7] = 7
     agent: str
     battery: str
     battery_digest: str
@@ -151,6 +161,8 @@ class SessionSpecRecord(Record):
     twins_of: str
     against: OpponentRecord | None
     lease_seconds: float
+    allowance: AllowanceRecord
+    practice: Count
 
     def value(self) -> SessionSpec:
         """Return the domain value."""
@@ -160,6 +172,7 @@ class SessionSpecRecord(Record):
             "stop": StoppingRule(**self.stop.values),
             "observation_spec": self.observation_spec.value(),
             "against": None if self.against is None else Opponent(**self.against.values),
+            "allowance": Allowance(**self.allowance.values),
         }
         return SessionSpec(**{**self.values, **parts})
 
@@ -178,7 +191,7 @@ class AllocationRecord(Record):
 class CampaignSpecRecord(Record):
     """Stored form of `CampaignSpec`."""
 
-    version: Literal[5] = 5
+    version: Literal[7] = 7
     agents: tuple[str, ...]
     session: SessionSpecRecord
     allocation: AllocationRecord
@@ -305,6 +318,15 @@ class CapabilitiesRecord(Record):
         return tuple(CapabilityStatus(**one.values) for one in self.capabilities)
 
 
+class SpentRecord(Record):
+    """Stored form of `Spent`; what is 0 is left out, so that nothing is an empty record."""
+
+    thinking_seconds: float = 0.0
+    tokens_in: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    tokens_out: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    costs: tuple[tuple[str, float], ...] = ()
+
+
 def _spec_from_1(old: Values) -> Values:
     policy: Values = {
         "sharpness": 0.0,
@@ -344,6 +366,15 @@ def _spec_from_4(old: Values) -> Values:
     return {"lease_seconds": 30.0, **old}
 
 
+def _spec_from_5(old: Values) -> Values:
+    anything: Values = {"episode_seconds": 0.0, "decision_tokens": 0, "episode_tokens": 0}
+    return {"allowance": anything, **old}
+
+
+def _spec_from_6(old: Values) -> Values:
+    return {"practice": 0, **old}
+
+
 def _campaign_from_1(old: Values) -> Values:
     return {**old, "session": {**_spec_from_1(_within(old, "session")), "version": 2}}
 
@@ -358,6 +389,14 @@ def _campaign_from_3(old: Values) -> Values:
 
 def _campaign_from_4(old: Values) -> Values:
     return {**old, "session": {**_spec_from_4(_within(old, "session")), "version": 5}}
+
+
+def _campaign_from_5(old: Values) -> Values:
+    return {**old, "session": {**_spec_from_5(_within(old, "session")), "version": 6}}
+
+
+def _campaign_from_6(old: Values) -> Values:
+    return {**old, "session": {**_spec_from_6(_within(old, "session")), "version": 7}}
 
 
 def _decision_from_1(old: Values) -> Values:
@@ -445,11 +484,26 @@ class _Kind(Generic[R]):
 
 
 _SPEC: Final = _Kind(
-    SessionSpecRecord, {1: _spec_from_1, 2: _spec_from_2, 3: _spec_from_3, 4: _spec_from_4}
+    SessionSpecRecord,
+    {
+        1: _spec_from_1,
+        2: _spec_from_2,
+        3: _spec_from_3,
+        4: _spec_from_4,
+        5: _spec_from_5,
+        6: _spec_from_6,
+    },
 )
 _CAMPAIGN: Final = _Kind(
     CampaignSpecRecord,
-    {1: _campaign_from_1, 2: _campaign_from_2, 3: _campaign_from_3, 4: _campaign_from_4},
+    {
+        1: _campaign_from_1,
+        2: _campaign_from_2,
+        3: _campaign_from_3,
+        4: _campaign_from_4,
+        5: _campaign_from_5,
+        6: _campaign_from_6,
+    },
 )
 _DECISION: Final = _Kind(
     DecisionRecord, {1: _decision_from_1, 2: _decision_from_2, 3: _decision_from_3}
@@ -512,6 +566,21 @@ def write_capabilities(capabilities: tuple[CapabilityStatus, ...]) -> Values:
     """Return the record of how well capabilities are known."""
     whole = {"capabilities": tuple(map(asdict, capabilities))}
     return CapabilitiesRecord.model_validate(whole).model_dump(mode="json")
+
+
+def read_spent(text: str) -> Spent:
+    """Parse what an agent spent on an attempt.
+
+    Raises:
+        UnreadableError: The record cannot be read.
+    """
+    return _value("spent", lambda: Spent(**SpentRecord.model_validate_json(text).values))
+
+
+def write_spent(spent: Spent) -> Values:
+    """Return the record of what an agent spent on an attempt."""
+    record = SpentRecord.model_validate(spent._asdict())
+    return record.model_dump(mode="json", exclude_defaults=True)
 
 
 def read_json(what: str, text: str) -> Any:

@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = "0008"
+REVISION: Final = "0010"
 """Revision of the schema; `migrations/versions` has the step that leads to each revision."""
 
 metadata: Final = MetaData()
@@ -93,6 +93,7 @@ campaigns: Final = Table(
     # Derived for filters: copied from the spec.
     Column("battery", String(100), nullable=False, server_default=""),
     Column("battery_digest", String(64), nullable=False, server_default=""),
+    Column("max_workers", Integer, nullable=False, server_default="0"),
 )
 
 _SESSION: Final = "sessions.id"
@@ -116,6 +117,8 @@ episodes: Final = Table(
     Column("versions", JSON, nullable=False, server_default="{}"),
     # Why a person declared the outcome invalid, so that it does not count; else empty.
     Column("invalid", Text, nullable=False, server_default=""),
+    # What the agent spent; empty in attempts from before this was kept.
+    Column("spent", JSON, nullable=False, server_default="{}"),
 )
 
 _COUNTS: Final = text("counts")

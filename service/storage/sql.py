@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -338,7 +338,9 @@ class SqlStore(SessionStore):
         with self._changing() as db:
             row = db.execute(select(table).where(table.c.id == campaign.id)).one_or_none()
             if row is not None:
-                return _campaign(row)
+                same = table.c.id == campaign.id
+                db.execute(update(table).where(same).values(max_workers=campaign.max_workers))
+                return replace(_campaign(row), max_workers=campaign.max_workers)
             for session in campaign.sessions:
                 _one_session(db, session)
             db.execute(
@@ -350,6 +352,7 @@ class SqlStore(SessionStore):
                     reason=campaign.reason,
                     battery=campaign.spec.session.battery,
                     battery_digest=campaign.spec.session.battery_digest,
+                    max_workers=campaign.max_workers,
                 )
             )
         return campaign
@@ -665,7 +668,10 @@ def _contents(db: Connection, session: str, only: str = "") -> dict[str, str]:
                 episodes.c.number == int(number), episodes.c.attempt == int(attempt)
             )
         for row in db.execute(query).mappings():
-            found[f"{row['number']}-{row['attempt']}"] = content_digest(dict(row))
+            values = dict(row)
+            if values["spent"] == "{}":  # as in links from before the column
+                del values["spent"]
+            found[f"{row['number']}-{row['attempt']}"] = content_digest(values)
     if not only or only.startswith("certificate"):
         query = select(schema.certificates).where(schema.certificates.c.session == session)
         for row in db.execute(query).mappings():
@@ -718,8 +724,14 @@ def _session_query() -> Select[Any]:
     # Counting per session makes a page of a long list cost only its own sessions.
     counted = select(func.count()).where(played.c.session == table.c.id, played.c.counts)
     passed = counted.where(played.c.outcome == Outcome.SUCCESS.name)
+    # What was passed or failed and does not count, though nobody declared it invalid.
+    ended = played.c.outcome.in_([one.name for one in Outcome if one.counts])
+    practised = select(func.count()).where(
+        played.c.session == table.c.id, ~played.c.counts, played.c.invalid == "", ended
+    )
     return select(
         table,
+        practised.correlate(table).scalar_subquery().label("practised"),
         counted.correlate(table).scalar_subquery().label("episodes"),
         passed.correlate(table).scalar_subquery().label("successes"),
     )
@@ -769,6 +781,7 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "seconds": episode.seconds,
         "outcomes": dict(episode.outcomes),
         "versions": dict(episode.versions),
+        "spent": records.write_spent(episode.spent),
     }
 
 
@@ -793,6 +806,7 @@ def _episode(row: Row[Any]) -> Episode:
             outcomes=records.read_json("outcomes", row.outcomes),
             versions=records.read_json("versions", row.versions),
             invalid=row.invalid,
+            spent=records.read_spent(row.spent),
         )
     except UnreadableError as error:
         return Episode(
@@ -819,6 +833,7 @@ def _session(row: Row[Any]) -> Session:
             allowed=row.allowed,
             misfit=row.misfit,
             paused=row.paused,
+            practised=row.practised,
         )
     except UnreadableError as error:
         return Session(
@@ -840,7 +855,8 @@ def _campaign(row: Row[Any]) -> Campaign:
         nothing_known = CampaignSpec((), _no_spec("", row.battery), Allocation(1))
         why = f"unreadable: {error}"
         return Campaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
-    return Campaign(row.id, spec, _sessions_of(row), created, row.reason)
+    sessions, most = _sessions_of(row), row.max_workers
+    return Campaign(row.id, spec, sessions, created, row.reason, max_workers=most)
 
 
 def _no_spec(agent: str, battery: str) -> SessionSpec:

@@ -153,6 +153,9 @@ class StorageSuite:
         assert store.create_campaign(campaign) == campaign
         assert store.create_campaign(replace(campaign, sessions=())) == campaign
         assert store.campaign("c") == campaign
+        limited = replace(campaign, max_workers=3)
+        assert store.create_campaign(limited) == limited
+        assert store.campaign("c") == limited
         assert store.end_campaign("c", "enough").reason == "enough"
         assert store.end_campaign("c", "again").reason == "enough"
         store.create_campaign(replace(campaign, id="d"))

@@ -13,8 +13,10 @@ DRAWN = ("01-20-01", "06-01-01", "06-04-01", "06-05-01", "06-09-01", "09-02-01",
 """Agent drawn last, first, in place and heading; colours before a ball; a skin before balls."""
 FALLEN = ("01-21-01", "01-23-01", "09-03-01", "09-12-01")
 """Falling balls, and landings beside a wall: only with friction as PhysX has it."""
-MOVED = ("01-18-01", "08-08-01", "08-14-01", "04-16-01", "09-29-01")
-"""Bouncing goals that start late and slide; a hot zone; rays that graze a wall."""
+MOVED = ("01-18-01", "08-08-01", "08-14-01", "04-16-01", "09-29-01", "05-14-01")
+"""Late pushes of bouncing goals; a hot zone; rays that graze a wall; a tower that stands."""
+LEANING = ("06-15-01", "08-19-01", "08-20-01")
+"""Walls on walls under the agent: what it sees flickers, so that rewards are near, not the same."""
 
 
 @pytest.mark.parametrize("instance", DRAWN + FALLEN)
@@ -33,6 +35,17 @@ def test_a_real_reward_of_what_moves(instance: str, data_dir: Path) -> None:
     pytest.importorskip("animalai.agents.braitenberg")
     arena, real, _ = outcomes.ray_arenas(data_dir, {instance})[instance]
     assert outcomes.compare(instance, arena, real).agrees(1e-6)
+
+
+@pytest.mark.parametrize("instance", LEANING)
+def test_a_real_agent_on_walls_that_lean_is_held_up_nearly_as_long(
+    instance: str, data_dir: Path
+) -> None:
+    pytest.importorskip("animalai.agents.braitenberg")
+    arena, real, _ = outcomes.ray_arenas(data_dir, {instance})[instance]
+    pair = outcomes.compare(instance, arena, real)
+    assert pair.agrees(0.03)  # walls that stand firm: 7.4 and 0.04
+    assert pair.alike
 
 
 def test_a_real_camera_agent_reaches_its_goals_on_the_tick(data_dir: Path) -> None:

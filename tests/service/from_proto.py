@@ -19,6 +19,7 @@ from animalcat.service.model import (
     Outcome,
     Session,
     SessionState,
+    Spent,
 )
 from animalcat.v1 import sessions_pb2
 from animalcat.wire import ended_by_from_proto
@@ -58,6 +59,12 @@ def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
         outcomes=dict(message.outcomes),
         versions=dict(message.versions),
         invalid=message.invalid,
+        spent=Spent(
+            message.spent.thinking_seconds,
+            message.spent.tokens_in,
+            message.spent.tokens_out,
+            tuple(sorted(message.spent.costs.items())),
+        ),
     )
 
 

@@ -43,9 +43,13 @@ def campaign_spec(**changes: Any) -> campaigns_pb2.CampaignSpec:
     return campaigns_pb2.CampaignSpec(**fields)
 
 
-async def create(service: Service, **changes: Any) -> campaigns_pb2.Campaign:
+async def create(
+    service: Service, *, max_workers: int = 0, **changes: Any
+) -> campaigns_pb2.Campaign:
     await service.import_files()
-    request = campaigns_pb2.CreateCampaignRequest(spec=campaign_spec(**changes))
+    request = campaigns_pb2.CreateCampaignRequest(
+        spec=campaign_spec(**changes), max_workers=max_workers
+    )
     return (await service.campaigns.CreateCampaign(request)).campaign
 
 

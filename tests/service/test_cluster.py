@@ -76,6 +76,7 @@ async def measured(service: Service, agent: Walker) -> dict[str, Any]:
     folder = service.data / "recordings" / names.parse_session(session)
     for episode in counted:
         episode.ClearField("seconds")
+        episode.spent.ClearField("thinking_seconds")
     # Beside its nodes a profile counts faults and names attempts, which differ by nature.
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")
     profile = json.loads((await service.profiles.GetProfile(request)).profile_json)["nodes"]
@@ -156,6 +157,8 @@ async def measured_on(cluster: Any, data: Path) -> dict[str, Any]:
         found = await placed()
         assert [one.session for one in found.workers] == [""]
         assert (found.max_workers, list(found.backlog)) == (1, [])
+        assert [(bool(one.node), one.busy) for one in found.fits] == [(True, False)]
+        assert found.fits_waiting == 0
     assert len(lost) == 2
     return remote
 

@@ -29,6 +29,26 @@ def test_compose_files_name_what_is_there() -> None:
     assert {"docker/compose.yaml", "docker/compose.postgres.yaml"} <= set(words)
 
 
+def test_the_pods_of_the_cluster_have_what_they_name() -> None:
+    """As far as the values alone tell; neither Helm nor the chart is asked."""
+    values = yaml.safe_load((DOCKER / "cluster/kuberay-values.yaml").read_text())
+    assert set(values) == {"image", "head", "worker"}
+    image = f"{values['image']['repository']}:{values['image']['tag']}"
+    (server,) = values["head"]["sidecarContainers"]
+    assert server["image"] == image
+    for container, pod in ((values["head"], values["head"]), (server, values["head"])):
+        assert {m["name"] for m in container["volumeMounts"]} <= {v["name"] for v in pod["volumes"]}
+    for container in (values["head"], values["worker"], server):
+        assert "/data" in {mount["mountPath"] for mount in container["volumeMounts"]}
+        assert container["resources"]["limits"]["memory"].endswith("Gi")
+    for pod in (values["head"], values["worker"]):  # options of `ray start`, all of them texts
+        assert all(isinstance(value, str) for value in pod["rayStartParams"].values())
+    compose = yaml.safe_load((DOCKER / "cluster/compose.yaml").read_text())
+    serve = "exec animalcat serve --engine ray --address"
+    assert serve in compose["services"]["server"]["command"][-1]
+    assert serve in server["command"][-1]
+
+
 @pytest.mark.slow
 @pytest.mark.xdist_group("service")
 def test_commands_beside_a_server_with_postgresql(tmp_path: Path) -> None:

@@ -172,6 +172,7 @@ async def play(service: Any, session: str, episodes: int) -> list[sessions_pb2.E
     found = [e for e in await service.list_episodes(session) if e.outcome and not e.cause]
     for episode in found:
         episode.seconds, episode.name, episode.attempt = 0.0, "", 0
+        episode.spent.ClearField("thinking_seconds")
     return found
 
 

@@ -27,14 +27,15 @@ CHANGES = {
     "UPDATE episodes SET cause = cause || '!' WHERE number = 1 AND attempt = 0": "episode 1",
     "UPDATE episodes SET steps = steps + 1 WHERE number = 0": "episode 0",
     "UPDATE episodes SET versions = '{}' WHERE number = 0": "episode 0",
+    "UPDATE episodes SET spent = '{}' WHERE number = 0": "episode 0",
     "DELETE FROM episodes WHERE number = 1": "episode 1",
     "UPDATE sessions SET spec = replace(spec, '\"seed\": 5', '\"seed\": 6')": "the specification",
     "UPDATE chain SET recording = '' WHERE seq = 1": "link 1",
     "DELETE FROM chain WHERE seq = 1": "link 1",
     "DELETE FROM chain WHERE seq = 0": "link 0",
     "INSERT INTO episodes SELECT session, 7, attempt, decision, agent_instance, outcome, counts,"
-    " episode_return, steps, ended_by, cause, seconds, outcomes, versions, invalid FROM episodes"
-    " WHERE number = 0": "episode 7",
+    " episode_return, steps, ended_by, cause, seconds, outcomes, versions, invalid, spent"
+    " FROM episodes WHERE number = 0": "episode 7",
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.v1 import results_pb2, sessions_pb2
 from tests.service.conftest import arena
@@ -41,6 +42,18 @@ async def machine() -> AsyncIterator[Machine]:
     await made.fitter.close()
 
 
+class Slow(Fitter):
+    """Begins no fit before it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = asyncio.Event()
+
+    async def fit(self, request: FitRequest) -> FitResult:
+        await self.may.wait()
+        return await super().fit(request)
+
+
 async def profile_of(service: Any, session: str) -> dict[str, Any]:
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")
     return json.loads((await service.profiles.GetProfile(request)).profile_json)
@@ -58,6 +71,32 @@ async def test_a_session_whose_last_fit_cannot_be_had_ends_uncertified(
     assert diagnostics["outcomes"] == 3
     assert "the last fit could not be had" in diagnostics["reasons"][-1]
     assert "overloaded" in diagnostics["reasons"][-1]
+
+
+@pytest.mark.slow
+async def test_a_session_says_that_it_waits_for_a_fit(start: Start, tmp_path: Path) -> None:
+    slow = Slow()
+
+    async def until_waits(service: Any, session: str, what: str) -> None:
+        while (await service.get(session)).waits_for != what:
+            await asyncio.sleep(0.05)
+
+    try:
+        async with start(tmp_path, slow) as service:
+            await service.import_files(ARENAS, "longer")
+            session = await service.create(25, battery="batteries/longer", certify=True)
+            playing = asyncio.create_task(service.play(session))
+            await until_waits(service, session, "the fit that certifies its first 16 episodes")
+            assert len(await service.list_episodes(session)) == 24
+            slow.may.set()
+            await until_waits(service, session, "")
+            slow.may.clear()
+            await until_waits(service, session, "the last fit, for its profile")
+            slow.may.set()
+            assert (await playing).state == sessions_pb2.SESSION_STATE_FINISHED
+            assert (await service.get(session)).waits_for == ""
+    finally:
+        await slow.close()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import itertools
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
-from animalcat.service.recording import read_episode
+from animalcat.service.recording import read_episode, verify
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from tests.service.conftest import NOW, Service, Stream, action, hello, walk
@@ -74,6 +74,7 @@ async def stored(service: Service, session: str) -> list[sessions_pb2.EpisodeSum
     episodes = await service.list_episodes(session)
     for one in episodes:
         one.ClearField("seconds")
+        one.spent.ClearField("thinking_seconds")
     return episodes
 
 
@@ -527,14 +528,54 @@ async def test_a_session_that_ended_meanwhile_is_told(service: Service) -> None:
     assert only.cause == "the session was cancelled"
 
 
-async def test_a_worker_that_dies_meanwhile_is_a_fault(tmp_path: Path, fitter: Fitter) -> None:
-    """The agent comes back, hears of it, and is given the same arena again."""
+async def test_a_worker_that_dies_meanwhile_is_replaced(
+    start: Any, tmp_path: Path, fitter: Fitter, unbroken: dict[str, Any]
+) -> None:
+    """The arena is brought to where it was, and nothing tells that it was another worker's."""
+    recordings, episodes, _ = await whole(unbroken, start, tmp_path / "whole")
+    before = set(workers_of(os.getpid()))
+    async with serving(tmp_path / "broken", fitter, direct=False) as service:
+        session = await service.create(EPISODES)
+        async with cutting(service.running.address) as cutter:
+
+            class Cut(Walker):
+                killed = 0
+
+                async def reset(self, info: EpisodeInfo) -> None:
+                    await super().reset(info)
+                    self.step = 0
+
+                async def act(self, observation: Observation) -> int:
+                    self.step += 1
+                    if self.step in (1, 4, 9):
+                        cutter.cut()
+                        for worker in set(workers_of(os.getpid())) - before:
+                            with suppress(ProcessLookupError):
+                                os.kill(worker, signal.SIGKILL)
+                                self.killed += 1
+                    return await super().act(observation)
+
+            agent = Cut()
+            async with aconnect(cutter.address) as client:
+                await client.evaluate(agent, session)
+        assert agent.killed >= EPISODES
+        assert files(service, session) == recordings
+        assert await stored(service, session) == episodes
+
+
+async def test_an_arena_that_comes_out_otherwise_is_a_fault(tmp_path: Path, fitter: Fitter) -> None:
+    """As where another machine rounds otherwise: the agent is given the same arena again."""
     before = set(workers_of(os.getpid()))
     async with serving(tmp_path, fitter, direct=False) as service:
         session = await service.create(1)
         async with left(service, session) as (lease, last):
             (worker,) = set(workers_of(os.getpid())) - before
             os.kill(worker, signal.SIGKILL)
+            (path,) = (service.data / "recordings").rglob("*.mcap")
+            rays = read_episode(path).steps[-1].observation.rays
+            with path.open("r+b") as recording:  # a bit of what the agent saw last
+                recording.seek(path.read_bytes().rindex(rays) + 6)
+                recording.write(bytes((rays[6] ^ 1,)))
             async with stream_of(service, session, lease=lease, seen=last.number) as stream:
                 await stream.receive("welcome")
                 assert (await stream.call.read()) == last
@@ -544,6 +585,43 @@ async def test_a_worker_that_dies_meanwhile_is_a_fault(tmp_path: Path, fitter: F
                 assert start.episode == 0
         first, _ = await service.list_episodes(session)
         assert (first.outcome, first.steps) == (types_pb2.OUTCOME_FAULT, 2)
+        assert "came out otherwise after decision" in first.cause
+
+
+async def test_who_played_directly_finds_its_arena_again_too(
+    tmp_path: Path, fitter: Fitter
+) -> None:
+    """Both connections break, and then the worker dies, which the server had gone on with."""
+    before = set(workers_of(os.getpid()))
+    async with serving(tmp_path, fitter) as service:
+        session = await service.create(1)
+        async with stream_of(service, session, returns=True) as stream:
+            lease = (await stream.receive("welcome")).lease
+            first = await stream.call.read()
+            direct = await DirectPlay.open(first.episode_start.direct)
+            asked = None
+            for step in range(3):
+                direct.send(action(step, 3))
+                asked = await direct.receive()
+            direct.close()
+            again = await stream.call.read()  # the worker gave the episode back
+            assert asked is not None
+            assert again.ask.step == 3
+            assert again.ask.observation == asked.ask.observation
+        (worker,) = set(workers_of(os.getpid())) - before
+        os.kill(worker, signal.SIGKILL)
+        async with stream_of(service, session, lease=lease, seen=again.number) as stream:
+            await stream.receive("welcome")
+            assert await stream.call.read() == again
+            await stream.send(action(3, 3))
+            assert (await stream.receive("ask")).step == 4
+            await stream.send(gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave()))
+            assert await stream.call.read() is grpc.aio.EOF
+        await service.settled(session, "WAITING", asyncio.sleep)
+        (path,) = (service.data / "recordings").rglob("*.mcap")
+        recording = read_episode(path)
+        assert len(recording.steps) == 5
+        assert (await asyncio.to_thread(verify, recording)).difference is None
 
 
 @pytest.mark.timeout(1200)  # the first session's fit is compiled anew

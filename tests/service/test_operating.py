@@ -17,12 +17,15 @@ from typing import Any
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from typer.testing import CliRunner
 
+from animalcat.cli.main import build
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.settings import Settings
 from animalcat.service.logs import JsonFormatter, about
 from animalcat.service.rpc import server
+from animalcat.service.rpc.operations import OperationCalls
 from animalcat.service.rpc.server import SERVICES, create_server
 from animalcat.service.session.workers import Workers
 from animalcat.v1 import gateway_pb2, types_pb2
@@ -149,6 +152,21 @@ async def test_draining_lets_an_episode_end_and_begins_none(
             assert (await stream.receive("episode_start")).episode == 1
 
 
+@pytest.mark.asyncio(loop_scope="session")
+async def test_status_of_a_server_that_is_older(
+    start: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It knows no such call, as a servicer without the method answers."""
+    monkeypatch.delattr(OperationCalls, "GetPlacement")
+    async with start(tmp_path) as service:
+        command = ["server", "status", "--server", service.running.address]
+        told = await asyncio.to_thread(CliRunner().invoke, build(["server"]), command)
+        found = await asyncio.to_thread(CliRunner().invoke, build(["server"]), [*command, "--json"])
+    assert (told.exit_code, found.exit_code) == (0, 0)
+    assert "this server is older and does not tell" in told.stdout
+    assert json.loads(found.stdout)["engine"] == ""
+
+
 @pytest.mark.slow
 def test_status_counts_and_sigterm_ends(tmp_path: Path) -> None:
     def status(*options: str) -> subprocess.CompletedProcess[str]:
@@ -173,6 +191,7 @@ def test_status_counts_and_sigterm_ends(tmp_path: Path) -> None:
     assert {f"animalcat.v1.{name}" for name in found["services"]} == set(SERVICES)
     assert (found["sessions"], found["operations"]) == ({}, 0)
     assert (found["engine"], found["workers"], found["backlog"]) == ("local", [], [])
+    assert (found["fits"], found["fits_waiting"]) == ([], 0)
     server.send_signal(signal.SIGTERM)
     _, printed = server.communicate(timeout=60)
     assert server.returncode == 0

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from mcap.reader import make_reader
 from mcap.writer import Writer
 
+from animalcat.envs.agents.base import Note
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import (
     CameraSpec,
@@ -31,7 +32,6 @@ from animalcat.envs.types import (
     RaySpec,
     Step,
 )
-from animalcat.service.model import Note
 from animalcat.service.recording import (
     EpisodeRecorder,
     Recording,

@@ -75,7 +75,7 @@ def text(**changes: Any) -> str:
         (text(certify="yes"), "certify: "),
         (text(seed=-1), "seed: "),
         (text(battery="../b"), "'../b'"),
-        (text(version=6), "version: it is 6, but this animalcat knows versions up to 5; update"),
+        (text(version=8), "version: it is 8, but this animalcat knows versions up to 7; update"),
         (text(version="two"), "version: 'two'"),
         ("[]", "not a record"),
         ("7", "not a record"),

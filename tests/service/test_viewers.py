@@ -19,10 +19,10 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
+from animalcat.envs.agents.base import Note
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
 from animalcat.protocol import PROTOCOL
-from animalcat.service.model import Note
 from animalcat.service.recording import EpisodeRecorder, camera_images, read_episode
 from animalcat.service.recording.foxglove_file import foxglove_bytes
 from animalcat.service.recording.scene import mesh_of, moments

@@ -12,7 +12,7 @@ from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, pause
 from animalcat.cli.session.live import COLUMNS, TREND, LiveSession, estimate_of
 from animalcat.cli.session.options import SPEC, Plan, takes_plan
-from animalcat.cli.session.plan import unreachable, why
+from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
 from animalcat.cli.shared.agent_process import AgentProcess, Bounds, check_reference, follow
@@ -37,7 +37,7 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.cli.shared.tables import print_profile
 from animalcat.client import Client
-from animalcat.client.values import Session, Verified
+from animalcat.client.values import Session, Spent, Verified
 from animalcat.errors import AnimalcatError
 
 app = typer.Typer(
@@ -146,10 +146,14 @@ def show(
         voided: dict[str, Any] = {}
         if any(one.outcome == "void" for one in episodes):
             voided = client.profile(session)["provenance"].get("voids_by_demand") or {}
+        spent = sum((one.spent for one in episodes), Spent())
         if as_json:
-            print_json({**session_row(found), "voids_by_demand": voided.get("demands", [])})
+            demands = voided.get("demands", [])
+            print_json({**session_row(found), "spent": asdict(spent), "voids_by_demand": demands})
             return
         _show(found, as_json)
+        if spent != Spent():
+            typer.echo(f"{'spent':13} {spent_words(spent)}")
         if voided.get("words"):
             typer.echo(voided["words"])
         units = {one.name: one.unit for one in found.capabilities}
@@ -300,8 +304,9 @@ def _show(session: Session, as_json: bool) -> None:
         print_json(row)
         return
     for key, value in row.items():
-        if key != "capabilities" and value not in ("", None):
-            typer.echo(f"{key:13} {value}")
+        shown = allowance_words(session.spec.allowance) if key == "allowance" else value
+        if key != "capabilities" and shown not in ("", None):
+            typer.echo(f"{key:13} {shown}")
     rows = [
         {
             "capability": c.name,

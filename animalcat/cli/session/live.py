@@ -63,7 +63,8 @@ def sparkline(values: Sequence[float], width: int = _TREND) -> str:
 def episode_line(episode: Episode) -> str:
     """How an attempt at an episode ended, in a line."""
     outcome = episode.outcome or ""
-    cause = f" ({episode.cause})" if episode.cause else ""
+    said = filter(None, ("practice" if episode.practice else "", episode.cause))
+    cause = f" ({', '.join(said)})" if episode.practice or episode.cause else ""
     return (
         f"episode {episode.number:3}  {episode.instance:20} {outcome:8} "
         f"return {episode.episode_return:7.3f} in {episode.steps} decisions{cause}"

@@ -22,6 +22,7 @@ from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client, values
 from animalcat.client.values import Session
+from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.envs.types import CameraSpec, ObservationSpec
@@ -183,6 +184,48 @@ Lease = Annotated[
         rich_help_panel=AGENT,
     ),
 ]
+Practice = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        min=0,
+        help="Play so many episodes first that do not count, on arenas that are not used again.",
+        show_default=str(SPEC.practice),
+        rich_help_panel=PLAYED,
+    ),
+]
+EpisodeSeconds = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        min=0.0,
+        help="The longest that the agent may think in one episode, all its decisions together. "
+        "Beyond it the episode is a failure. 0 sets no limit.",
+        show_default="no limit",
+        rich_help_panel=AGENT,
+    ),
+]
+DecisionTokens = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        min=0,
+        help="The most tokens that the agent's notes may tell of in one decision. Beyond it the "
+        "episode is a failure. 0 sets no limit.",
+        show_default="no limit",
+        rich_help_panel=AGENT,
+    ),
+]
+EpisodeTokens = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        min=0,
+        help="As --decision-tokens, for one episode.",
+        show_default="no limit",
+        rich_help_panel=AGENT,
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +286,9 @@ def _plan(
     decision_period: DecisionPeriod = None,
     action_timeout: ActionTimeout = None,
     lease: Lease = None,
+    episode_seconds: EpisodeSeconds = None,
+    decision_tokens: DecisionTokens = None,
+    episode_tokens: EpisodeTokens = None,
     slots: Annotated[
         int | None,
         typer.Option(
@@ -466,6 +512,7 @@ def _plan(
     seed: Seed = None,
     certify: Certify = None,
     fresh: Fresh = None,
+    practice: Practice = None,
     against: Annotated[
         str,
         typer.Option(
@@ -527,10 +574,12 @@ def _plan(
         ),
         "action_timeout_seconds": action_timeout,
         "lease_seconds": lease,
+        "allowance": allowance(episode_seconds, decision_tokens, episode_tokens),
         "record_pixels": record_pixels,
         "certify": certify,
         "slots": slots,
         "fresh": fresh,
+        "practice": practice,
         "against": against,
     }
     hide = arena_folders(battery, features)
@@ -563,6 +612,16 @@ def takes_plan(command: Callable[[Plan], None]) -> Callable[..., None]:
 
     call.__name__, call.__doc__ = command.__name__, command.__doc__
     return call
+
+
+def allowance(
+    episode_seconds: float | None, decision_tokens: int | None, episode_tokens: int | None
+) -> Allowance | None:
+    """What an agent may spend; None: nothing is said."""
+    given = (episode_seconds, decision_tokens, episode_tokens)
+    if given == (None, None, None):
+        return None
+    return Allowance(episode_seconds or 0.0, decision_tokens or 0, episode_tokens or 0)
 
 
 def observation(

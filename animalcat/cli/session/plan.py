@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from animalcat.cli.shared.output import BAD_INPUT, fail
-from animalcat.client.values import Capability, Combine, Decision, Episode, PolicyName, StoppingRule
+from animalcat.client.values import (
+    Capability,
+    Combine,
+    Decision,
+    Episode,
+    PolicyName,
+    Spent,
+    StoppingRule,
+)
+from animalcat.envs.agents.base import Allowance
 from animalcat.layouts.adaptive.plan import PRESETS
 from animalcat.layouts.model.units import plain_unit
 from animalcat.words import COMBINES, POLICIES
@@ -70,18 +79,46 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
         for name, margin in sorted(decision.margins.items())
     ]
     reason = decision.reason or ""
+    if episode.practice:
+        first = f"episode {episode.number}: {decision.instance}, for practice: it does not count"
+        cause = [f"  {episode.outcome}: {episode.cause}"] if episode.cause else []
+        return "\n".join([first, *_because(decision), *cause])
     lines = [
         f"episode {episode.number}: {decision.instance}, {reason}, with probability "
         f"{decision.propensity:.2g}; success predicted {decision.predicted:.2f}",
         *_because(decision),
         f"  score {decision.score:.3g}" + "".join(f", {margin}" for margin in margins),
     ]
+    if episode.cause:
+        lines.append(f"  {episode.outcome}: {episode.cause}")
     if decision.pending:
         lines.append(f"  outcomes of {decision.pending} earlier episodes were still to come")
     if decision.alternatives:
         others = ", ".join(f"{a.instance} {a.score:.3g}" for a in decision.alternatives)
         lines.append(f"  instead: {others}")
     return "\n".join(lines)
+
+
+def allowance_words(allowance: Allowance | None) -> str:
+    """What an agent may spend, in words; empty for any amount."""
+    if allowance is None:
+        return ""
+    seconds, tokens = allowance.episode_seconds, allowance.episode_tokens
+    parts = [
+        f"{seconds:g} s of thinking in an episode" if seconds else "",
+        f"{tokens} tokens in an episode" if tokens else "",
+        f"{allowance.decision_tokens} tokens in a decision" if allowance.decision_tokens else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def spent_words(spent: Spent) -> str:
+    """What an agent spent, in words: its time, and what its notes say of tokens and costs."""
+    parts = [f"{spent.thinking_seconds:.3g} s of thinking"]
+    if spent.tokens_in or spent.tokens_out:
+        parts.append(f"{spent.tokens_in} tokens in, {spent.tokens_out} out")
+    parts += [f"{amount:.4g} {currency}" for currency, amount in spent.costs.items()]
+    return ", ".join(parts)
 
 
 def _distance(value: float, unit: str) -> str:

@@ -45,6 +45,12 @@ class CampaignFile(_Strict):
     backend: str = ""
     certify: bool | None = None
     fresh: bool | None = None
+    practice: int | None = Field(default=None, ge=0)
+    episode_seconds: float | None = Field(default=None, ge=0)
+    decision_tokens: int | None = Field(default=None, ge=0)
+    episode_tokens: int | None = Field(default=None, ge=0)
+    max_workers: int | None = Field(default=None, ge=1, le=10_000)
+    """Most simulators of each campaign at once."""
     agents_run: AgentsRun = AgentsRun()
 
 

@@ -17,6 +17,7 @@ from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
 from animalcat.client import Client, connect
 from animalcat.client.values import Episode, Session
+from animalcat.envs.agents.base import UNLIMITED
 from animalcat.errors import AnimalcatError
 
 
@@ -163,6 +164,9 @@ def session_row(session: Session) -> dict[str, Any]:
         "variant": session.spec.layout_variant,
         "privileged": bool(seen and seen.privileged),
         "fresh": bool(session.spec.fresh),
+        "practice": session.spec.practice or 0,
+        "practised": session.practised,
+        "allowance": asdict(session.spec.allowance or UNLIMITED),
         "state": session.state or "",
         "episodes": session.episodes,
         "successes": session.successes,
@@ -197,4 +201,6 @@ def episode_row(episode: Episode) -> dict[str, Any]:
         "predicted": episode.decision.predicted,
         "margins": dict(episode.decision.margins),
         "cause": episode.cause,
+        "practice": episode.practice,
+        "spent": asdict(episode.spent),
     }

@@ -10,9 +10,7 @@ import numpy as np
 from animalcat.envs.types import STATE_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from animalcat.envs.agents.base import Agent, EpisodeInfo
+    from animalcat.envs.agents.base import Agent, Answer, EpisodeInfo
     from animalcat.envs.types import Observation, ObservationSpec
 
 # Here because these agents run on the base install, which lacks what `arena_configs.catalogue` and
@@ -70,7 +68,7 @@ class ContextAgent:
         self._met: set[int] = set()
         self.agent.reset(info)
 
-    def act(self, observation: Observation) -> int | Sequence[int]:
+    def act(self, observation: Observation) -> Answer:
         """Look round; then do what the agent does, or nothing."""
         if observation.state is not None:
             self._met |= set(observation.state[:, TAG_COLUMN].astype(int).tolist())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
+from animalcat.envs.agents.base import Noted
 from animalcat.envs.agents.limits.acting import (
     Deed,
     Delay,
@@ -31,7 +33,7 @@ from animalcat.envs.agents.limits.seeing import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from animalcat.envs.agents.base import Agent, EpisodeInfo
+    from animalcat.envs.agents.base import Agent, Answer, EpisodeInfo
     from animalcat.envs.agents.limits.reference import Reference
     from animalcat.envs.types import Observation, ObservationSpec
 
@@ -78,13 +80,18 @@ class LimitedAgent:
             part.begin(info)
         self.agent.reset(info)
 
-    def act(self, observation: Observation) -> int | list[int]:
-        """What is left of the agent's action, or of its list of actions."""
+    def act(self, observation: Observation) -> Answer:
+        """What is left of the agent's action, or of its list of actions; its note stays."""
         if any(deed.over for deed in self._deeds):
             return 0
         for sense in self._senses:
             observation = sense.see(observation)
         answer = self.agent.act(observation)
+        if isinstance(answer, Noted):
+            return replace(answer, actions=self._left_of(answer.actions, observation))
+        return self._left_of(answer, observation)
+
+    def _left_of(self, answer: int | Sequence[int], observation: Observation) -> int | list[int]:
         single = np.ndim(cast("Any", answer)) == 0
         wanted = [answer] if single else cast("Sequence[int]", answer)
         done = [self._done(index(cast("int", action)), observation) for action in wanted]
@@ -118,7 +125,7 @@ class SwitchedAgent:
         self.agent.settings = self._make_settings(**settings_for(self._reference, info.seed))
         self.agent.reset(info)
 
-    def act(self, observation: Observation) -> int | Sequence[int]:
+    def act(self, observation: Observation) -> Answer:
         """What the agent does."""
         return self.agent.act(observation)
 

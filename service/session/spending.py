@@ -1,0 +1,75 @@
+"""Adds up what an agent spends on an attempt, and sees that it keeps to its allowance.
+
+The server does so where it asks the agent, and the worker where the agent plays with that.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from animalcat.envs.agents.base import UNLIMITED, Allowance, Note
+from animalcat.service.model import NOTHING, Cause, Spent
+
+MOST_TOKENS: Final = 2**63 - 1
+"""Where sums of tokens end: the largest whole number that every reader of JSON columns knows."""
+MOST_CURRENCIES: Final = 10
+"""Number of currencies of an attempt whose costs are added up."""
+
+
+class Meter:
+    """What an agent has spent on an attempt so far, and whether it may.
+
+    Attributes:
+        spent: The sums.
+    """
+
+    def __init__(self, allowance: Allowance = UNLIMITED, spent: Spent = NOTHING) -> None:
+        """Begin with what was spent already.
+
+        Args:
+            allowance: What the agent may spend.
+            spent: The sums so far.
+        """
+        self.spent = spent
+        self._allowance = allowance
+
+    def take(self, seconds: float, notes: Sequence[Note] = ()) -> str:
+        """Add an answer, or how long one was waited for in vain.
+
+        Args:
+            seconds: How long the agent took.
+            notes: The notes that it made with the answer.
+
+        Returns:
+            The cause of the attempt's end, in words, if this was more than the agent may spend;
+            else empty.
+        """
+        before = self.spent.tokens
+        thinking, tokens_in, tokens_out, costs = self.spent
+        thinking += seconds
+        if notes:
+            amounts = dict(costs)
+            for note in notes:
+                tokens_in = min(MOST_TOKENS, tokens_in + (note.tokens_in or 0))
+                tokens_out = min(MOST_TOKENS, tokens_out + (note.tokens_out or 0))
+                known = note.currency in amounts or len(amounts) < MOST_CURRENCIES
+                if note.cost is not None and known:
+                    total = amounts.get(note.currency, 0.0) + note.cost
+                    amounts[note.currency] = min(sys.float_info.max, total)
+            costs = tuple(sorted(amounts.items()))
+        self.spent = Spent(thinking, tokens_in, tokens_out, costs)
+        return self._exceeded(self.spent.tokens - before)
+
+    def _exceeded(self, tokens: int) -> str:
+        """Say what was exceeded by an answer that took so many tokens."""
+        most = self._allowance
+        if 0.0 < most.episode_seconds < self.spent.thinking_seconds:
+            seconds = f"{most.episode_seconds:g} s of thinking"
+            return f"{Cause.OUT_OF_TIME}, with more than {seconds} in the episode"
+        if 0 < most.decision_tokens < tokens:
+            return f"{Cause.OUT_OF_TOKENS}, with more than {most.decision_tokens} in a decision"
+        if 0 < most.episode_tokens < self.spent.tokens:
+            return f"{Cause.OUT_OF_TOKENS}, with more than {most.episode_tokens} in the episode"
+        return ""

@@ -1,0 +1,198 @@
+"""The images are built, and played with as docker/README.md says, by a real container engine.
+
+`make images` runs these tests. Where no container can be run they are skipped, and say why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.images.containers import BASE, DOCKER, POSTGRES, Engine, NoEngineError, Project
+from tests.service.conftest import FILES
+
+pytestmark = [pytest.mark.images, pytest.mark.timeout(2400)]
+
+COMPOSE = "docker/compose.yaml"
+OVER = "docker/compose.postgres.yaml"
+CLUSTER = "docker/cluster/compose.yaml"
+MOST_MB = {"animalcat": 1500, "animalcat-agent": 300, "animalcat-cluster": 1750}
+"""Most megabytes of each image, unpacked; docs/operations.md names what they have."""
+SERVER = "--server localhost:50051"
+
+
+@pytest.fixture(scope="session")
+def engine() -> Generator[Engine]:
+    """An engine that has built all images."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = os.environ.get("ANIMALCAT_IMAGES") or Path(cache) / "animalcat" / "images"
+    try:
+        made = Engine(Path(folder).resolve())
+        with made.serving():
+            Project(made, "build", [COMPOSE], {}).compose("--profile", "agent", "build")
+            Project(made, "build", [CLUSTER], {}).compose("build")
+            yield made
+    except NoEngineError as error:
+        pytest.skip(f"no container engine: {error}")
+
+
+@pytest.fixture(scope="session")
+def arenas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few arenas, which are measured in a moment."""
+    folder = tmp_path_factory.mktemp("made") / "few"
+    folder.mkdir()
+    for name, content in FILES[:6]:
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@contextmanager
+def project(engine: Engine, *files: str, **variables: str) -> Generator[Project]:
+    """A project whose containers and volumes are gone after the block."""
+    made = Project(engine, f"acat{os.getpid()}", files, variables)
+    made.down("--volumes")
+    try:
+        yield made
+    finally:
+        made.down("--volumes", "--timeout", "5")
+
+
+def said(line: str) -> str:
+    """A line that docker/README.md has."""
+    assert line in (DOCKER / "README.md").read_text(), line
+    return line
+
+
+def free_port() -> str:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return str(taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("name", MOST_MB)
+def test_an_image_is_small_and_unprivileged(engine: Engine, name: str) -> None:
+    found = engine.image(name)
+    assert found["Size"] / 1e6 < MOST_MB[name]
+    assert found["Config"]["User"] in ("animalcat", "agent")
+    listed = engine.podman("run", "--rm", "--network", "none", name, "id", "-u")
+    assert listed.strip() == "1000"
+    # Nothing that installs more, and no source.
+    for gone in ("pip", "/src", "/root/.cache"):
+        look = ["run", "--rm", "--network", "none", name, "sh", "-c"]
+        shown = engine.podman(*look, f"command -v {gone} || ls {gone} 2>/dev/null || echo none")
+        assert shown.strip() == "none"
+
+
+def test_what_is_built_on_is_pinned(engine: Engine) -> None:
+    for file in DOCKER.glob("*/Dockerfile"):
+        text = file.read_text()
+        assert f"ARG BASE={BASE.rpartition('/')[2]}\n" in text
+        assert text.count("--require-hashes") == 2
+        assert not re.search(r"pip\S* install (?!.*(--require-hashes|--no-index))", text)
+    over = yaml.safe_load((DOCKER / "compose.postgres.yaml").read_text())
+    assert over["services"]["postgres"]["image"] == POSTGRES.rpartition("/")[2]
+    assert engine.image("animalcat")["Config"]["Healthcheck"]["Test"] == ["CMD", "animalcat-health"]
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+def test_an_agent_plays_with_the_service(
+    engine: Engine, store: str, arenas: Path, tmp_path: Path
+) -> None:
+    """Both in containers, over TLS, with a token; and the outcomes outlast the containers."""
+    port = free_port()
+    files = [COMPOSE, OVER] if store == "postgresql" else [COMPOSE]
+    with project(engine, *files, ANIMALCAT_PORT=port, POSTGRES_PASSWORD="chosen") as made:
+        made.up("service")
+        state = made.run("service", "cat /proc/1/status")
+        assert re.search(r"^Uid:\s+1000", state, re.MULTILINE)
+        assert re.search(r"^CapEff:\s+0+$", state, re.MULTILINE)
+        assert re.search(r"^NoNewPrivs:\s+1$", state, re.MULTILINE)
+        with pytest.raises(subprocess.CalledProcessError):
+            made.run("service", "touch /opt/written")
+        (ca,) = set(re.findall(r"sha256:[0-9a-f]{64}", made.compose("logs", "service")))
+        known = {"ANIMALCAT_CA": ca}
+        options = ""
+        if store == "postgresql":
+            line = said("animalcat token create --role operator")
+            known["ANIMALCAT_TOKEN"] = made.run("service", line)
+            said(f"animalcat session list {SERVER}")
+            options = f" {SERVER}"
+        made.copy(arenas, "service", "/data/few")
+        create = "animalcat session create --agent example --battery /data/few --max-episodes 3"
+        made.run("service", create + " --no-certify" + options, **known)
+        token = made.run("service", said("animalcat token create --agent example"))
+        made.environment |= {"ANIMALCAT_CA": ca, "ANIMALCAT_TOKEN": token}
+
+        played = f"{made.name}_played"
+        made.compose("run", "--detach", "--no-deps", "--name", played, "agent")
+        assert engine.podman("wait", played).strip() == "0", engine.podman("logs", played)
+        assert "3 episodes counted, 3 played here" in engine.podman("logs", played)
+        engine.podman("rm", played)
+
+        made.down()  # and the volumes stay
+        made.up("service")
+        listing = f"animalcat session list --json{options}"
+        (session,) = json.loads(made.run("service", listing, **known))
+        assert (session["state"], session["episodes"]) == ("finished", 3)
+        verify = f"animalcat session verify {session['session']}{options}"
+        made.run("service", verify, **known)
+        if store == "postgresql":
+            query = ["-tAc", "select count(*) from episodes"]
+            counted = made.compose(
+                "exec", "-T", "postgres", "psql", "--username", "animalcat", *query
+            )
+            assert counted.strip() == "3"
+
+        # Another machine comes by the port that is published, and a foreign token opens nothing.
+        command = [sys.executable, "-m", "animalcat", "session", "list", "--server"]
+        for shown, code in ((token, 0), ("acat_0_0", None)):
+            outside = os.environ | {"ANIMALCAT_CA": ca, "ANIMALCAT_TOKEN": shown}
+            done = subprocess.run(
+                [*command, f"localhost:{port}"], env=outside, capture_output=True, check=False
+            )
+            assert (done.returncode == 0) == (code == 0), done.stderr
+
+
+def test_a_cluster_plays_a_campaign(engine: Engine, arenas: Path) -> None:
+    """Head, two workers and server are containers with addresses of their own."""
+    with project(engine, CLUSTER) as made:
+        made.up()
+        assert len(made.containers()) == 4
+        made.copy(arenas, "server", "/data/few")
+        command = [
+            *("nice", "-n", "10", "docker-compose", "-f", CLUSTER, "exec", "-T", "server"),
+            *("animalcat", "campaign", "run", "--agent", "builtin:random"),
+            *("--agent", "builtin:braitenberg", "--battery", "/data/few", "--budget", "6"),
+            *("--common", "2", "--block", "1", "--no-certify", "--json"),
+        ]
+        campaign = subprocess.Popen(
+            command, env=made.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        nodes: set[str] = set()
+        fitting: set[str] = set()
+        while campaign.poll() is None:
+            found: dict[str, Any] = json.loads(made.run("server", "animalcat server status --json"))
+            assert found["engine"] == "ray"
+            nodes |= {one["node"] for one in found["workers"] if one["session"]}
+            fitting |= {one["node"] for one in found["fits"] if one["busy"]}
+            time.sleep(1)
+        printed, errors = campaign.communicate()
+        assert campaign.returncode == 0, errors
+        played = json.loads(printed)
+        assert (played["episodes"], played["over"]) == (6, True)
+        own = made.run("server", "hostname -I").split()
+        assert len(nodes) == 2  # each worker plays
+        assert not nodes & set(own)
+        assert fitting
