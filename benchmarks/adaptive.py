@@ -77,7 +77,7 @@ SECTIONS: Final[Mapping[str, Section]] = {
     "alarm": Section(60, 200, (6, 15)),
     "coverage": Section(1000, 700, (40, 25)),
 }
-BUILT: Final = Section(80, 600, (6, 40))
+BUILT: Final = Section(180, 600, (6, 40))
 """The part on a battery of arenas, which runs where one is given."""
 WHOLE: Final = 1740.0
 """Seconds after which no session of any section begins: 29 minutes."""

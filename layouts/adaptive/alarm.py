@@ -75,13 +75,15 @@ class Watch:
     timed: bool = False
 
 
+_MORE: Final = Watch(
+    {"time": 0.25, "paradigm": 0.15, "outside": 0.15, "feature": 0.15, "pair": 0.3},
+    (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384),
+    timed=True,
+)
 WATCHES: Final[Mapping[int, Watch]] = {
     1: Watch({"time": 0.25, "paradigm": 0.5, "outside": 0.25}, (16, 48, 112, 240)),
-    2: Watch(
-        {"time": 0.25, "paradigm": 0.15, "outside": 0.15, "feature": 0.15, "pair": 0.3},
-        (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384),
-        timed=True,
-    ),
+    2: _MORE,
+    3: _MORE,
 }
 """What the alarm watches, by version of the decision rules."""
 _TIMED: Final = (("the outcome before", ("after a failure", "after a success")),)

@@ -232,9 +232,8 @@ def _factors(
         return success, failure
     wanted = np.clip(expected, least, most)[betting]
     tilt = _tilts(p, q, count, wanted)
-    f = _win(1.0 - p, tilt[:, np.newaxis] / q)
     # The fair price under the outcomes that win most, so tilts need not be exact.
-    price = f @ (count * q) + tilt * wanted
+    price = _sums_of_wins(1.0 - p, q, count * q, tilt) + tilt * wanted
     at = tilt / q[drawn]
     failure[betting] = np.log(_win(1.0 - p[drawn], at) / price)
     success[betting] = np.log(_win(p[drawn], -at) / price)
@@ -245,7 +244,7 @@ def _tilts(p: Floats, q: Floats, count: Floats, wanted: Floats) -> Floats:
     """Sizes of bets under which the nearest probabilities have the sums that are wanted."""
 
     def sums_of(tilts: Floats) -> Floats:
-        return np.asarray((p / _win(p, -tilts[:, np.newaxis] / q)) @ count)
+        return _sums_of_wins(p, q, count * p, -tilts, inverse=True)
 
     sizes = _TILTS / count.sum()
     tilts = np.concatenate([-sizes[:0:-1], sizes])
@@ -258,6 +257,17 @@ def _tilts(p: Floats, q: Floats, count: Floats, wanted: Floats) -> Floats:
 def _interpolated(wanted: Floats, sums: Floats, tilts: Floats) -> Floats:
     order = np.argsort(sums)
     return np.interp(wanted, sums[order], tilts[order])
+
+
+def _sums_of_wins(
+    chance: Floats, q: Floats, weights: Floats, tilts: Floats, inverse: bool = False
+) -> Floats:
+    """Sums over instances of weights times `_win(chance, tilt / q)`, or its inverse, (tilts,)."""
+    from animalcat.layouts.inference.kernels import sums_of_wins  # brings numba
+
+    out = np.empty(len(tilts))
+    sums_of_wins(chance, 1.0 / q, weights, tilts, inverse, out)
+    return out
 
 
 def _win(chance: Floats | float, tilt: Floats) -> Floats:

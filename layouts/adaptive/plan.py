@@ -31,10 +31,11 @@ class Policy:
         name: One of `POLICIES`.
         random_share: Share of stratified random draws under the first three policies, so that a
             wrong layout shows. It is the most: the share shrinks to a third of it as the session's
-            own evidence for the layout grows (rules of version 2), and choices grow sharper.
+            own evidence for the layout grows (from rules of version 2), and choices grow sharper.
         sharpness: How strongly "variance" and "information" prefer informative instances: the
-            probability of an instance is proportional to this power of what it tells. With 0 the
-            most informative one is always chosen.
+            probability of an instance is proportional to this power of what it tells, and in a
+            large battery most are among the 100 that tell most. With 0 the most
+            informative one is always chosen.
         balance: By how many plays a paradigm may be ahead of the one that is furthest behind and
             still be chosen for what it tells; None for any number.
         exposures: How often an instance may be played; 0 for any number of times.

@@ -16,6 +16,7 @@ from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import MOST_SHARPNESS, Policy
 from animalcat.layouts.adaptive.selectors import (
+    SPREAD,
     Balanced,
     Best,
     Branch,
@@ -92,17 +93,20 @@ class Choice:
 class Chooser:
     """Applies one policy to one bank, for any number of posteriors. For one thread at a time."""
 
-    def __init__(self, bank: Bank, policy: Policy | None = None) -> None:
+    def __init__(self, bank: Bank, policy: Policy | None = None, *, broad: bool = False) -> None:
         """Build the policy's selector.
 
         Args:
             bank: The instances to choose from.
             policy: How to choose; by default `Policy()`.
+            broad: Whether choices for what instances tell are spread over all of them as their
+                worth has it, and not mostly over the best.
         """
         self.bank = bank
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
-        self._selected = 1.0, _selector_of(self.policy, bank)
+        self._broad = broad
+        self._selected = 1.0, _selector_of(self.policy, bank, broad)
         self._fallback = _fallback_of(self.policy, bank)
 
     def choose(
@@ -216,7 +220,7 @@ class Chooser:
                     self.policy.sharpness * (1.0 + (_SHARPER - 1.0) * (1.0 - doubt)), MOST_SHARPNESS
                 ),
             )
-            self._selected = doubt, _selector_of(policy, self.bank)
+            self._selected = doubt, _selector_of(policy, self.bank, self._broad)
         return self._selected[1]
 
     def _peers(
@@ -283,8 +287,8 @@ def _fallback_of(policy: Policy, bank: Bank) -> Selector:
     return _selector_of(Policy(name="stratified", order=policy.order), bank)
 
 
-def _selector_of(policy: Policy, bank: Bank) -> Selector:
-    """Build the selector of a policy.
+def _selector_of(policy: Policy, bank: Bank, broad: bool = False) -> Selector:
+    """Build the selector of a policy; for `broad` see `Chooser`.
 
     Raises:
         ValueError: The policy's list names an instance that is not in the bank.
@@ -308,7 +312,8 @@ def _selector_of(policy: Policy, bank: Bank) -> Selector:
             criterion = _criterion(policy)
             made = Best(criterion)
             if policy.sharpness and policy.name != "threshold":
-                made = WorthProportional(criterion, policy.sharpness)
+                among = None if broad else SPREAD
+                made = WorthProportional(criterion, policy.sharpness, among)
             if policy.balance is not None:
                 made = Balanced(made, policy.balance)
             if policy.generate:

@@ -343,3 +343,33 @@ def weighted_sums(
             for j in range(row.shape[0]):
                 total += row[j] * weighting[j]
             out[k, i] = total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def sums_of_wins(
+    chances: Floats, odds: Floats, weights: Floats, tilts: Floats, inverse: bool, out: Floats
+) -> None:
+    """Weighted sums over instances of what bets of some sizes win, or of its inverse.
+
+    A win w is the positive root of w^2 + (t - 1) w = chance t, where t is the size of the bet times
+    the odds.
+
+    Args:
+        chances: (instances,), above 0.
+        odds: (instances,).
+        weights: (instances,).
+        tilts: (bets,): their sizes.
+        inverse: Whether 1 / w is summed, and not w.
+        out: (bets,), filled.
+    """
+    for k in range(tilts.shape[0]):
+        total = 0.0
+        for i in range(chances.shape[0]):
+            tilt = tilts[k] * odds[i]
+            b = 1.0 - tilt
+            product = chances[i] * tilt
+            # Of two forms of the root, the one in which nothing cancels.
+            far = np.sqrt(b * b + 4.0 * product) + abs(b)
+            above, below = (2.0 * product, far) if b < 0.0 else (far, 2.0)
+            total += weights[i] * (below / above if inverse else above / below)
+        out[k] = total

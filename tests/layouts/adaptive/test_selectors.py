@@ -12,6 +12,8 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.plan import POLICIES, Policy
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.selectors import (
+    REST,
+    SPREAD,
     Best,
     CoolDown,
     Information,
@@ -328,3 +330,24 @@ def test_information_of_many_counts_and_scores_is_worked_out_where_it_is_most(va
     assert 200 <= np.count_nonzero(tabled) < 600
     assert many[~tabled].max() <= many[tabled].min()
     assert all_of_them[np.argmax(many)] >= 0.9 * all_of_them.max()
+
+
+def test_most_choices_are_among_the_best_and_none_is_out_of_reach(
+    aaio: Layout, draw_instances: Draw
+) -> None:
+    """Variants count as one; earlier rules left more to the many others."""
+    features = draw_instances(5 * SPREAD, 3).repeat(2, axis=0)
+    bank = Bank(aaio, features, ["p"] * len(features))
+    posterior, history = LivePosterior(aaio, 1), History([5])
+    policy = Policy(random_share=0.0)
+    left = np.arange(len(features)) != 5
+    worth = np.where(left, Chooser(bank).scores(posterior, history).total, 0.0)
+    best = worth >= np.unique(worth)[-SPREAD]
+    assert best.sum() >= 2 * SPREAD - 1
+    now = Chooser(bank, policy).propensities(posterior, history)
+    assert now[best].sum() == pytest.approx(1.0 - REST)
+    assert (now[left] > 0.0).all()
+    then = Chooser(bank, policy, broad=True).propensities(posterior, history)
+    assert then[best].sum() < 1.0 - REST
+    for rows in (best, left & ~best):  # within both, likelier the more they tell
+        np.testing.assert_allclose(now[rows] / now[rows].sum(), then[rows] / then[rows].sum())
