@@ -214,13 +214,12 @@ class WorthProportional:
         if most <= 0.0:
             return (Branch(1.0, self.reason, _uniform(allowed)),)
         odds = (worth / most) ** self.sharpness
-        chances = odds / odds.sum()
+        chances: Floats = odds / odds.sum()
         if self.among is not None and len(ranks := np.unique(worth)) > self.among:
             best = worth >= ranks[-self.among]
-            share = chances[best].sum()
+            share = float(chances[best].sum())
             if share < 1.0 - REST:
-                scale = np.where(best, (1.0 - REST) / share, REST / (1.0 - share))
-                chances *= scale
+                chances = chances * np.where(best, (1.0 - REST) / share, REST / (1.0 - share))
         return (Branch(1.0, self.reason, chances),)
 
 
