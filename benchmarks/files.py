@@ -11,6 +11,7 @@ import numpy as np
 
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.outcome import success
+from animalcat.client.evaluation import parts
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.load import load_agent
 from animalcat.envs.sim.environment import SimEnvironment
@@ -103,8 +104,8 @@ def _passes(environment: SimEnvironment, file: Path) -> bool:
     step = environment.load(arena, 0)
     total = 0.0
     for _ in range(MOST_DECISIONS):
-        act = agent.act(step.observation)
-        for action in [act] if isinstance(act, int) else act:
+        actions, _ = parts(agent.act(step.observation))
+        for action in actions:
             step = environment.step(action)
             total += step.reward
             if step.phase is Phase.LAST:

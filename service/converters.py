@@ -108,7 +108,12 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
         versions=episode.versions,
         cause_kind=cause_kind(episode.outcome, episode.cause),
         invalid=episode.invalid,
-        spent=sessions_pb2.Spent(**{**episode.spent._asdict(), "costs": dict(episode.spent.costs)}),
+        spent=sessions_pb2.Spent(
+            thinking_seconds=episode.spent.thinking_seconds,
+            tokens_in=episode.spent.tokens_in,
+            tokens_out=episode.spent.tokens_out,
+            costs=dict(episode.spent.costs),
+        ),
     )
 
 
