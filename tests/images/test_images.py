@@ -100,7 +100,7 @@ def test_what_is_built_on_is_pinned(engine: Engine) -> None:
         assert not re.search(r"pip\S* install (?!.*(--require-hashes|--no-index))", text)
     over = yaml.safe_load((DOCKER / "compose.postgres.yaml").read_text())
     assert over["services"]["postgres"]["image"] == POSTGRES.rpartition("/")[2]
-    assert engine.image("animalcat")["Config"]["Healthcheck"]["Test"] == ["CMD", "animalcat-health"]
+    assert engine.image("animalcat")["Healthcheck"]["Test"] == ["CMD", "animalcat-health"]
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])
