@@ -200,7 +200,9 @@ async def test_an_agent_plays_its_sessions_and_learns_nothing_of_others(callers:
     known = {field.name for field, _ in shown.ListFields()}
     assert known == {"name", "spec", "state", "episodes", "create_time"}
     fields = {field.name for field, _ in shown.spec.ListFields()}
-    assert fields <= {"agent", "stop", "observation_spec", "action_timeout_seconds", "slots"}
+    # What it may spend is the agent's to know, or it could not keep to it.
+    own = {"agent", "stop", "observation_spec", "action_timeout_seconds", "allowance", "slots"}
+    assert fields <= own
     listed = await callers.agent.sessions.ListSessions(sessions_pb2.ListSessionsRequest())
     assert mine in [one.name for one in listed.sessions]
     assert {one.spec.agent for one in listed.sessions} == {AGENT}
