@@ -106,7 +106,10 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
     """
     scored = [i for i, one in enumerate(forecasts) if one.random and i >= QUIET]
     if not scored:
-        text = "Nothing was drawn at random, so how well the layout predicts cannot be told."
+        after = f" after the first {QUIET} episodes" if len(forecasts) else ""
+        text = (
+            f"Nothing was drawn at random{after}, so how well the layout predicts cannot be told."
+        )
         return Prediction("cannot be told", 0, None, (), text)
     ours = np.array([one.predicted for one in forecasts], np.float64)
     y = np.array([one.observed for one in forecasts], np.float64)
