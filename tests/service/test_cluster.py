@@ -29,11 +29,13 @@ from animalcat.service.cluster.connect import ClusterError, check_room, join
 from animalcat.service.host.settings import FIT_BYTES, WORKER_BYTES, Settings
 from animalcat.service.rpc.server import create_server
 from animalcat.service.versions import versions
-from animalcat.v1 import operations_pb2, results_pb2, types_pb2
+from animalcat.v1 import operations_pb2, results_pb2, sessions_pb2, types_pb2
 from tests.service import clusters
 from tests.service.conftest import NOW, Service, walk
 
 EPISODES = 8  # and the last fit
+PATIENCE = 300.0
+"""Seconds after which a session on a cluster stands still; it takes 20, and 60 beside much else."""
 
 
 class Walker:
@@ -150,9 +152,15 @@ async def measured_on(cluster: Any, data: Path) -> dict[str, Any]:
             clusters.add(cluster)  # Ray does that in the main thread only
 
         assert (await placed()).engine == "ray"
-        async with asyncio.TaskGroup() as both:
-            both.create_task(send_for_help())
-            measuring = both.create_task(measured(service, Walker(lose)))
+        try:
+            async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as both:
+                both.create_task(send_for_help())
+                measuring = both.create_task(measured(service, Walker(lose)))
+        except TimeoutError as error:  # seen once, on an idle machine: say where it stands
+            sessions = await service.sessions.ListSessions(sessions_pb2.ListSessionsRequest())
+            raise AssertionError(
+                f"it stands still with {len(lost)} nodes lost: {await placed()} {sessions}"
+            ) from error
         remote = measuring.result()
         found = await placed()
         assert [one.session for one in found.workers] == [""]
