@@ -169,14 +169,16 @@ class PrivateLoop:
         if asyncio._get_running_loop() is None:  # get_running_loop() would raise
             return self._wait(task)
         # In a notebook: a thread may run only one loop at a time.
-        self._thread = self._thread or futures.ThreadPoolExecutor(1, "animalcat")
-        waiting = self._thread.submit(self._wait, task)
         try:
-            return waiting.result()
+            self._thread = self._thread or futures.ThreadPoolExecutor(1, "animalcat")
+            return self._thread.submit(self._wait, task).result()
         except BaseException:
             if not task.done():
                 self._loop.call_soon_threadsafe(task.cancel)
-                futures.wait([waiting])
+                if self._thread is not None:
+                    # An interrupt may have come while the thread took the call: nobody holds its
+                    # future then. What a single thread is given next comes after it.
+                    futures.wait([self._thread.submit(_nothing)])
             raise
 
     def iterate(self, source: AsyncGenerator[_T]) -> Iterator[_T]:
@@ -222,6 +224,10 @@ class PrivateLoop:
         await self._loop.shutdown_asyncgens()
         if last is not None:
             await last
+
+
+def _nothing() -> None:
+    pass
 
 
 async def _check(channel: grpc.aio.Channel, address: str, wait_seconds: float) -> None:

@@ -224,24 +224,16 @@ class GrpcLink(AgentLink):
                 return Answer(actions, self._turns.take_notes(), self._disarm(), returned)
 
     async def while_elsewhere(self, playing: Future[Any]) -> None:
-        """Wait until the agent has played elsewhere, or says something here, or comes back."""
+        """Wait until the agent has played elsewhere, or says something here, or is away.
+
+        An agent that is away may never have come to where it was to play, so it is not left there:
+        it has its lease from now on to come back here, and goes on here.
+        """
         self._disarm()  # who plays with it looks at the clock
         self._elsewhere = True
-        if self._away is not None and self._shown:
-            self._away.cancel()
         try:
-            while not playing.done():
-                stream = self._stream
-                if stream is None:
-                    back = self._awaited()
-                    await self._first_of(back, playing)
-                    if back.done():
-                        return
-                    continue
-                reading = self._listen(stream)
-                await self._first_of(reading, playing, self._ended)
-                if self._stream is stream and reading.done():
-                    return
+            if (stream := self._stream) is not None and not playing.done():
+                await self._first_of(self._listen(stream), playing, self._ended)
         finally:
             self._elsewhere = False
             if self._stream is None:

@@ -111,7 +111,7 @@ class AgentLink(ABC):
 
     @abstractmethod
     async def while_elsewhere(self, playing: Future[Any]) -> None:
-        """Wait until the agent has played elsewhere, or says something here, or comes back here.
+        """Wait until the agent has played elsewhere, or says something here, or is away.
 
         Args:
             playing: Is done when the agent has played elsewhere.

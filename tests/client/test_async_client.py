@@ -7,6 +7,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
 
@@ -208,5 +209,28 @@ def test_a_call_that_was_interrupted_is_given_up(
             asyncio.new_event_loop().run_until_complete(notebook())
         else:
             next(events)
+    assert client.cancel_session(session).state == "cancelled"
+    client.close()
+
+
+def test_an_interrupt_while_a_thread_takes_a_call_leaves_the_connection_free(
+    server: Server, make_session: MakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call is in the thread then, and its caller has no future to wait for."""
+    session = make_session()
+    client = animalcat.connect(server.address)
+    submit = ThreadPoolExecutor.submit
+
+    def submit_and_interrupt(self: ThreadPoolExecutor, *call: Any, **named: Any) -> Any:
+        monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+        submit(self, *call, **named)
+        raise KeyboardInterrupt
+
+    async def notebook() -> None:
+        next(client.watch_session(session))
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.new_event_loop().run_until_complete(notebook())
     assert client.cancel_session(session).state == "cancelled"
     client.close()

@@ -388,6 +388,28 @@ async def test_a_lease_runs_out(service: Service) -> None:
     assert (only.outcome, only.cause) == (types_pb2.OUTCOME_VOID, "the agent left")
 
 
+@pytest.mark.parametrize("decisions", [0, 1])
+async def test_a_lease_runs_out_also_for_who_was_to_play_elsewhere(
+    service: Service, decisions: int
+) -> None:
+    """It may have died before it came to the worker, or there; the action's time is far off."""
+    agent = f"lease:elsewhere-{decisions}"
+    session = await service.create(1, agent=agent, lease_seconds=0.2, action_timeout_seconds=3600.0)
+    async with stream_of(service, session, agent=agent, returns=True) as stream:
+        await stream.receive("welcome")
+        start = await stream.receive("episode_start")
+        direct = await DirectPlay.open(start.direct) if decisions else None
+        if direct is not None:
+            direct.send(action(0, 3))
+            assert await direct.receive() is not None
+    await service.settled(session, "WAITING", asyncio.sleep)
+    if direct is not None:
+        assert await direct.receive() is None
+    (only,) = await service.list_episodes(session)
+    assert (only.outcome, only.cause) == (types_pb2.OUTCOME_VOID, "the agent left")
+    assert only.steps == decisions
+
+
 @pytest.mark.parametrize("wants", [True, False])
 async def test_without_a_lease_a_break_voids_at_once(service: Service, wants: bool) -> None:
     """Where the session gives none, or the client does not come back."""
