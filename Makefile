@@ -174,7 +174,7 @@ lock: CLIENT_LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-
 lock: | $(filter .tools/bin/uv,$(UV))
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres $(UNUSED) --constraint requirements.lock pyproject.toml -o docker/service/requirements.lock
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres --extra ray $(UNUSED) --constraint requirements.lock pyproject.toml -o docker/cluster/requirements.lock
+	printf 'ray[default]\n' | $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres --extra ray $(UNUSED) --constraint requirements.lock pyproject.toml - -o docker/cluster/requirements.lock
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --constraint requirements.lock pyproject.toml -o docker/agent-example/requirements.lock
 	printf 'hatchling>=1.27\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --constraint requirements.lock - -o docker/build.lock
 	printf 'animalai==6.2.0\nmlagents-envs-aai==1.0.0\n' | $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-deps --python-version 3.14 - -o requirements-animalai.lock

@@ -14,6 +14,7 @@ from mcap.opcode import Opcode
 from animalcat.envs.agents.base import Note
 from animalcat.envs.types import Step
 from animalcat.service.recording.channels import NANOSECONDS_PER_PHYSICS_STEP, Channel, log_time
+from animalcat.service.recording.live import LiveFile
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_to_proto, observation_to_proto
 
@@ -77,26 +78,31 @@ def recorded_step(
     return message
 
 
-def step_message(
+def add_step(
+    file: LiveFile,
     number: int,
     decision_period: int,
     step: Step,
     action: int | None,
     pixels: bool,
     notes: Sequence[Note] = (),
-) -> bytes:
-    """Return `recorded_step` as an mcap message without its first byte.
+) -> None:
+    """Add `recorded_step` to a recording.
 
     This is the one message that is made while an agent waits. So a usual step, of an agent that has
-    rays alone, is not put together by protobuf but packed at once, in a fifth of the time.
+    rays alone, is not put together by protobuf but packed in place, in a fifth of the time.
 
     Args:
+        file: The recording.
         number: As for `recorded_step`, as are all others.
         decision_period: Physics steps per decision.
         step: The step.
         action: The action.
         pixels: Whether to keep the image.
         notes: The notes.
+
+    Raises:
+        OSError: There is no room for it.
     """
     _, reward, ended_by, (health, velocity, position, rays, camera, _) = step
     if (
@@ -109,20 +115,23 @@ def step_message(
     ):
         made = recorded_step(number, step, action, pixels=pixels, notes=notes)
         data = made.SerializeToString(deterministic=True)
-        return message(Channel.STEP, number, decision_period, data)
+        file.add(OPCODE, message(Channel.STEP, number, decision_period, data))
+        return
     seen = rays.tobytes()
     count = _varint(number)
     earned = _reward(reward)
-    pack, length, begun = _layout(len(count), len(earned), len(seen))
+    pack_into, size, begun = _layout(len(count), len(earned), len(seen))
     time = number * decision_period * NANOSECONDS_PER_PHYSICS_STEP
-    return pack(
-        length, _STEP, number, time, time, 0x08, count, 0x10, action, earned, begun, seen,
-        0x1D, health, b"\x22\x0c", velocity.tobytes(), b"\x2a\x0c", position.tobytes(),
+    memory, start = file.reserve(size)
+    pack_into(
+        memory, start, size - _LENGTH, _STEP, number, time, time, 0x08, count, 0x10, action, earned,
+        begun, seen, 0x1D, health, b"\x22\x0c", velocity.tobytes(), b"\x2a\x0c", position.tobytes(),
     )  # fmt: skip
+    file.commit(OPCODE, size)
 
 
 @cache
-def _layout(count: int, reward: int, rays: int) -> tuple[Callable[..., bytes], int, bytes]:
+def _layout(count: int, reward: int, rays: int) -> tuple[Callable[..., None], int, bytes]:
     """How usual steps are packed, by the lengths of the parts that differ.
 
     Args:
@@ -131,15 +140,15 @@ def _layout(count: int, reward: int, rays: int) -> tuple[Callable[..., bytes], i
         rays: Bytes of the rays.
 
     Returns:
-        What packs them, the length that the message states, and the beginnings of the observation
-        and its rays.
+        What packs them, how many bytes that makes, and the beginnings of the observation and its
+        rays.
     """
     begun = b"\x12" + _varint(rays)
     begun = b"\x22" + _varint(len(begun) + rays + _REST) + begun
     layout = struct.Struct(
         f"{_MESSAGE.format}B{count}sBB{reward}s{len(begun)}s{rays}sBf2s{_VECTOR}s2s{_VECTOR}s"
     )
-    return layout.pack, layout.size - _LENGTH, begun
+    return layout.pack_into, layout.size, begun
 
 
 @lru_cache(maxsize=1024)

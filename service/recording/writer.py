@@ -15,7 +15,7 @@ from animalcat.envs.agents.base import Note
 from animalcat.envs.types import EndedBy, Step
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import compacted
-from animalcat.service.recording.encoding import OPCODE, message, step_message
+from animalcat.service.recording.encoding import OPCODE, add_step, message
 from animalcat.service.recording.live import LiveFile
 from animalcat.service.recording.reader import read_episode, whole_length
 from animalcat.v1 import results_pb2, types_pb2
@@ -129,8 +129,7 @@ class EpisodeRecorder:
             notes: The agent's notes since the previous step.
         """
         number = self._next
-        made = step_message(number, self._period, step, action, self._pixels, notes)
-        self._file.add(OPCODE, made)
+        add_step(self._file, number, self._period, step, action, self._pixels, notes)
         self._next = number + 1
         self._return += step.reward
         self._ended_by = step.ended_by

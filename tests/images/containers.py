@@ -14,10 +14,12 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCKER: Final = ROOT / "docker"
@@ -161,6 +163,19 @@ class Engine:
         found = self.podman("images", "--noheading", "--filter", f"reference={image}")
         return bool(found.strip())
 
+    def wait_until(self, is_well: Callable[[str], bool], containers: Sequence[str]) -> None:
+        """Wait until containers are well, each by what is asked of it.
+
+        Raises:
+            AssertionError: One was not in time; it says what that one has printed.
+        """
+        end = time.monotonic() + PATIENCE_SECONDS
+        while unwell := [name for name in containers if not is_well(name)]:
+            if time.monotonic() > end:
+                logs = self.podman("logs", "--tail", "30", unwell[0], check=False)
+                raise AssertionError(f"{', '.join(unwell)}: not healthy:\n{logs}")
+            time.sleep(PULSE_SECONDS)
+
     def image(self, name: str) -> dict[str, Any]:
         """What an image says of itself."""
         (found,) = json.loads(self.podman("image", "inspect", name))
@@ -194,12 +209,7 @@ class Project:
     def up(self, *services: str) -> None:
         """Start services, and wait until all that were started are healthy."""
         self.compose("up", "--detach", *services)
-        end = time.monotonic() + PATIENCE_SECONDS
-        while unwell := [name for name in self.containers() if not self._is_well(name)]:
-            if time.monotonic() > end:
-                logs = self.engine.podman("logs", "--tail", "30", unwell[0], check=False)
-                raise AssertionError(f"{', '.join(unwell)}: not healthy:\n{logs}")
-            time.sleep(PULSE_SECONDS)
+        self.engine.wait_until(self._is_well, self.containers())
 
     def containers(self) -> list[str]:
         """Names of its containers, ended ones too."""
@@ -211,6 +221,11 @@ class Project:
     def _is_well(self, container: str) -> bool:
         (found,) = json.loads(self.engine.podman("inspect", container))
         return found["State"].get("Health", {}).get("Status") == "healthy"
+
+    def begin(self, service: str, line: str) -> subprocess.Popen[str]:
+        """Begin a command in the container of a service."""
+        command = ["nice", "-n", "10", "docker-compose", *self._files, "exec", "-T", service]
+        return _begin([*command, *line.split()], self.environment)
 
     def run(self, service: str, line: str, **variables: str) -> str:
         """What a command prints in the container of a service."""
@@ -225,6 +240,62 @@ class Project:
     def down(self, *options: str) -> None:
         """End and remove its containers."""
         self.compose("down", *options)
+
+
+class Pods:
+    """Pods as Kubernetes is told of them, with a network and volumes of their own."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        """Make the network.
+
+        Args:
+            engine: What runs them.
+            name: Beginning of all their names.
+        """
+        self.engine = engine
+        self.name = name
+        self._made: list[Path] = []
+        engine.podman("network", "create", name)
+
+    def up(self, pod: Mapping[str, Any]) -> str:
+        """Start a pod, and return its address."""
+        name = pod["metadata"]["name"]
+        file = self.engine.folder / "tmp" / f"{name}.yaml"
+        file.write_text(yaml.safe_dump(pod))
+        self._made.append(file)
+        self.engine.podman("play", "kube", "--network", self.name, str(file))
+        (found,) = json.loads(
+            self.engine.podman("inspect", "--type", "pod", name, "--format", "[{{json .}}]")
+        )
+        (infra,) = json.loads(self.engine.podman("inspect", found["InfraContainerID"]))
+        return infra["NetworkSettings"]["Networks"][self.name]["IPAddress"]
+
+    def says(self, container: str, script: str) -> bool:
+        """Whether a script ends well in a container, as a probe of Kubernetes."""
+        command = ["podman", "exec", container, "bash", "-c", script]
+        done = subprocess.run(
+            command, env=self.engine.environment, capture_output=True, check=False
+        )
+        return done.returncode == 0
+
+    def begin(self, container: str, line: str) -> subprocess.Popen[str]:
+        """Begin a command in a container."""
+        return _begin(["podman", "exec", container, *line.split()], self.engine.environment)
+
+    def run(self, container: str, line: str) -> str:
+        """What a command prints in a container."""
+        return self.engine.podman("exec", container, *line.split()).strip()
+
+    def copy(self, folder: Path, container: str, to: str) -> None:
+        """Copy a folder into a container."""
+        self.engine.podman("cp", str(folder), f"{container}:{to}")
+
+    def down(self) -> None:
+        """End and remove them, with what they keep."""
+        for file in reversed(self._made):
+            self.engine.podman("play", "kube", "--down", str(file), check=False)
+        self.engine.podman("volume", "prune", "--force")
+        self.engine.podman("network", "rm", "--force", self.name)
 
 
 def _bootstrap(root: Path, environment: Mapping[str, str]) -> None:
@@ -260,3 +331,14 @@ def _run(command: Sequence[str], environment: Mapping[str, str], *, check: bool 
         error.add_note(f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}")
         raise error
     return done.stdout
+
+
+def _begin(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

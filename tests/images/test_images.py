@@ -20,7 +20,16 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.images.containers import BASE, DOCKER, POSTGRES, Engine, NoEngineError, Project
+from tests.images.containers import (
+    BASE,
+    DOCKER,
+    POSTGRES,
+    Engine,
+    NoEngineError,
+    Pods,
+    Project,
+)
+from tests.images.pods import AGENT, HEAD, SHELLS, pod
 from tests.service.conftest import FILES
 
 pytestmark = [pytest.mark.images, pytest.mark.timeout(2400)]
@@ -168,28 +177,55 @@ def test_a_cluster_plays_a_campaign(engine: Engine, arenas: Path) -> None:
         made.up()
         assert len(made.containers()) == 4
         made.copy(arenas, "server", "/data/few")
-        command = [
-            *("nice", "-n", "10", "docker-compose", "-f", CLUSTER, "exec", "-T", "server"),
-            *("animalcat", "campaign", "run", "--agent", "builtin:random"),
-            *("--agent", "builtin:braitenberg", "--battery", "/data/few", "--budget", "6"),
-            *("--common", "2", "--block", "1", "--no-certify", "--json"),
-        ]
-        campaign = subprocess.Popen(
-            command, env=made.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        nodes: set[str] = set()
-        fitting: set[str] = set()
-        while campaign.poll() is None:
-            found: dict[str, Any] = json.loads(made.run("server", "animalcat server status --json"))
-            assert found["engine"] == "ray"
-            nodes |= {one["node"] for one in found["workers"] if one["session"]}
-            fitting |= {one["node"] for one in found["fits"] if one["busy"]}
-            time.sleep(1)
-        printed, errors = campaign.communicate()
-        assert campaign.returncode == 0, errors
-        played = json.loads(printed)
-        assert (played["episodes"], played["over"]) == (6, True)
         own = made.run("server", "hostname -I").split()
-        assert len(nodes) == 2  # each worker plays
-        assert not nodes & set(own)
-        assert fitting
+        assert_campaign_is_played(made, "server", own)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_pods_of_the_values_play_a_campaign(engine: Engine, arenas: Path, shell: str) -> None:
+    """They are what KubeRay makes of the values, as older versions and newer ones call `ray`."""
+    values = yaml.safe_load((DOCKER / "cluster" / "kuberay-values.yaml").read_text())
+    head, worker = values["head"], values["worker"]
+    image = f"localhost/{values['image']['repository']}:{values['image']['tag']}"
+    (sidecar,) = head["sidecarContainers"]
+    sidecar["image"] = image
+    made = Pods(engine, name := f"acat{os.getpid()}{shell}")
+    try:
+        address = made.up(pod(f"{name}-head", head, image, shell))
+        server = f"{name}-head-{sidecar['name']}"
+        asked = {
+            f"{name}-head-ray-head": HEAD,
+            server: " ".join(sidecar["readinessProbe"]["exec"]["command"]),
+        }
+        for number in range(worker["replicas"]):
+            made.up(pod(f"{name}-{number}", worker, image, shell, address))
+            asked[f"{name}-{number}-ray-worker"] = AGENT
+        engine.wait_until(lambda one: made.says(one, asked[one]), list(asked))
+        made.copy(arenas, server, "/data/few")
+        assert_campaign_is_played(made, server, [address])
+    finally:
+        made.down()
+
+
+def assert_campaign_is_played(made: Project | Pods, server: str, own: list[str]) -> None:
+    """Assert that both workers play it, and neither head nor server does."""
+    campaign = made.begin(
+        server,
+        "animalcat campaign run --agent builtin:random --agent builtin:braitenberg "
+        "--battery /data/few --budget 6 --common 2 --block 1 --no-certify --json",
+    )
+    nodes: set[str] = set()
+    fitting: set[str] = set()
+    while campaign.poll() is None:
+        found: dict[str, Any] = json.loads(made.run(server, "animalcat server status --json"))
+        assert found["engine"] == "ray"
+        nodes |= {one["node"] for one in found["workers"] if one["session"]}
+        fitting |= {one["node"] for one in found["fits"] if one["busy"]}
+        time.sleep(1)
+    printed, errors = campaign.communicate()
+    assert campaign.returncode == 0, errors
+    played = json.loads(printed)
+    assert (played["episodes"], played["over"]) == (6, True)
+    assert len(nodes) == 2  # each worker plays
+    assert not nodes & set(own)
+    assert fitting

@@ -42,7 +42,8 @@ from animalcat.service.recording import (
 )
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import CHUNK_BYTES, compacted
-from animalcat.service.recording.encoding import message, recorded_step, step_message
+from animalcat.service.recording.encoding import OPCODE, add_step, message, recorded_step
+from animalcat.service.recording.live import LiveFile
 from animalcat.service.recording.reader import Log, whole_length
 from animalcat.service.recording.sums import DamageError
 from animalcat.service.recording.verify import load_arena
@@ -601,7 +602,7 @@ def test_the_return_is_the_sum_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pixels", [True, False])
 @pytest.mark.parametrize("sensors", ["none", "rays", "camera", "both"])
 def test_a_step_is_put_together_as_protobuf_does_it(
-    number: int, pixels: bool, sensors: str
+    tmp_path: Path, number: int, pixels: bool, sensors: str
 ) -> None:
     rng = np.random.default_rng(number)
     velocity = rng.normal(size=3)
@@ -618,8 +619,11 @@ def test_a_step_is_put_together_as_protobuf_does_it(
     step = Step(Phase.MID, float(number % 3) - 1.0, EndedBy.DEATH if number > 127 else None, seen)
     action = number % 9 if number else None
     whole = recorded_step(number, step, action, pixels=pixels, notes=notes)
-    made = step_message(number, 3, step, action, pixels, notes)
-    assert made == message(Channel.STEP, number, 3, whole.SerializeToString(deterministic=True))
+    file = LiveFile(tmp_path / "0-0.mcap", anew=True)
+    add_step(file, number, 3, step, action, pixels, notes)
+    file.close()
+    made = message(Channel.STEP, number, 3, whole.SerializeToString(deterministic=True))
+    assert (tmp_path / "0-0.mcap").read_bytes() == bytes([OPCODE]) + made
 
 
 @pytest.mark.parametrize(

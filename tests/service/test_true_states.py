@@ -43,11 +43,11 @@ from .conftest import NOW, Service, action, walk
 async def test_a_full_disk_is_named_and_play_goes_on_when_it_is_not_full(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(file: int, offset: int, length: int) -> None:
+    def full(file: int, data: bytes, offset: int) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     session = await service.create(3, agent="tests:full")
-    monkeypatch.setattr(os, "posix_fallocate", full)  # by which a recording takes its room
+    monkeypatch.setattr(os, "pwrite", full)  # by which a recording takes its room
     async with service.agent(session, agent="tests:full") as stream:
         await stream.receive("welcome")
         error = await stream.receive()
