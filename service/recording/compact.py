@@ -87,17 +87,18 @@ def _parts(live: bytes | memoryview, start: int, place: int) -> Iterator[_Part]:
     unpack, opcode_of_message, before = _MESSAGE.unpack_from, int(Opcode.MESSAGE), _RECORD.size
     index: dict[int, list[int]] = {}
     size, full = len(live), start + CHUNK_BYTES
+    latest, places = -1, list[int]()
     while place < size:
         opcode, length, channel, _, time = unpack(live, place)
         if opcode != opcode_of_message:
             raise DamageError(f"there is a record of kind {opcode} among the messages")
-        if channel not in index:
-            index[channel] = []
-        index[channel] += (time, place - start)
+        if channel != latest:
+            latest, places = channel, index.setdefault(channel, [])
+        places += (time, place - start)
         place += before + length
         if place > full:
             yield _Part(live[start:place], index)
-            start, index, full = place, {}, place + CHUNK_BYTES
+            start, index, full, latest = place, {}, place + CHUNK_BYTES, -1
     if place > size:
         raise DamageError("the file does not end with a whole record")
     if index:

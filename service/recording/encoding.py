@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from mcap.opcode import Opcode
 
@@ -32,6 +32,10 @@ _VECTOR: Final = 12
 _REST: Final = _SCALAR.size + 2 * (2 + _VECTOR)
 """Bytes of an observation after its rays: health, velocity and position with their tags."""
 _STEP: Final = Channel.STEP.number
+_SHORT: Final = 1 << 7
+"""Numbers below it take one byte in protobuf."""
+_LONG: Final = 1 << 14
+"""Numbers below it take at most two: the lower seven bits, marked as not the last, and the rest."""
 
 
 def message(channel: Channel, number: int, decision_period: int, data: bytes) -> bytes:
@@ -78,92 +82,120 @@ def recorded_step(
     return message
 
 
-def add_step(
-    file: LiveFile,
-    number: int,
-    decision_period: int,
-    step: Step,
-    action: int | None,
-    pixels: bool,
-    notes: Sequence[Note] = (),
-) -> None:
-    """Add `recorded_step` to a recording.
+class StepWriter:
+    """Adds the steps of an episode to its recording; not safe across threads.
 
-    This is the one message that is made while an agent waits. So a usual step, of an agent that has
-    rays alone, is not put together by protobuf but packed in place, in a fifth of the time.
-
-    Args:
-        file: The recording.
-        number: As for `recorded_step`, as are all others.
-        decision_period: Physics steps per decision.
-        step: The step.
-        action: The action.
-        pixels: Whether to keep the image.
-        notes: The notes.
-
-    Raises:
-        OSError: There is no room for it.
+    A step is the one message that is made while an agent waits. So a usual one, of an agent that
+    has rays alone, is not put together by protobuf but packed in place. When the simulator has
+    been at work, nothing of this is in the processor's cache, so each object that is looked at
+    costs more than it seems to: what is the same from step to step is looked at as one.
     """
+
+    def __init__(self, file: LiveFile, decision_period: int, pixels: bool) -> None:
+        """Begin, or go on after another writer.
+
+        Args:
+            file: The recording.
+            decision_period: Physics steps per decision.
+            pixels: Whether to keep the camera's images.
+        """
+        self._file = file
+        self._period = decision_period
+        self._pixels = pixels
+        self._ticks = decision_period * NANOSECONDS_PER_PHYSICS_STEP
+        self._form = _Form(0, 0.0, struct.pack_into, 0, b"", b"")
+
+    def add(self, number: int, step: Step, action: int | None, notes: Sequence[Note]) -> None:
+        """Add `recorded_step`.
+
+        Args:
+            number: Number of decisions taken so far.
+            step: The step that the environment returned.
+            action: The action that led to it; None at number 0.
+            notes: The agent's notes since the previous step.
+
+        Raises:
+            OSError: There is no room for it.
+        """
+        _, reward, ended_by, (health, velocity, position, rays, _, _) = step
+        until, of_reward, pack_into, size, earned, begun = self._form
+        if number >= until or reward != of_reward or ended_by is not None or notes or not health:
+            form = _form(number, step, notes)
+            if form is None:
+                made = recorded_step(number, step, action, pixels=self._pixels, notes=notes)
+                data = made.SerializeToString(deterministic=True)
+                self._file.add(OPCODE, message(Channel.STEP, number, self._period, data))
+                return
+            self._form = form
+            _, _, pack_into, size, earned, begun = form
+        assert rays is not None
+        file = self._file
+        start = file.size + 1
+        if start + size > file.room:
+            file.grow(start + size)
+        time = number * self._ticks
+        pack_into(
+            file.memory, start, size - _LENGTH, _STEP, number, time, time,
+            0x08, number if number < _SHORT else number << 1 & 0x7F00 | number & 0x7F | 0x80,
+            0x10, action, earned, begun, rays.tobytes(),
+            0x1D, health, b"\x22\x0c", velocity.tobytes(), b"\x2a\x0c", position.tobytes(),
+        )  # fmt: skip
+        file.end_record(OPCODE, size)
+
+
+class _Form(NamedTuple):
+    """How usual steps are packed; what the sensors see has one size in an episode.
+
+    Attributes:
+        until: Number of the first step that takes another form.
+        reward: The reward of all.
+        pack_into: Packs one.
+        size: Bytes of one, without its first.
+        earned: The field of the reward, which protobuf leaves out if it is 0.
+        begun: Beginnings of the observation and of its rays.
+    """
+
+    until: int
+    reward: float
+    pack_into: Callable[..., None]
+    size: int
+    earned: bytes
+    begun: bytes
+
+
+def _form(number: int, step: Step, notes: Sequence[Note]) -> _Form | None:
+    """Return the form of a step and of usual ones after it; None if this one is not usual."""
     _, reward, ended_by, (health, velocity, position, rays, camera, _) = step
     if (
-        rays is None
-        or camera is not None
-        or action is None
+        not 0 < number < _LONG
         or ended_by is not None
         or notes
-        or not (number and health and velocity.nbytes == position.nbytes == _VECTOR)
+        or not health  # which protobuf leaves out then
+        or rays is None
+        or camera is not None
+        or not velocity.nbytes == position.nbytes == _VECTOR
     ):
-        made = recorded_step(number, step, action, pixels=pixels, notes=notes)
-        data = made.SerializeToString(deterministic=True)
-        file.add(OPCODE, message(Channel.STEP, number, decision_period, data))
-        return
-    seen = rays.tobytes()
-    count = _varint(number)
-    earned = _reward(reward)
-    pack_into, size, begun = _layout(len(count), len(earned), len(seen))
-    time = number * decision_period * NANOSECONDS_PER_PHYSICS_STEP
-    memory, start = file.reserve(size)
-    pack_into(
-        memory, start, size - _LENGTH, _STEP, number, time, time, 0x08, count, 0x10, action, earned,
-        begun, seen, 0x1D, health, b"\x22\x0c", velocity.tobytes(), b"\x2a\x0c", position.tobytes(),
-    )  # fmt: skip
-    file.commit(OPCODE, size)
+        return None
+    count, until = ("B", _SHORT) if number < _SHORT else ("H", _LONG)
+    earned = _SCALAR.pack(0x1D, reward) if reward else b""
+    begun = b"\x12" + _varint(rays.nbytes)
+    begun = b"\x22" + _varint(len(begun) + rays.nbytes + _REST) + begun
+    layout = _layout(count, len(earned), len(begun), rays.nbytes)
+    return _Form(until, reward, layout.pack_into, layout.size, earned, begun)
 
 
 @cache
-def _layout(count: int, reward: int, rays: int) -> tuple[Callable[..., None], int, bytes]:
-    """How usual steps are packed, by the lengths of the parts that differ.
-
-    Args:
-        count: Bytes of the step's number.
-        reward: Bytes of the reward with its tag.
-        rays: Bytes of the rays.
-
-    Returns:
-        What packs them, how many bytes that makes, and the beginnings of the observation and its
-        rays.
-    """
-    begun = b"\x12" + _varint(rays)
-    begun = b"\x22" + _varint(len(begun) + rays + _REST) + begun
-    layout = struct.Struct(
-        f"{_MESSAGE.format}B{count}sBB{reward}s{len(begun)}s{rays}sBf2s{_VECTOR}s2s{_VECTOR}s"
+def _layout(count: str, reward: int, begun: int, rays: int) -> struct.Struct:
+    """How usual steps are packed, by the format of their number and the lengths of other parts."""
+    return struct.Struct(
+        f"{_MESSAGE.format}B{count}BB{reward}s{begun}s{rays}sBf2s{_VECTOR}s2s{_VECTOR}s"
     )
-    return layout.pack_into, layout.size, begun
 
 
-@lru_cache(maxsize=1024)
-def _reward(reward: float) -> bytes:
-    """The field of the reward, which protobuf leaves out where there is none."""
-    return _SCALAR.pack(0x1D, reward) if reward else b""
-
-
-@lru_cache(maxsize=4096)
 def _varint(number: int) -> bytes:
     """A whole number as protobuf writes it: seven bits a byte, the lowest first."""
-    if number < 0x80:
+    if number < _SHORT:
         return bytes((number,))
-    if number < 0x4000:  # also found by what follows, in more time
-        return bytes((number & 0x7F | 0x80, number >> 7))
     return bytes((number & 0x7F | 0x80,)) + _varint(number >> 7)
 
 

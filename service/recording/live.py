@@ -12,6 +12,7 @@ _LEAST: Final = 64 * 1024
 """Bytes of room for records that a file has at least, once there is one."""
 _MOST: Final = 256 * 1024
 """Bytes by which the room grows at most beyond what is needed at once."""
+_ZEROS: Final = bytes(_LEAST)
 
 
 class LiveFile:
@@ -20,6 +21,14 @@ class LiveFile:
     It is mapped into memory, because a system call for every record takes twice the time. The
     operating system has a record when `add` returns, so killing the process loses none. As long as
     the file is open it ends with zeros, with which no record begins.
+
+    Whoever packs a record in place writes all but its first byte to `memory` from `size + 1` on,
+    after `grow` if it ends beyond `room`, and then calls `end_record`.
+
+    Attributes:
+        size: Bytes of all records.
+        room: Bytes for which there is room.
+        memory: The whole room.
     """
 
     def __init__(self, path: Path, *, anew: bool) -> None:
@@ -33,8 +42,8 @@ class LiveFile:
             OSError: It cannot be written.
         """
         self._file = FileIO(path, "w+" if anew else "r+")
-        self._size = self._room = os.fstat(self._file.fileno()).st_size
-        self._map: mmap.mmap | None = None
+        self.size = self.room = os.fstat(self._file.fileno()).st_size
+        self.memory = memoryview(b"")
 
     def add(self, opcode: int, rest: bytes) -> None:
         """Add a record.
@@ -46,65 +55,50 @@ class LiveFile:
         Raises:
             OSError: There is no room for it; the file stays as it was.
         """
-        size = len(rest)
-        memory, start = self.reserve(size)
-        memory[start : start + size] = rest
-        self.commit(opcode, size)
+        start, size = self.size + 1, len(rest)
+        if start + size > self.room:
+            self.grow(start + size)
+        self.memory[start : start + size] = rest
+        self.end_record(opcode, size)
 
-    def reserve(self, size: int) -> tuple[mmap.mmap, int]:
-        """Make room for the next record but for its first byte, to be written in place.
-
-        Args:
-            size: Bytes of that rest.
-
-        Returns:
-            The memory to write to, and where to begin. There is no record before `commit`.
-
-        Raises:
-            OSError: There is no room for it; the file stays as it was.
-        """
-        start = self._size + 1
-        if self._map is None or start + size > self._room:
-            self._map = self._mapped(start + size)
-        return self._map, start
-
-    def commit(self, opcode: int, size: int) -> None:
-        """Make a record of what was written where `reserve` said.
+    def end_record(self, opcode: int, size: int) -> None:
+        """Make a record of what was written after the last one.
 
         Args:
             opcode: Its first byte, not 0.
             size: Bytes of its rest.
         """
-        assert self._map is not None
-        self._map[self._size] = opcode  # last, as there is no record if the process dies before
-        self._size += 1 + size
+        self.memory[self.size] = opcode  # last, as there is no record if the process dies before
+        self.size += 1 + size
 
-    def content(self) -> memoryview:
-        """Return all records, of which at least one was added here."""
-        assert self._map is not None
-        return memoryview(self._map)[: self._size]
-
-    def close(self) -> None:
-        """Close the file, which ends with its last record then; a second call does nothing."""
-        self._map = None  # not closed, since that fails as long as someone holds the content
-        if not self._file.closed:
-            with self._file:
-                os.ftruncate(self._file.fileno(), self._size)
-
-    def _mapped(self, needed: int) -> mmap.mmap:
+    def grow(self, needed: int) -> None:
         """Make room for so many bytes and more, and map it.
 
         The room is taken from the disk here. Where a disk that is full were noticed only on
         writing to the map, that would kill the process. Zeros are written for it, since the first
         write to each page of a room that `fallocate` made takes three times as long.
+
+        Raises:
+            OSError: There is none; the file stays as it was.
         """
         room = needed + min(max(needed, _LEAST), _MOST)
-        file, at = self._file.fileno(), self._room
+        file, at = self._file.fileno(), self.room
         try:
             while at < room:
-                at += os.pwrite(file, bytes(room - at), at)
-            mapped = mmap.mmap(file, room)
+                at += os.pwrite(file, _ZEROS[: room - at], at)
+            self.memory = memoryview(mmap.mmap(file, room))
         except OSError as error:
             raise OSError(error.errno, error.strerror, self._file.name) from error
-        self._room = room
-        return mapped
+        self.room = room
+
+    def content(self) -> memoryview:
+        """Return all records, of which at least one was added here."""
+        return self.memory[: self.size]
+
+    def close(self) -> None:
+        """Close the file, which ends with its last record then; a second call does nothing."""
+        self.memory = memoryview(b"")  # the map ends when nobody holds the content any more
+        self.room = self.size
+        if not self._file.closed:
+            with self._file:
+                os.ftruncate(self._file.fileno(), self.size)

@@ -15,7 +15,7 @@ from animalcat.envs.agents.base import Note
 from animalcat.envs.types import EndedBy, Step
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import compacted
-from animalcat.service.recording.encoding import OPCODE, add_step, message
+from animalcat.service.recording.encoding import OPCODE, StepWriter, message
 from animalcat.service.recording.live import LiveFile
 from animalcat.service.recording.reader import read_episode, whole_length
 from animalcat.v1 import results_pb2, types_pb2
@@ -88,6 +88,7 @@ class EpisodeRecorder:
         self._return = unfinished.episode_return
         self._ended_by = EndedBy(unfinished.ended_by) if unfinished.ended_by else None
         self._file = file
+        self._steps = StepWriter(file, self._period, self._pixels)
 
     def hand_over(self) -> Unfinished:
         """Close the file as it is, for another process to go on with it by `resume`.
@@ -129,7 +130,7 @@ class EpisodeRecorder:
             notes: The agent's notes since the previous step.
         """
         number = self._next
-        add_step(self._file, number, self._period, step, action, self._pixels, notes)
+        self._steps.add(number, step, action, notes)
         self._next = number + 1
         self._return += step.reward
         self._ended_by = step.ended_by

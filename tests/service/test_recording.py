@@ -42,7 +42,7 @@ from animalcat.service.recording import (
 )
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import CHUNK_BYTES, compacted
-from animalcat.service.recording.encoding import OPCODE, add_step, message, recorded_step
+from animalcat.service.recording.encoding import OPCODE, StepWriter, message, recorded_step
 from animalcat.service.recording.live import LiveFile
 from animalcat.service.recording.reader import Log, whole_length
 from animalcat.service.recording.sums import DamageError
@@ -620,7 +620,7 @@ def test_a_step_is_put_together_as_protobuf_does_it(
     action = number % 9 if number else None
     whole = recorded_step(number, step, action, pixels=pixels, notes=notes)
     file = LiveFile(tmp_path / "0-0.mcap", anew=True)
-    add_step(file, number, 3, step, action, pixels, notes)
+    StepWriter(file, 3, pixels).add(number, step, action, notes)
     file.close()
     made = message(Channel.STEP, number, 3, whole.SerializeToString(deterministic=True))
     assert (tmp_path / "0-0.mcap").read_bytes() == bytes([OPCODE]) + made
