@@ -151,6 +151,17 @@ def command(
             rich_help_panel=CLUSTER,
         ),
     ] = None,
+    cluster_wait: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.0,
+            help="How long to wait for a cluster that does not answer yet, or has no machine with "
+            "room for a simulator and a fit.",
+            show_default="0",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
     max_workers: Annotated[
         int | None,
         typer.Option(
@@ -327,6 +338,7 @@ def command(
         "artefacts": artefacts,
         "engine": None if engine is None else engine.value,
         "ray_address": address,
+        "cluster_wait_seconds": cluster_wait,
         "max_workers": max_workers,
         "campaign_workers": campaign_workers,
         "worker_cpus": worker_cpus,

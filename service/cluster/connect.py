@@ -7,7 +7,9 @@ import os
 import secrets
 import socket
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +25,8 @@ _ANSWER_SECONDS: Final = 5.0
 """How long a cluster may take to accept a connection."""
 _LOOK_SECONDS: Final = 60.0
 """How long a node may take to say what there is on it."""
+_PAUSE_SECONDS: Final = 1.0
+"""How long to wait before a starting cluster is looked at again."""
 _MOST_FOLDER_BYTES: Final = 32
 """Longest folder of temporary files below which Ray's sockets have paths that the system takes."""
 _TO_START: Final = (
@@ -76,6 +80,7 @@ def join(
     cpus: float,
     memory: int,
     fit_memory: int,
+    wait_seconds: float = 0.0,
 ) -> Connection:
     """Join a cluster and look at its nodes. To be called in a thread that is not the main one.
 
@@ -90,14 +95,18 @@ def join(
         cpus: What a worker needs of a node's CPUs.
         memory: What it needs of its memory, in bytes.
         fit_memory: What a fit needs of the memory of that node or another, in bytes.
+        wait_seconds: How long the cluster may take to answer, and to have room.
 
     Raises:
         ClusterError: The cluster cannot be used.
     """
+    end = time.monotonic() + wait_seconds
+    if address and address != "auto":
+        _patiently(partial(_check_answers, address), end)
     ray = attach(address)
     connection = Connection(ray, home, versions)
     try:
-        check_room(ray.nodes(), cpus, memory, fit_memory)
+        _patiently(lambda: check_room(ray.nodes(), cpus, memory, fit_memory), end)
         _look_at_nodes(connection)
     except BaseException:
         connection.close()
@@ -197,6 +206,21 @@ def _check_answers(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise ClusterError(f"no Ray cluster answers at {address} ({error}); {_TO_START}") from error
+
+
+def _patiently(check: Callable[[], None], end: float) -> None:
+    """Check again until all is well, or until an end by `time.monotonic`.
+
+    Raises:
+        ClusterError: It was not well at the end.
+    """
+    while True:
+        try:
+            return check()
+        except ClusterError:
+            if time.monotonic() >= end:
+                raise
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _why(address: str, text: str) -> str:

@@ -412,7 +412,13 @@ async def engine(settings: Settings, home: Path, versions: Mapping[str, str]) ->
     needs = Needs(settings.worker_cpus, settings.worker_memory_bytes)
     home.mkdir(parents=True, exist_ok=True)
     connection = await asyncio.to_thread(
-        join, settings.ray_address, home, versions, *needs, settings.fit_memory_bytes
+        join,
+        settings.ray_address,
+        home,
+        versions,
+        *needs,
+        settings.fit_memory_bytes,
+        settings.cluster_wait_seconds,
     )
     workers = RayWorkers(
         connection,

@@ -134,6 +134,8 @@ class Settings(BaseSettings):
     """Who starts simulators and fits: processes of this machine, or actors of a Ray cluster."""
     ray_address: str = ""
     """HOST:PORT of the cluster's head, or "auto"; empty for a Ray of the server's own."""
+    cluster_wait_seconds: float = Field(default=0.0, ge=0.0)
+    """How long a starting server waits for a cluster that does not answer or has no room yet."""
     max_workers: int = Field(default=0, ge=0)
     """Most workers at once; 0 for no limit, or in a cluster as many as have room. Others wait."""
     campaign_workers: int = Field(default=0, ge=0)

@@ -23,7 +23,7 @@ import yaml
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCKER: Final = ROOT / "docker"
-TOOLS: Final = ("podman", "runc", "docker-compose", "debootstrap", "nice")
+TOOLS: Final = ("podman", "runc", "catatonit", "docker-compose", "debootstrap", "nice")
 HUB: Final = "docker.io/library"
 BASE: Final = f"{HUB}/debian:bookworm-20250520-slim"
 POSTGRES: Final = f"{HUB}/postgres:15.13-bookworm"
@@ -73,8 +73,8 @@ class Engine:
         if missing or os.geteuid() != 0:
             raise NoEngineError(
                 f"missing: {', '.join([*missing, *(['root'] if os.geteuid() else [])])}; as root, "
-                "apt-get install podman runc netavark aardvark-dns iptables docker-compose "
-                "debootstrap"
+                "apt-get install podman runc catatonit netavark aardvark-dns iptables "
+                "docker-compose debootstrap"
             )
         self.folder = folder
         (folder / "tmp").mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,9 @@
 
 The operator adds to what the chart says: how `ray start` is called, from what a container may have
 and by bash, and what is asked to tell whether a container is well. It does so by
-ray-operator/controllers/ray/common/pod.go of github.com/ray-project/kuberay.
+ray-operator/controllers/ray/common/pod.go of github.com/ray-project/kuberay. It also mounts shared
+memory. Podman 4 gives what is mounted as `emptyDir` to root, and the same to all pods, so that is
+left out here: each container has shared memory and a folder for Ray of its own.
 """
 
 from __future__ import annotations
@@ -42,23 +44,24 @@ def pod(name: str, group: Mapping[str, Any], image: str, shell: str, head: str =
     }
     words = [f"--{key}" if value == "true" else f"--{key}={value}" for key, value in given.items()]
     start = " ".join(["ulimit -n 65536; ray start", *([] if head else ["--head"]), *words])
-    shared = {"name": "shared-mem", "mountPath": "/dev/shm"}
+    volumes = [one for one in group["volumes"] if "emptyDir" not in one]
+    mounted = {one["name"] for one in volumes}
     container = {
         "name": "ray-worker" if head else "ray-head",
         "image": image,
+        "imagePullPolicy": "Never",
         "command": ["/bin/bash", shell, "--"],
         "args": [start],
         "resources": group["resources"],
-        "volumeMounts": [*group["volumeMounts"], shared],
+        "volumeMounts": [one for one in group["volumeMounts"] if one["name"] in mounted],
     }
-    memory = {"name": "shared-mem", "emptyDir": {"medium": "Memory"}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name},
         "spec": {
             "containers": [container, *group.get("sidecarContainers", [])],
-            "volumes": [*group["volumes"], memory],
+            "volumes": volumes,
         },
     }
 

@@ -23,6 +23,7 @@ import yaml
 from tests.images.containers import (
     BASE,
     DOCKER,
+    HUB,
     POSTGRES,
     Engine,
     NoEngineError,
@@ -186,17 +187,14 @@ def test_pods_of_the_values_play_a_campaign(engine: Engine, arenas: Path, shell:
     """They are what KubeRay makes of the values, as older versions and newer ones call `ray`."""
     values = yaml.safe_load((DOCKER / "cluster" / "kuberay-values.yaml").read_text())
     head, worker = values["head"], values["worker"]
-    image = f"localhost/{values['image']['repository']}:{values['image']['tag']}"
+    image = f"{HUB}/{values['image']['repository']}:{values['image']['tag']}"
     (sidecar,) = head["sidecarContainers"]
-    sidecar["image"] = image
+    sidecar |= {"image": image, "imagePullPolicy": "Never"}
     made = Pods(engine, name := f"acat{os.getpid()}{shell}")
     try:
         address = made.up(pod(f"{name}-head", head, image, shell))
         server = f"{name}-head-{sidecar['name']}"
-        asked = {
-            f"{name}-head-ray-head": HEAD,
-            server: " ".join(sidecar["readinessProbe"]["exec"]["command"]),
-        }
+        asked = {f"{name}-head-ray-head": HEAD, server: "animalcat server status"}
         for number in range(worker["replicas"]):
             made.up(pod(f"{name}-{number}", worker, image, shell, address))
             asked[f"{name}-{number}-ray-worker"] = AGENT

@@ -181,6 +181,9 @@ async def refused(cluster: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     with pytest.raises(ClusterError, match="no node has room for one worker"):
         await start(worker_cpus=2.0)
+    waiting = asyncio.create_task(start(worker_cpus=2.0, cluster_wait_seconds=PATIENCE))
+    clusters.add(cluster, cpus=2.0)  # Ray does that in the main thread only
+    await waiting
     monkeypatch.setattr(ray, "__version__", "1.0.0")
     with pytest.raises(ClusterError, match="has another Ray or Python than the server"):
         await start()
