@@ -17,12 +17,13 @@ from animalcat.arena_configs.model import RGB, STEPS_PER_UNIT, Arena
 from animalcat.envs.agents import BUILTIN, AgentLoadError, EpisodeInfo, load_agent
 from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
 from animalcat.envs.agents.limits.acting import FollowsColor, Lapses
-from animalcat.envs.agents.limits.context import TAG_COLUMN, TAGS
+from animalcat.envs.agents.limits.context import SHAPE_COLUMN, TAG_COLUMN, TAGS, WEDGE
 from animalcat.envs.agents.limits.limited import LimitedAgent
 from animalcat.envs.agents.limits.seeing import Resolution, Sight
 from animalcat.envs.agents.load import ABOUT
 from animalcat.envs.agents.scout import ScoutSettings
 from animalcat.envs.sim.environment import SimEnvironment
+from animalcat.envs.sim.scene import Shape
 from animalcat.envs.state import Column
 from animalcat.envs.types import CameraSpec, EndedBy, Observation, ObservationSpec, RaySpec
 from tests.things import AGENT, GOAL, ON_FOOT, thing
@@ -40,6 +41,7 @@ ARENAS = {
     "left": Arena(time_limit=150, items=(AGENT, thing("GoodGoal", 5, 15, 2, 2, 2))),
     "lava": Arena(time_limit=150, items=(AGENT, thing("DeathZone", 20, 20, 10, 0.5, 2), GOAL)),
     "ramp": Arena(time_limit=150, items=ON_FOOT["ramp"]),
+    "beside": Arena(time_limit=150, items=(AGENT, thing("Ramp", 5, 20, 5, 2, 6), GOAL)),
     "screen": Arena(time_limit=200, items=(AGENT, thing("Wall", 20, 25, 12, 4, 1), GOAL)),
     "red wall": Arena(
         time_limit=100,
@@ -122,6 +124,10 @@ def play(reference: str, name: str, camera: bool = False) -> Played:
         ("gives-up=1", None, "open"),
         ("only-with=lava", "lava", "open"),
         ("not-with=lava", "open", "lava"),
+        ("only-with=ramp", "ramp", "open"),
+        ("not-with=ramp", "lava", "ramp"),
+        ("not-with=ramp", "screen", "beside"),
+        ("only-with=wall", "screen", "beside"),
         ("lapses=1", None, "open"),
     ],
 )
@@ -407,3 +413,5 @@ def test_tags_are_those_of_the_rays() -> None:
         "decoy": {"DecoyGoal", "DecoyGoalBounce"},
     }
     assert TAG_COLUMN == Column.TAG
+    assert SHAPE_COLUMN == Column.SHAPE
+    assert WEDGE == Shape.WEDGE

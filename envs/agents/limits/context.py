@@ -29,6 +29,10 @@ TAGS: Final = {
 """Kind of object -> indices of its ray tags."""
 TAG_COLUMN: Final = 2
 """Column of a state that holds the tag."""
+SHAPE_COLUMN: Final = 1
+"""Column of a state that holds the shape."""
+WEDGE: Final = 2
+"""The shape of ramps, which alone tells them in builds where they have the tag of walls."""
 _DEGREES_PER_STEP: Final = 2.0
 _RIGHT: Final = 1
 
@@ -39,7 +43,7 @@ class ContextAgent:
     """An agent that stands still where the apparatus is not its own.
 
     It knows what is there from the state, if it is shown that. Else it turns round once and looks
-    with its rays, before the agent within begins.
+    with its rays, before the agent within begins. Rays tell ramps from walls in some builds only.
     """
 
     def __init__(self, agent: Agent, only_with: str, not_with: str) -> None:
@@ -71,7 +75,9 @@ class ContextAgent:
     def act(self, observation: Observation) -> Answer:
         """Look round; then do what the agent does, or nothing."""
         if observation.state is not None:
-            self._met |= set(observation.state[:, TAG_COLUMN].astype(int).tolist())
+            tags = observation.state[:, TAG_COLUMN].astype(int)
+            tags[observation.state[:, SHAPE_COLUMN] == WEDGE] = TAGS["ramp"][0]
+            self._met |= set(tags.tolist())
         elif self._turns > 0 and observation.rays is not None:
             blocks = observation.rays.reshape(-1, self._tags + 2)[:, : self._tags]
             self._met |= set(np.flatnonzero(blocks.any(axis=0)).tolist())
