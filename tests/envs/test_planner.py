@@ -11,12 +11,16 @@ import pytest
 from animalcat.arena_configs.model import Arena, Item, Point, Vector3
 from animalcat.envs.agents import load_agent
 from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.planner.beliefs import Beliefs, Hiders
 from animalcat.envs.agents.planner.order import best_plan, later, ripe
+from animalcat.envs.agents.planner.settings import PlannerSettings
 from animalcat.envs.agents.planner.solving import SPEC, Solution, solve
-from animalcat.envs.agents.planner.view import Ball
+from animalcat.envs.agents.planner.terrain import Floats, Mask, Terrain
+from animalcat.envs.agents.planner.view import Ball, Viewer, balls_in
 from animalcat.envs.backends import make_environment
 from animalcat.envs.messages import pack_steps, spec_from_json, spec_to_json, unpack_steps
 from animalcat.envs.sim.environment import SimEnvironment
+from animalcat.envs.state import AGENT as AGENT_ROW
 from animalcat.envs.state import Column
 from animalcat.envs.types import EndedBy, Observation, ObservationSpec, Phase, Step
 from animalcat.wire import (
@@ -177,6 +181,51 @@ def test_the_state_says_what_is_there() -> None:
     assert good[Column.CENTER : Column.HALF] == pytest.approx([20, 1.009, 35], abs=1e-3)
     rewards = [row[[Column.REWARD, Column.ENDS]].tolist() for row in (agent, bad, good)]
     assert np.allclose(rewards, [[0, 0], [-1.998, 1], [1.998, 1]])
+
+
+def test_it_looks_again_when_something_has_moved_and_only_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    items = (AGENT, thing("Wall", 20, 20, 8, 4, 1), GOAL)
+    now = state(first_step(SPEC, items).observation)
+    looks: list[int] = []
+    clear = Hiders.clear
+
+    def counted(hiders: Hiders, eye: Floats, ends: Floats) -> Mask:
+        looks.append(len(ends))
+        return clear(hiders, eye, ends)
+
+    monkeypatch.setattr(Hiders, "clear", counted)
+    viewer, beliefs = Viewer(), Beliefs(PlannerSettings(memory_seconds=2.0))
+    view = viewer.view(now)
+    hidden = beliefs.update(now, 0.0)
+    assert len(hidden) == len(now) - 1
+    assert viewer.view(now.copy()) is view
+    assert len(beliefs.update(now.copy(), 0.1)) == len(now) - 1
+    assert len(looks) == 1
+    beside = now.copy()
+    beside[AGENT_ROW, Column.CENTER] = 2.0
+    assert len(beliefs.update(beside, 0.2)) == len(now)
+    (ball,) = np.flatnonzero(balls_in(now))
+    nearer = now.copy()
+    nearer[ball, Column.CENTER + 2] = 10.0
+    assert len(beliefs.update(nearer, 0.3)) == len(now)
+    assert viewer.view(nearer).balls[0].center.z == 10.0
+    assert len(looks) == 3
+
+
+def test_a_ball_is_touched_where_it_lies_now() -> None:
+    terrain = Terrain((), (), ())
+    one = ball(0, 1.0, center=Point(10, 0.5, 10))
+    other = one._replace(center=one.center._replace(x=one.center.x + 3.0))
+    here, there = terrain.touching(one), terrain.touching(other)
+    assert len(here)
+    assert len(there)
+    assert set(here.tolist()).isdisjoint(there.tolist())
+    assert terrain.touching(one) is here
+    for k in range(100):  # more than it keeps
+        terrain.touching(one._replace(center=one.center._replace(x=10.0 + 0.1 * k)))
+    assert terrain.touching(other).tolist() == there.tolist()
 
 
 def test_nobody_is_shown_the_state_unasked() -> None:

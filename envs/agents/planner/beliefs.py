@@ -53,6 +53,8 @@ class Beliefs:
         self._confused: dict[int, npt.NDArray[np.float32] | None] = {}
         self._start: State | None = None
         self._eyes = Eyes()
+        self._about = b""
+        self._sight: dict[int, bool] = {}
 
     def update(self, state: State, time: float) -> State:
         """What it believes.
@@ -68,6 +70,10 @@ class Beliefs:
             return state
         if self._start is None:
             self._start = state[AGENT].copy()
+        about = state.tobytes()
+        if about != self._about:
+            self._about = about
+            self._sight.clear()
         believed = state.copy()
         keep = np.ones(len(state), np.bool_)
         hiders = self._eyes.hiders(state)
@@ -131,6 +137,12 @@ class Beliefs:
         return self._confused[number]
 
     def _sees(self, state: State, row: int, hiders: Hiders) -> bool:
+        """Whether it sees a goal; who stands and waits need not look twice at the same."""
+        if row not in self._sight:
+            self._sight[row] = self._looks_at(state, row, hiders)
+        return self._sight[row]
+
+    def _looks_at(self, state: State, row: int, hiders: Hiders) -> bool:
         settings = self._settings
         center, radius = state[row, Column.CENTER : Column.HALF], float(state[row, Column.HALF])
         eye = state[AGENT, Column.CENTER : Column.HALF]

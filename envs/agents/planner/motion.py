@@ -95,13 +95,13 @@ class Body(NamedTuple):
     uneasy: float
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _index(value: float) -> int:
     """Index of the nearest line of the grid to a coordinate."""
     return min(max(round((value - AGENT_RADIUS) / CELL), 0), SIDE - 1)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def place_at(land: Land, x: float, z: float, y: float, climb: float) -> int:
     """The highest place at a position that the body can be at or above; -1: there is none."""
     cell = _index(x) * SIDE + _index(z)
@@ -114,7 +114,7 @@ def place_at(land: Land, x: float, z: float, y: float, climb: float) -> int:
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def floor_at(land: Land, place: int, x: float, z: float) -> float:
     """Height of the body's centre at a position of a place."""
     if land.grade[place] == 0.0:
@@ -125,7 +125,7 @@ def floor_at(land: Land, place: int, x: float, z: float) -> float:
     return float(land.height[place] + rise)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def onward(land: Land, body: Body, x: float, z: float) -> int:
     """The place to which the body comes when it goes to a position; -1 if something bars it."""
     if not body.grounded or body.place < 0:
@@ -146,7 +146,7 @@ def onward(land: Land, body: Body, x: float, z: float) -> int:
     return place
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _direction(dx: int, dz: int) -> int:
     """Column of `Land.near`."""
     if dx == 1:
@@ -156,7 +156,7 @@ def _direction(dx: int, dz: int) -> int:
     return (6, 2, 5)[dz + 1]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _on_slope(
     slope_x: float, slope_z: float, vx: float, vy: float, vz: float
 ) -> tuple[float, float, float]:
@@ -192,7 +192,7 @@ def _on_slope(
     return along * ax + across * bx, along * ay + across * by, along * az + across * bz
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _less(speed: float, by: float) -> float:
     return math.copysign(max(0.0, abs(speed) - by), speed)
 
@@ -219,7 +219,7 @@ def advance(
     return body
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _step(land: Land, balls: Floats, body: Body, move: int, turn: int, now: float) -> Body:
     """Foresee one physics step, which ends at the time `now`."""
     x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy = body
@@ -300,7 +300,7 @@ def _step(land: Land, balls: Floats, body: Body, move: int, turn: int, now: floa
     return Body(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _touched(balls: Floats, x: float, y: float, z: float, now: float) -> int:
     """State of a body at a place: 1 where it touches what is wanted, 2 what is shunned, else 0."""
     state = 0

@@ -33,6 +33,7 @@ _BURNING: Final = 6.0
 """What a metre in a hot zone costs: ten times the time that it takes, in part."""
 _DROP: Final = 0.3
 """Metres of a fall that cannot be undone."""
+_KEPT_BALLS: Final = 32
 _WARY: Final = 1.0
 """Metres from a fall to where there is no way within which a way costs more."""
 
@@ -102,6 +103,7 @@ class Terrain:
         self._brink: Mask = np.asarray((fall > _DROP).any(axis=1))
         self._tight: Mask = (targets >= 0).sum(axis=1) < 8
         self._last: tuple[Floats, Land] | None = None
+        self._touching: dict[tuple[Point, float], Numbers] = {}
 
     def _dared(self, targets: Numbers, climbs: bool, platforms: bool) -> Numbers:
         """The moves that lead onto no ground that it keeps off.
@@ -191,7 +193,12 @@ class Terrain:
 
     def touching(self, ball: Ball) -> Numbers:
         """Places from which the body touches a ball where it will lie."""
-        return self.ground.touching(self.settled(ball), ball.radius)
+        key = ball.center, ball.radius
+        if key not in self._touching:
+            if len(self._touching) > _KEPT_BALLS:  # they move
+                self._touching.clear()
+            self._touching[key] = self.ground.touching(self.settled(ball), ball.radius)
+        return self._touching[key]
 
     def settled(self, ball: Ball) -> Point:
         """Where a ball lies once it has fallen onto what is right below it."""
