@@ -179,7 +179,7 @@ def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scal
     """
     node = layout.latents[index]
     if node.kind == "capability":
-        found = _by_feature(layout, index, features)
+        found = _by_feature(Evaluator(layout), index, features)
         if found is not None:
             return found
     about = described(node)
@@ -250,27 +250,28 @@ def _with(value: str, unit: str) -> str:
     return f"{value} {unit}".strip()
 
 
-def _by_feature(layout: Layout, index: int, features: Floats | None) -> Scale | None:
+def _by_feature(evaluator: Evaluator, index: int, features: Floats | None) -> Scale | None:
     """Read a capability by its main feature; None if no feature alone decides its demand."""
+    layout = evaluator.layout
     lowest = _opened(layout, np.array([f.low for f in layout.features]))
     typical = lowest
     if features is not None and len(features):
         typical = _opened(layout, np.nanmedian(features, axis=0))
-    found = _main_feature(layout, index, typical)
+    found = _main_feature(evaluator, index, typical)
     if found is None:
         return None
     feature, values, demand = found
-    pure = _demands_along(layout, index, lowest, feature)
+    pure = _demands_along(evaluator, index, lowest, feature)
     base, demand = (typical, demand) if pure is None else (lowest, pure)
     # What is 0 at its lowest is absent there, and the reading is that of the plain case.
     others = [j for j in range(len(lowest)) if j != feature and (pure is None or lowest[j] != 0.0)]
-    if _mixed(layout, index, base, features, feature, demand, others):
+    if _mixed(evaluator, index, base, features, feature, demand, others):
         return None
     return _read_by(layout, feature, values, demand)
 
 
 def _mixed(
-    layout: Layout,
+    evaluator: Evaluator,
     index: int,
     base: Floats,
     features: Floats | None,
@@ -279,6 +280,7 @@ def _mixed(
     others: Sequence[int],
 ) -> bool:
     """Whether other features change what one feature asks of a capability, wherever it asks."""
+    layout = evaluator.layout
     some = np.array([[f.low, f.high] for f in layout.features]).T
     if features is not None and len(features):
         some = np.array([np.nanmin(features, axis=0), np.nanmax(features, axis=0)])
@@ -289,7 +291,7 @@ def _mixed(
                 continue
             row = base.copy()
             row[j] = value
-            other = _demands_along(layout, index, row, k)
+            other = _demands_along(evaluator, index, row, k)
             if other is not None and float(np.abs(other - demand).max()) > slack:
                 return True
     return False
@@ -302,21 +304,24 @@ def _opened(layout: Layout, row: Floats) -> Floats:
     return row
 
 
-def _main_feature(layout: Layout, index: int, base: Floats) -> tuple[int, Floats, Floats] | None:
+def _main_feature(
+    evaluator: Evaluator, index: int, base: Floats
+) -> tuple[int, Floats, Floats] | None:
     """The feature that changes the demand most, with its values and the demand at each."""
+    layout = evaluator.layout
     best: tuple[int, Floats, Floats] | None = None
     for k, feature in enumerate(layout.features):
         if feature.name in layout.gates or not math.isfinite(feature.high - feature.low):
             continue
-        demand = _demands_along(layout, index, base, k)
+        demand = _demands_along(evaluator, index, base, k)
         if demand is not None and (best is None or np.ptp(demand) > np.ptp(best[2])):
             best = (k, np.linspace(feature.low, feature.high, _STEPS), demand)
     return best
 
 
-def _demands_along(layout: Layout, index: int, base: Floats, k: int) -> Floats | None:
+def _demands_along(evaluator: Evaluator, index: int, base: Floats, k: int) -> Floats | None:
     """Demand on a capability over the range of one feature; None if it does not rise or fall."""
-    evaluator = Evaluator(layout)
+    layout = evaluator.layout
     rows = np.tile(base, (_STEPS, 1))
     rows[:, k] = np.linspace(layout.features[k].low, layout.features[k].high, _STEPS)
     place = layout.capabilities.index(index)

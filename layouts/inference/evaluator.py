@@ -6,7 +6,7 @@ the product of the likelihoods of those that are present.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -185,7 +185,8 @@ class Evaluator:
             none, because no margin has the capability or gates shut all of them out.
         """
         kinds = self._program.demands
-        found = {node: self._plays_a_part(columns, node) for pairs in kinds for _, node in pairs}
+        playing = self._playing(columns)
+        found = {node: playing(node) for pairs in kinds for _, node in pairs}
         out = np.full((columns.shape[0], len(kinds)), np.nan)
         for k, pairs in enumerate(kinds):
             for index, node in pairs:
@@ -202,23 +203,23 @@ class Evaluator:
         Returns:
             (instances, latents): False where gates shut the node out.
         """
-        parts = [self._plays_a_part(columns, name) for name in self.layout.latent_names]
-        return np.stack(parts, axis=1)
+        return np.stack([*map(self._playing(columns), self.layout.latent_names)], axis=1)
 
-    def _plays_a_part(self, columns: Floats, node: str) -> npt.NDArray[np.bool_]:
+    def _playing(self, columns: Floats) -> Callable[[str], Mask]:
+        """Return what tells of a node in which instances it plays a part, by the gates."""
         gates = sorted(self.layout.gates)
         at = [self.layout.feature_names.index(name) for name in gates]
         patterns, which = np.unique(columns[:, at] > 0.5, axis=0, return_inverse=True)
         roots = [parent for outcome in self.layout.outcomes for parent in outcome.parents]
-        answers = [
-            node
-            in reached(
+        met = [
+            reached(
                 roots,
                 open_parents(self.layout.derived, dict(zip(gates, map(bool, row), strict=True))),
             )
             for row in patterns
         ]
-        return np.array(answers, dtype=np.bool_)[np.ravel(which)]
+        which = np.ravel(which)
+        return lambda node: np.array([node in nodes for nodes in met], dtype=np.bool_)[which]
 
     def _each(self, outcomes: Floats) -> Iterator[tuple[int, Mask | None, Floats]]:
         """For every outcome: its index, which instances have it (None for all), and its values."""
