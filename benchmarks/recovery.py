@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -16,7 +18,7 @@ from rich.progress import Progress
 from animalcat.arena_configs.batteries import full_size, load_recipe
 from animalcat.benchmarks import recovery_agents as agents
 from animalcat.benchmarks.recovery_agents import SITES, Plant, Site
-from animalcat.benchmarks.recovery_sessions import Found, Task, run_groups
+from animalcat.benchmarks.recovery_sessions import Found, Task, run_sessions
 from animalcat.cli.shared.output import progress_console
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.recipes import build_recipe
@@ -98,51 +100,49 @@ def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Ro
         end: Time by `time.monotonic` after which no session is begun.
         keep: A folder to write rows and sessions to.
     """
-    site = SITES[name]
+    site, before = SITES[name], sum(os.times()[:4])
     weak = agents.weak_agents(site, _weak_count(name, size.weak), name)
     planted = [_planted_tasks(site, plant, size) for plant in site.plants]
-    singles = [[Task(agent, 1, _episodes(site, size))] for _, agent in weak]
+    singles = [(plant, Task(agent, 1, _episodes(site, size))) for plant, agent in weak]
     frauds = [
         [Task(agent, 1 + k, size.long, watches=True) for k in range(size.impostors)]
         for agent in site.impostors
     ]
     able = [Task(agent, 1, size.long, watches=True) for agent in agents.able_agents(size.able)]
-    # A group shares what it plays, so weaknesses of one kind go together.
-    kinds = [
-        [task for (p, _), (task,) in zip(weak, singles, strict=True) if p is plant]
-        for plant in site.plants
-    ]
-    groups = [
-        *([*one, *kind] for one, kind in zip(planted, kinds, strict=True)),
-        *frauds,
-        *([task] for task in able),
-    ]
+    kinds = [[task for one, task in singles if one is plant] for plant in site.plants]
+    tasks = in_turn([*planted, *kinds, *frauds, *([task] for task in able)])
     with tempfile.TemporaryDirectory() as folder, Progress(console=progress_console()) as bar:
         recipe = load_recipe(site.battery)
         count = max(40, round(full_size(recipe) * size.instances))
         whole = None if size.instances == 1.0 else count
         battery = build_recipe(recipe, Path(folder), whole, processes=WORKERS)
-        place = Path(folder), battery.digest, site.layout, site.variant
-        doing = bar.add_task(name, total=len(groups))
-        made = run_groups(place, groups, end, lambda: bar.advance(doing), WORKERS)
-    found = {one.task: one for group in made for one in group}
+        played = Path(folder) / "played.jsonl"
+        place = Path(folder), battery.digest, site.layout, site.variant, played
+        doing = bar.add_task(name, total=len(tasks))
+        made = run_sessions(place, tasks, end, lambda: bar.advance(doing), WORKERS)
+    found = {one.task: one for one in made}
     rows = _capability_rows(name, site, planted, found)
-    rows += _weak_rows(name, [(p, t[0]) for (p, _), t in zip(weak, singles, strict=True)], found)
+    rows += _weak_rows(name, singles, found)
     tried = [task for group in frauds for task in group]
     rows += _alarm_rows(name, tried, able, found)
-    known = [(plant.node, t[0]) for (plant, _), t in zip(weak, singles, strict=True)]
-    rows += _kind_rows(name, known, able, found)
+    rows += _kind_rows(name, singles, able, found)
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         report = {
             "site": name,
             "size": asdict(size),
+            "cpu_s": sum(os.times()[:4]) - before,
             "rows": rows,
             "sessions": [asdict(one) for one in found.values()],
         }
         text = json.dumps(report, indent=1) + "\n"
         (keep / f"{name}.json").write_text(text, "utf-8")
     return rows
+
+
+def in_turn(rows: Sequence[Sequence[Task]]) -> list[Task]:
+    """The sessions of all rows by turns, so that time that runs out takes some from each row."""
+    return [task for turn in zip_longest(*rows) for task in turn if task is not None]
 
 
 def _weak_count(name: str, total: int) -> int:
@@ -286,12 +286,12 @@ def _alarm_rows(
 
 def _kind_rows(
     name: str,
-    weak: Sequence[tuple[str, Task]],
+    weak: Sequence[tuple[Plant, Task]],
     able: Sequence[Task],
     found: Mapping[Task, Found],
 ) -> Rows:
     """How often the verdict names the kind of agents whose kind is known."""
-    singles = [(node, found[task]) for node, task in weak if task in found]
+    singles = [(plant.node, found[task]) for plant, task in weak if task in found]
     rows: Rows = []
     for title, right in (
         (

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena
 from animalcat.arena_configs.outcome import success
-from animalcat.envs.agents import Agent, EpisodeInfo, load_agent
-from animalcat.envs.agents.limits import LIMITS, read_reference
+from animalcat.benchmarks.recovery_outcomes import COMPARED, Outcomes, Strength
+from animalcat.envs.agents import EpisodeInfo, make_agent
+from animalcat.envs.agents.limits import LIMITS, Reference, read_reference
 from animalcat.envs.agents.limits.acting import drawn
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import ObservationSpec
@@ -85,7 +85,9 @@ class Found:
 class Place:
     """A battery with its arenas, in which agents play."""
 
-    def __init__(self, folder: Path, digest: str, layout: str, variant: str) -> None:
+    def __init__(
+        self, folder: Path, digest: str, layout: str, variant: str, played: Path | None = None
+    ) -> None:
         """Read the battery.
 
         Args:
@@ -93,6 +95,7 @@ class Place:
             digest: Of the battery.
             layout: Name of the layout.
             variant: Its variant.
+            played: A file that other processes share, so that none plays what another has played.
         """
         self.battery: Battery = load(digest, folder)
         self._spec = SessionSpec(
@@ -100,7 +103,7 @@ class Place:
         )
         self._environment = SimEnvironment(SPEC)
         self._arenas: dict[str, Arena] = {}
-        self._outcomes: dict[tuple[str, str], bool] = {}
+        self._outcomes = Outcomes(played)
         self.played = 0
 
     def session(self, task: Task) -> Found:
@@ -139,21 +142,26 @@ class Place:
         What does not depend on chance is played once.
         """
         own = int(rng(seed, "agent", episode).integers(2**31))
-        text, repeats = in_episode(agent, own)
+        read, repeats = in_episode(agent, own)
         if not repeats:
-            return self._play(text, instance, own, episode)
-        key = text, instance
-        if key not in self._outcomes:
-            self._outcomes[key] = self._play(text, instance, own, episode)
-        return self._outcomes[key]
+            return self._play(read, instance, own, episode)
+        key = f"{reference_of(read, without=COMPARED)} {instance}"
+        strengths = {name: read.number(name, 0.0) for name in COMPARED & read.limits.keys()}
+        known = self._outcomes.find(key, strengths)
+        if known is None:
+            asked = {name: Strength(value) for name, value in strengths.items()}
+            noting = replace(read, limits={**read.limits, **cast("Mapping[str, float]", asked)})
+            known = self._play(noting, instance, own, episode)
+            self._outcomes.keep(key, asked, passed=known)
+        return known
 
-    def _play(self, agent: str, instance: str, seed: int, episode: int) -> bool:
+    def _play(self, agent: Reference, instance: str, seed: int, episode: int) -> bool:
         one = self.battery.instances[self.battery.index[instance]]
         if instance not in self._arenas:
             text = self.battery.arena_yaml(one)
             self._arenas[instance] = load_text(text, instance).config.first
         arena = self._arenas[instance]
-        actor, environment = _agent(agent), self._environment
+        actor, environment = make_agent(agent), self._environment
         step = environment.load(arena, one.seed)
         limit = arena.time_limit * STEPS_PER_UNIT
         actor.reset(EpisodeInfo(episode, seed, SPEC, -(-limit // SPEC.decision_period)))
@@ -185,12 +193,7 @@ class Place:
         return float(((p - outcomes[:, None]) ** 2).mean(axis=0).min())
 
 
-@cache
-def _agent(reference: str) -> Agent:
-    return load_agent(reference)
-
-
-def in_episode(agent: str, seed: int) -> tuple[str, bool]:
+def in_episode(agent: str, seed: int) -> tuple[Reference, bool]:
     """What an agent is in an episode: limits that act in a share of them act, or are not there.
 
     Args:
@@ -198,67 +201,67 @@ def in_episode(agent: str, seed: int) -> tuple[str, bool]:
         seed: The agent's seed of the episode.
 
     Returns:
-        A reference, and whether it does the same again in the same arena.
+        What it is, and whether it does the same again in the same arena.
     """
     read = read_reference(agent)
-    parts = [f"{read.where}:{read.name}"]
+    limits: dict[str, float | str] = {}
     for name, value in read.limits.items():
+        if name in _CHANCE and not value:
+            continue  # no decision is left to chance
         if LIMITS[name].unit != "share of episodes":
-            parts.append(f"{name}={value}")
+            limits[name] = value
         elif drawn(name, seed).random() < read.number(name, 0.0):
-            parts.append(name)
-    return "+".join(parts), not _CHANCE & read.limits.keys()
+            limits[name] = 1.0
+    return replace(read, limits=limits), not _CHANCE & limits.keys()
+
+
+def reference_of(read: Reference, without: Collection[str] = ()) -> str:
+    """The text of a reference, without the strengths of some limits."""
+    limits = (
+        f"{name}" if name in without else f"{name}={value}" for name, value in read.limits.items()
+    )
+    return "+".join([f"{read.where}:{read.name}", *limits])
 
 
 _place: Place | None = None
 
 
-def sessions(tasks: Sequence[Task], end: float) -> list[Found]:
-    """Play sessions one after the other in this process, as many as the time allows.
-
-    Args:
-        tasks: The sessions.
-        end: Time by `time.monotonic` after which none is begun.
-    """
+def _session(task: Task, end: float) -> Found | None:
+    """Play a session in this process; None if no time is left."""
     assert _place is not None
-    found: list[Found] = []
-    for task in tasks:
-        if time.monotonic() > end:
-            break
-        found.append(_place.session(task))
-    return found
+    return None if time.monotonic() > end else _place.session(task)
 
 
-def run_groups(
-    place: tuple[Path, str, str, str],
-    groups: Sequence[Sequence[Task]],
+def run_sessions(
+    place: tuple[Path, str, str, str, Path],
+    tasks: Sequence[Task],
     end: float,
     done: Callable[[], object],
     workers: int,
-) -> list[list[Found]]:
-    """Play groups of sessions in processes of their own, at low priority.
+) -> list[Found]:
+    """Play sessions in processes of their own, at low priority.
 
-    What sessions of a group have in common is played once.
+    What they have in common is played once.
 
     Args:
         place: Arguments of `Place`.
-        groups: The sessions.
+        tasks: The sessions, in the order in which they begin.
         end: Time by `time.monotonic` after which no session is begun.
-        done: Called after each group.
+        done: Called after each session.
         workers: How many processes.
 
     Returns:
-        For each group what was found in its first sessions.
+        What was found in those that were begun in time.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the processes share the cores
     with process_pool(workers, _begin, *place) as pool:
-        made = [pool.submit(sessions, group, end) for group in groups]
+        made = [pool.submit(_session, task, end) for task in tasks]
         for one in made:
             one.add_done_callback(lambda _: done())
-        return [one.result() for one in made]
+        return [found for one in made if (found := one.result()) is not None]
 
 
-def _begin(folder: Path, digest: str, layout: str, variant: str) -> None:
+def _begin(folder: Path, digest: str, layout: str, variant: str, played: Path) -> None:
     global _place
     os.nice(10)
-    _place = Place(folder, digest, layout, variant)
+    _place = Place(folder, digest, layout, variant, played)

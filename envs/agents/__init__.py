@@ -7,7 +7,7 @@ observations, `braitenberg` one that steers by its rays, `scout` one with a map 
 
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.agents.braitenberg import BraitenbergAgent
-from animalcat.envs.agents.load import BUILTIN, AgentLoadError, load_agent
+from animalcat.envs.agents.load import BUILTIN, AgentLoadError, load_agent, make_agent
 from animalcat.envs.agents.simple import ForwardAgent, RandomAgent
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "ForwardAgent",
     "RandomAgent",
     "load_agent",
+    "make_agent",
 ]

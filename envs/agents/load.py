@@ -97,14 +97,22 @@ def load_agent(reference: str) -> Agent:
             fails, the class lacks `reset` or `act`, or it cannot have these limits.
     """
     check_name(reference)
-    read = read_reference(reference)
+    return make_agent(read_reference(reference))
+
+
+def make_agent(read: Reference) -> Agent:
+    """Make the agent of a reference that was read.
+
+    Raises:
+        AgentLoadError: As for `load_agent`.
+    """
     agent = BUILTIN[read.name]() if read.builtin else _from_file(Path(read.where), read.name)
     if not read.limits:
         return agent
     if not read.builtin and iscoroutinefunction(agent.act):
         raise AgentLoadError(
-            f"agent {reference!r}: its `act` is a coroutine, and limits need one that is not: "
-            "leave the limits out, or wrap what it awaits"
+            f"agent {read.where}:{read.name}: its `act` is a coroutine, and limits need one that "
+            "is not: leave the limits out, or wrap what it awaits"
         )
     if read.builtin in _SETTINGS:
         agent = SwitchedAgent(agent, _SETTINGS[read.builtin], read)
