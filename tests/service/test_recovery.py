@@ -72,14 +72,14 @@ def test_what_an_agent_is_in_an_episode_is_what_it_draws() -> None:
 
 
 def test_a_strength_tells_for_which_others_everything_is_the_same() -> None:
-    questions = [
+    questions: list[Callable[[Any], bool]] = [
         lambda one: one < 3.0,
         lambda one: operator.le(2.0, one),
         lambda one: one > 2.5,
         lambda one: operator.ge(4.0, one),
         lambda one: one == math.inf,
         lambda one: one - 0.01 > 2.4,
-        lambda one: bool(one),
+        bool,
     ]
     others = [0.0, 0.5, 2.0, 2.41, 2.42, 2.5, 2.6, 3.0, 3.5, 4.0, 5.0, math.inf]
     for number in range(1, 2 ** len(questions), 3):
@@ -98,12 +98,19 @@ def test_a_strength_tells_for_which_others_everything_is_the_same() -> None:
     assert [holds(strength.asked, other) for other in near] == [False, True, True, False]
 
 
-@pytest.mark.parametrize("use", [float, math.sqrt, lambda one: one + 1.0, lambda one: 2.0 * one])
-def test_nothing_can_be_done_with_a_strength_that_it_does_not_note(
-    use: Callable[[Any], object],
-) -> None:
-    with pytest.raises(TypeError):
-        use(Strength(2.0))
+def test_nothing_can_be_done_with_a_strength_that_it_does_not_note() -> None:
+    strength: Any = Strength(2.0)
+    uses: list[Callable[[], object]] = [
+        lambda: float(strength),
+        lambda: math.sqrt(strength),
+        lambda: strength + 1.0,
+        lambda: 2.0 * strength,
+        lambda: {strength},
+    ]
+    for use in uses:
+        with pytest.raises(TypeError):
+            use()
+    assert not strength.asked
 
 
 def test_outcomes_are_shared_by_a_file(tmp_path: Path) -> None:
