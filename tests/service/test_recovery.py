@@ -79,6 +79,7 @@ def test_a_strength_tells_for_which_others_everything_is_the_same() -> None:
         lambda one: operator.ge(4.0, one),
         lambda one: one == math.inf,
         lambda one: one - 0.01 > 2.4,
+        lambda one: bool(operator.lt(np.float64(2.45), one)),
         bool,
     ]
     others = [0.0, 0.5, 2.0, 2.41, 2.42, 2.5, 2.6, 3.0, 3.5, 4.0, 5.0, math.inf]
