@@ -78,7 +78,7 @@ SITES: Final[Mapping[str, Site]] = {
     "aaio": Site(
         "navigation-2000",
         "aaio",
-        "",
+        "metres-15",
         (
             Plant("navigationAbility", "path={}", (4, 7, 10, 13, 16, 19, 23, 27, 31, 35)),
             Plant(

@@ -585,6 +585,8 @@ def _engine(url: str, **options: Any) -> Engine:
             url = "postgresql+psycopg://" + url.removeprefix(scheme)
     if not url.startswith("sqlite:"):
         options["pool_pre_ping"] = True  # a database that was restarted is found again
+        # Else the driver gives bytes where the database says nothing of its encoding (SQL_ASCII).
+        options["connect_args"] = {"client_encoding": "utf8"}
     try:
         return create_engine(url, **options)
     except NoSuchModuleError as error:

@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from animalcat.service.model import SessionState
@@ -109,6 +111,21 @@ def test_a_database_that_is_not_there_is_named_without_its_password() -> None:
     url = "postgresql://someone:secret@127.0.0.1:1/nothing"
     with pytest.raises(StoreUnreachableError, match=r"someone:\*\*\*@127.0.0.1:1/nothing"):
         SqlStore(url)
+
+
+@pytest.mark.xdist_group("postgres")
+def test_a_database_that_knows_no_encoding_keeps_every_character(
+    server: postgres.Postgres,
+) -> None:
+    with psycopg.connect(server.url, autocommit=True) as db:
+        db.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    store = SqlStore(server.url.rpartition("/")[0] + "/plain")
+    named = replace(SPEC, agent="là 猫")
+    store.create_session("s", named, NOW)
+    found = store.session("s")
+    assert found is not None
+    assert found.spec == named
+    store.close()
 
 
 @pytest.mark.parametrize("url", ["nonsense", "mysql+nothing://h/d"])
