@@ -105,9 +105,13 @@ def _convert(hint: Any, value: object, where: str) -> object:
     if hint is float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise SpecificationError(f"{where}: expected a number, not {value!r}")
-        if not math.isfinite(value):
-            raise SpecificationError(f"{where}: {value} is not finite")
-        return float(value)
+        try:
+            found = float(value)
+        except OverflowError:  # a whole number, too long for a float and to be shown
+            found = math.inf
+        if not math.isfinite(found):
+            raise SpecificationError(f"{where}: {found} is not finite")
+        return found
     if parts and value not in parts:
         raise SpecificationError(f"{where}: {value!r} is not one of {', '.join(parts)}")
     if not isinstance(value, str):

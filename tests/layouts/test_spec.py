@@ -113,6 +113,7 @@ def _margin(data: dict[str, Any]) -> dict[str, Any]:
         (lambda d: d.update(covers={}), ["'covers'", "excludes"]),
         (lambda d: _margin(d).update(slope=0), ["visualPerformance", "slope", "above 0"]),
         (lambda d: _margin(d).update(slope="steep"), ["slope", "'steep'"]),
+        (lambda d: _margin(d).update(slope=10**400), ["slope", "inf is not finite"]),
         (lambda d: _margin(d).update(slop=1), ["visualPerformance", "slop", "valid", "slope"]),
         (lambda d: _margin(d).pop("demand"), ["visualPerformance", "demand missing"]),
         (lambda d: _margin(d).update(demand="navigationDemand"), ["visualPerformance", "unit"]),
