@@ -41,6 +41,10 @@ class ClusterError(Exception):
     """The cluster cannot be used; the message says why, and what to do."""
 
 
+class _NewNodeError(ClusterError):
+    """A node has just come: it is listed, and gets no tasks yet."""
+
+
 class Connection:
     """This process as a driver of a cluster; Ray allows one at a time."""
 
@@ -107,7 +111,8 @@ def join(
     connection = Connection(ray, home, versions)
     try:
         _patiently(lambda: check_room(ray.nodes(), cpus, memory, fit_memory), end)
-        _look_at_nodes(connection)
+        known = max(end, time.monotonic() + _LOOK_SECONDS)
+        _patiently(partial(_look_at_nodes, connection), known, _NewNodeError)
     except BaseException:
         connection.close()
         raise
@@ -208,8 +213,15 @@ def _check_answers(address: str) -> None:
         raise ClusterError(f"no Ray cluster answers at {address} ({error}); {_TO_START}") from error
 
 
-def _patiently(check: Callable[[], None], end: float) -> None:
+def _patiently(
+    check: Callable[[], None], end: float, passing: type[ClusterError] = ClusterError
+) -> None:
     """Check again until all is well, or until an end by `time.monotonic`.
+
+    Args:
+        check: What to do.
+        end: The end.
+        passing: Errors that may pass; others are raised at once.
 
     Raises:
         ClusterError: It was not well at the end.
@@ -217,7 +229,7 @@ def _patiently(check: Callable[[], None], end: float) -> None:
     while True:
         try:
             return check()
-        except ClusterError:
+        except passing:
             if time.monotonic() >= end:
                 raise
         time.sleep(_PAUSE_SECONDS)
@@ -255,6 +267,8 @@ def _look_at_nodes(connection: Connection) -> None:
     for answer, address in asked.items():
         try:
             node = Node(*ray.get(answer, timeout=_LOOK_SECONDS))
+        except ray.exceptions.TaskUnschedulableError as error:
+            raise _NewNodeError(f"the node {address} takes no task: {error}") from error
         except ray.exceptions.RayError as error:
             first = str(error).strip().splitlines()[-1:]
             raise ClusterError(
