@@ -424,7 +424,9 @@ class _Process(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        if self._answer is not None:
+        # Who has given up waiting, and so closed the connection, need not be told of the end of
+        # the process; to ask for it takes a second while it still works.
+        if self._answer is not None and not self._answer.done():
             self._fail(self._epitaph())
 
     def _look_again(self, watch: Watchdog, interval: float) -> None:

@@ -245,6 +245,27 @@ async def test_a_cancelled_request_does_not_answer_the_next_one(point: WorkerCli
     assert (await point.load(ARENA, 0)).phase is Phase.FIRST
 
 
+async def test_nobody_waits_for_the_end_of_a_worker_that_was_given_up(
+    point: WorkerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may still work, and the whole server would stand still meanwhile."""
+    asked: list[object] = []
+
+    def ask(process: object) -> str:
+        asked.append(process)
+        return "ended"
+
+    monkeypatch.setattr("animalcat.envs.worker_client._Process._epitaph", ask)
+    await point.load(ARENA, 0)
+    waiting = asyncio.create_task(point.step(bytes([point_worker.HANG])))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    await point.close()
+    await asyncio.sleep(0.05)  # the loop hears of the closed socket
+    assert waiting.cancelled()
+    assert asked == []
+
+
 async def test_a_backend_that_cannot_start_says_why() -> None:
     with pytest.raises(WorkerFault, match="no backend 'unheard'"):
         await WorkerClient("unheard", BOTH, starter=Spawn(COMMAND)).open()
