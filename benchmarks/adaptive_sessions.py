@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.alarm import MOST
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.learner import RULES, Learner
+from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
 from animalcat.layouts.explaining.session import prediction_of
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances

@@ -108,7 +108,9 @@ def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Ro
         [Task(agent, 1 + k, size.long, watches=True) for k in range(size.impostors)]
         for agent in site.impostors
     ]
-    able = [Task(agent, 1, size.long, watches=True) for agent in agents.able_agents(size.able)]
+    able = [
+        Task(agent, seed, size.long, watches=True) for agent, seed in agents.able_agents(size.able)
+    ]
     kinds = [[task for one, task in singles if one is plant] for plant in site.plants]
     tasks = in_turn([*planted, *kinds, *frauds, *([task] for task in able)])
     with tempfile.TemporaryDirectory() as folder, Progress(console=progress_console()) as bar:

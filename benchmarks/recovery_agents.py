@@ -16,7 +16,7 @@ from animalcat.layouts.inference.randomness import rng
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-SEED: Final = 20261124
+SEED: Final = 20261125
 """Of the agents with a single weakness, which are drawn after everything else is fixed."""
 WEAK: Final = 4
 """A single weakness lies within the first so many of a capability's strengths."""
@@ -134,9 +134,9 @@ SITES: Final[Mapping[str, Site]] = {
 """By the name of the part of the table."""
 
 
-def able_agents(count: int) -> list[str]:
-    """Agents that can do everything, which differ in how much their actions lapse."""
-    return [f"{ABLE}+lapses={0.01 * k:.2f}" for k in range(count)]
+def able_agents(count: int) -> list[tuple[str, int]]:
+    """Agents that can do everything, with 0 to 5 % lapses, and the seeds of their sessions."""
+    return [(f"{ABLE}+lapses={0.01 * (k % 6):.2f}", 1 + k // 6) for k in range(count)]
 
 
 def weak_agents(site: Site, count: int, name: str) -> list[tuple[Plant, str]]:

@@ -21,6 +21,7 @@ from animalcat.envs.agents.limits import LIMITS, Reference, read_reference
 from animalcat.envs.agents.limits.acting import drawn
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import ObservationSpec
+from animalcat.layouts.adaptive.beyond import LIFTS, lifted
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -179,17 +180,20 @@ class Place:
         """How much worse the best profile predicts what was played than the agent's own rule.
 
         The rule of an agent without chance predicts without error. The best profile is the best of
-        many that are drawn from the prior, and of the posterior's.
+        many that are drawn from the prior, and of the posterior's. Those near the top of a range
+        may be beyond it, as the alarm allows.
         """
         learner = measurement.learner
         layout = learner.layout
         generator = rng(measurement.learner.n, "profiles", 0)
         prior = np.array([one.theta for one in prior_agents(layout, 4000, generator)])
-        theta = np.vstack([prior, learner.posterior.particles])
+        known = learner.posterior.particles
+        theta = np.vstack([prior, *(lifted(layout, known, lift) for lift in LIFTS)])
         rows = [measurement.coverage.features[name] for name, _ in told]
         outcomes = np.array([outcome for _, outcome in told], np.float64)
         evaluator = Evaluator(layout)
         p = evaluator.by_instance(theta, evaluator.columns(np.array(rows)), np.float64)
+        p = np.clip(p, 0.0, 1.0)
         return float(((p - outcomes[:, None]) ** 2).mean(axis=0).min())
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.types import EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.peers import Peers
-from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import RULES, Allocation, Policy, StoppingRule
 from animalcat.layouts.adaptive.wager import Wager
 from animalcat.service.batteries.instance import Instance
 
@@ -112,7 +112,7 @@ class SessionSpec:
     certify: bool = True
     slots: int = 1
     layout_digest: str = ""
-    rules: int = 1
+    rules: int = RULES
     fresh: bool = False
     twins_of: str = ""
     against: Opponent | None = None

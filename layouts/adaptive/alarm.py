@@ -11,16 +11,17 @@ they are bet on one after another, each predicted with what the ones before it h
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, betainc, expit, logit
 
+from animalcat.layouts.adaptive.beyond import LIFTS
 from animalcat.layouts.adaptive.hindsight import LATER_LEVEL, fails
+from animalcat.layouts.adaptive.settled import SHIFTS, Laid, Seen, Settled, share_factors
 from animalcat.layouts.adaptive.strata import Group, Stratification
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -33,8 +34,6 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 LEVEL: Final = 20.0
 """Mean stake at which the alarm goes off: false alarms in at most 1 of 20 sessions."""
-SHIFTS: Final = np.array([-2.0, -1.0, 1.0, 2.0])
-"""Bets on success or failure: each assumes a logit that is this much above the predicted one."""
 TILTS: Final = np.array([-0.9, -0.45, 0.45, 0.9])
 """Bets on counts and scores: each is the slope of a linear density over the outcome's quantile in
 the predicted distribution."""
@@ -68,11 +67,14 @@ class Watch:
             notice agents that change.
         timed: Whether bets are also laid on what went before: on episodes after a failure or a
             success, and on good and bad days.
+        lifts: How far beyond the layout's ranges an agent may be that the layout still describes,
+            in shares of the ranges.
     """
 
     shares: Mapping[Group, float]
     restarts: tuple[int, ...]
     timed: bool = False
+    lifts: tuple[float, ...] = (0.0,)
 
 
 _MORE: Final = Watch(
@@ -83,7 +85,7 @@ _MORE: Final = Watch(
 WATCHES: Final[Mapping[int, Watch]] = {
     1: Watch({"time": 0.25, "paradigm": 0.5, "outside": 0.25}, (16, 48, 112, 240)),
     2: _MORE,
-    3: _MORE,
+    3: replace(_MORE, lifts=LIFTS),
 }
 """What the alarm watches, by version of the decision rules."""
 _TIMED: Final = (("the outcome before", ("after a failure", "after a success")),)
@@ -118,13 +120,6 @@ class Suspect:
     observed: float = 0.0
     predicted: float = 0.0
     corrected: float = 0.0
-
-
-class Seen(NamedTuple):
-    """A prediction and what came of it, as shares of the outcome's maximum."""
-
-    predicted: float
-    observed: float
 
 
 class Alarm:
@@ -166,17 +161,12 @@ class Alarm:
         self._raised_at: int | None = None
         self._log_evidence = 0.0
         self._log_lacking = 0.0
-        self._log_settled = 0.0
-        self._settled = np.zeros_like(self._logs)
-        self._single = np.zeros_like(self._logs)
+        self.lifts = self._watch.lifts
+        self._settled = [Settled(cells, len(self._restarts)) for _ in self.lifts]
         self._parents = self._found_parents()
-        self._settled_restarts = np.zeros_like(self._restarts)
-        self._shift = RunningShift(_FADING, sloped=True)
         self._less = np.zeros((cells, _BETS_ON_LESS))
         self._less_restarts = np.zeros((len(self._watch.restarts), _BETS_ON_LESS))
-        self._days = RunningShift(_QUICK)
         self._streak = 0.0
-        self._settled_streak = 0.0
         self._streak_sums = np.zeros(3)
 
     @property
@@ -195,7 +185,7 @@ class Alarm:
         """
         if self._episodes < _UNKNOWN:
             return 1.0
-        log = max(self._log_lacking, self._log_settled) - _DOUBTED
+        log = max(self._log_lacking, self._least_settled.log) - _DOUBTED
         return float(np.exp(np.clip(_CAUTION * log, np.log(_LEAST_DOUBT), 0.0)))
 
     @property
@@ -221,19 +211,19 @@ class Alarm:
         moments = self._moment()
         self._moments.append(moments)
         quiet = self._episodes <= QUIET
-        settled: Floats | None = None
         less: Floats | None = None
+        laid: list[Laid] = []
         if seen is not None and self._watch.timed:
-            sharper = self._shift.sharpened(seen.predicted)
-            less = _share_factors(sharper, seen.observed)[:_BETS_ON_LESS]
-            slow, quick = (one.applied(seen.predicted) for one in (self._shift, self._days))
-            settled = _share_factors(slow, seen.observed)
+            sharper = self._settled[0].sharpened(seen.predicted)
+            less = share_factors(sharper, seen.observed)[:_BETS_ON_LESS]
+            each = seen.beyond or (seen.predicted,) * len(self.lifts)
+            laid = [
+                one.lay(predicted, seen.observed)
+                for one, predicted in zip(self._settled, each, strict=False)
+            ]
             if not quiet:
-                self._streak += _log_ratio(quick, seen.predicted, seen.observed)
-                self._settled_streak += _log_ratio(quick, slow, seen.observed)
-                self._streak_sums += (quick < seen.predicted) * _counted(seen)
-            self._shift.update(seen)
-            self._days.update(seen)
+                self._streak += laid[0].streak
+                self._streak_sums += laid[0].bad * _counted(seen)
         self._before = seen
         if quiet:
             return
@@ -247,11 +237,13 @@ class Alarm:
         self._logs[places] += log_factors
         begun = np.array(self._watch.restarts) < self._episodes
         self._restarts[begun] += log_factors
-        if settled is not None and less is not None and seen is not None:
+        if less is not None and seen is not None:
             self._less[places] += less
             self._less_restarts[begun] += less
-            self._settle(places, settled, seen)
-            self._settled_restarts[begun] += settled
+            for one, bets in zip(self._settled, laid, strict=True):
+                self._settle(one, places, bets.factors, seen)
+                one.restarts[begun] += bets.factors
+                one.streak += bets.days
         if seen is not None:
             self._whole += _counted(seen)
             self._sums[places] += _counted(seen)
@@ -259,40 +251,49 @@ class Alarm:
         self._log_evidence = self._weighted_mean(self._logs, self._restarts, self._streak)
         if self._watch.timed:
             self._log_lacking = self._weighted_mean(self._less, self._less_restarts, 0.0)
-            self._log_settled = self._weighted_mean(
-                self._beyond_single(), self._settled_restarts, self._settled_streak
-            )
+            for one in self._settled:
+                stakes = self._beyond_single(one)
+                one.log = self._weighted_mean(stakes, one.restarts, one.streak)
         if self._raised_at is None and self._log_evidence > np.log(LEVEL):
             self._raised_at = self._episodes
 
-    def _settle(self, places: Ints, factors: Floats, seen: Seen) -> None:
+    @property
+    def _least_settled(self) -> Settled:
+        """The settled stakes under which the agent is described best.
+
+        Its mean stake is evidence against all of them: against the layout, however far the agent
+        may be beyond its ranges.
+        """
+        return min(self._settled, key=lambda one: one.log)
+
+    def _settle(self, settled: Settled, places: Ints, factors: Floats, seen: Seen) -> None:
         """Let bets against the shifted predictions win or lose.
 
         In strata of a single known feature only bets count by which the agent is less sharp than
         the layout, or the other way round: less success where success was predicted, more where it
         was not. All of them are kept beside, for the pairs.
         """
-        self._settled[places] += factors
+        settled.cells[places] += factors
         alone = places[: len(self._labels)][self._of("feature")]
         if not alone.size:
             return
-        self._single[alone] += factors
+        settled.single[alone] += factors
         ready = self._sums[alone, 0] > 0.0
         mean = self._sums[alone, 2] / np.maximum(self._sums[alone, 0], 1.0)
         high = np.where(ready, mean, seen.predicted) >= self._mean_predicted
         bets = np.where(high[:, np.newaxis], SHIFTS < 0.0, SHIFTS > 0.0)
-        self._settled[alone] -= np.where(bets, 0.0, factors)
+        settled.cells[alone] -= np.where(bets, 0.0, factors)
 
-    def _beyond_single(self) -> Floats:
+    def _beyond_single(self, settled: Settled) -> Floats:
         """The settled stakes; those of pairs are divided by what a single stratum explains.
 
         A pair counts as far as the same bet wins more in it than in either of its features alone.
         """
         if not self._parents.size:
-            return self._settled
+            return settled.cells
         cells, first, second = self._parents.T
-        explained = np.maximum(self._single[first], self._single[second])
-        made = self._settled.copy()
+        explained = np.maximum(settled.single[first], settled.single[second])
+        made = settled.cells.copy()
         made[cells] -= np.maximum(explained, 0.0)
         return made
 
@@ -392,7 +393,8 @@ class Alarm:
         kinds of stakes exceeds `LEVEL` that such an agent does not win: the bets on less success
         alone, and bets against predictions that were shifted, all alike, to the agent's recent
         successes. Both leave it to the agent to be sharper than the layout's slopes, which makes no
-        capability wrong.
+        capability wrong. From version 3 on, the agent may also be abler than the ranges reach: the
+        alarm stands only if it does for each of `beyond.LIFTS`.
 
         Args:
             posterior: The posterior after all of these episodes.
@@ -414,27 +416,32 @@ class Alarm:
             return fails(
                 posterior, evaluator, columns, outcomes, [[w for g in groups.values() for w in g]]
             )
-        if max(self._log_lacking, self._log_settled) > np.log(LEVEL):
+        if max(self._log_lacking, self._least_settled.log) > np.log(LEVEL):
             return True
         moments = np.array(self._moments, np.int64).reshape(len(rows), len(self._timed))
         time = [1 + moments[:, k] for k in range(len(self._timed))]
         numbers = np.arange(len(rows))
         cuts = [start for start in self._watch.restarts if start < len(rows)]
         time += [(numbers >= start).astype(np.int64) for start in cuts]
-        return fails(
-            posterior,
-            evaluator,
-            columns,
-            outcomes,
-            [time, *groups.values()],
-            level=LATER_LEVEL,
-            sharper=True,
+        return all(
+            fails(
+                posterior,
+                evaluator,
+                columns,
+                outcomes,
+                [time, *groups.values()],
+                level=LATER_LEVEL,
+                sharper=True,
+                lift=lift,
+            )
+            for lift in self.lifts
         )
 
     def _deciding(self) -> tuple[Floats, Floats, float]:
         """The stakes of strata, restarts and days by which the alarm stands, so they name it."""
-        if self._log_settled > np.log(LEVEL) and self._log_settled >= self._log_lacking:
-            return self._beyond_single(), self._settled_restarts, self._settled_streak
+        least = self._least_settled
+        if least.log > np.log(LEVEL) and least.log >= self._log_lacking:
+            return self._beyond_single(least), least.restarts, least.streak
         if self._log_lacking > np.log(LEVEL):
             return self._less, self._less_restarts, 0.0
         return self._logs, self._restarts, self._streak
@@ -491,98 +498,9 @@ class Alarm:
         return float(np.logaddexp(np.logaddexp.reduce(whole), restarts))
 
 
-class RunningShift:
-    """How the agent's recent successes lie to the predictions, all alike: a shift and a slope.
-
-    A shift of all logits says that it succeeds more often than predicted, a slope above 1 that its
-    successes and failures are sharper apart. Both are the mode of the posterior, with normal
-    priors; older outcomes count less.
-
-    Attributes:
-        value: The shift.
-        slope: The slope; 1 if it is not looked for.
-    """
-
-    def __init__(self, fading: float, *, sloped: bool = False) -> None:
-        """Start without a shift.
-
-        Args:
-            fading: Weight of an outcome, as a share of that of the next one.
-            sloped: Whether a slope is looked for too.
-        """
-        self._fading = fading
-        self._sloped = sloped
-        self._logits: deque[float] = deque(maxlen=_MEMORY)
-        self._observed: deque[float] = deque(maxlen=_MEMORY)
-        self.value = 0.0
-        self.slope = 1.0
-
-    def applied(self, predicted: float) -> float:
-        """The prediction with shift and slope, as they are known so far."""
-        return float(expit(self.slope * _logit(predicted) + self.value))
-
-    def sharpened(self, predicted: float) -> float:
-        """The prediction with the slope alone, if that makes it sharper."""
-        return float(expit(max(self.slope, 1.0) * _logit(predicted)))
-
-    def update(self, seen: Seen) -> None:
-        """Take in a prediction and what came of it."""
-        self._logits.append(_logit(seen.predicted))
-        self._observed.append(seen.observed)
-        logits, observed = np.array(self._logits), np.array(self._observed)
-        weights = self._fading ** np.arange(len(logits) - 1, -1, -1)
-        for _ in range(3):
-            p = expit(self.slope * logits + self.value)
-            apart, spread = weights * (observed - p), weights * p * (1.0 - p)
-            step = (float(apart.sum()) - self.value) / (float(spread.sum()) + 1.0)
-            self.value += float(np.clip(step, -1.0, 1.0))
-            if self._sloped:
-                precision = _SLOPE_SD**-2
-                up = float(apart @ logits) - (self.slope - 1.0) * precision
-                step = up / (float(spread @ logits**2) + precision)
-                self.slope = float(np.clip(self.slope + step, *_SLOPES))
-
-
-_CERTAIN: Final = 0.005
-"""Predictions nearer to 0 or 1 than this are nearly certain."""
-_SLOPE_SD: Final = 0.75
-"""Prior standard deviation of a slope."""
-_SLOPES: Final = (0.5, 4.0)
-"""Least and greatest slope."""
-_MEMORY: Final = 200
-"""Most outcomes that a running shift remembers."""
-_FADING: Final = 0.98
-"""Fading of the shift to the agent's recent successes."""
-_QUICK: Final = 0.7
-"""Fading of the shift by which good and bad days are known."""
-
-
 def _counted(seen: Seen) -> Floats:
     """What a stratum counts: an episode, what was observed, and what was predicted."""
     return np.array([1.0, seen.observed, seen.predicted])
-
-
-def _log_ratio(better: float, predicted: float, observed: float) -> float:
-    """Logarithm of the factor for the bet that another prediction is right, on a share.
-
-    Nothing is bet where the prediction is nearly certain: the other one is not known so exactly.
-    """
-    p = predicted
-    if not _CERTAIN <= p <= 1.0 - _CERTAIN:
-        return 0.0
-    return float(np.log(observed * better / p + (1.0 - observed) * (1.0 - better) / (1.0 - p)))
-
-
-def _logit(p: float) -> float:
-    return float(logit(min(max(p, _CERTAIN), 1.0 - _CERTAIN)))
-
-
-def _share_factors(predicted: float, observed: float) -> Floats:
-    """Logarithms of the factors for bets on a share in [0, 1], (bets,)."""
-    shifted = expit(logit(predicted) + SHIFTS)
-    return np.log(
-        observed * shifted / predicted + (1.0 - observed) * (1.0 - shifted) / (1.0 - predicted)
-    )
 
 
 def log_factors(

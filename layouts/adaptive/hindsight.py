@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit, logit, ndtr
 
+from animalcat.layouts.adaptive.beyond import lifted
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.likelihood import trials_of
@@ -52,6 +53,7 @@ def fails(
     *,
     level: float = LEVEL,
     sharper: bool = False,
+    lift: float = 0.0,
 ) -> bool:
     """Test whether the layout fails on outcomes that its posterior already knows.
 
@@ -67,13 +69,15 @@ def fails(
         level: P-value, corrected for the number of strata, below which the layout fails.
         sharper: Whether the agent may be sharper than the layout's slopes: successes and failures
             are then compared with predictions of the slope that suits them best.
+        lift: How far beyond the ranges an agent near their top is, in shares of the ranges.
     """
+    theta = lifted(evaluator.layout, posterior.particles, lift)
     parts = np.arange(len(outcomes)) * PARTS // max(1, len(outcomes))
     found: list[list[Floats]] = [[] for _ in groups] or [[]]
     for k, y in enumerate(outcomes.reshape(len(outcomes), len(evaluator.layout.outcomes)).T):
         there = np.flatnonzero(~np.isnan(y))
         apart, variance = _residuals(
-            posterior, evaluator, columns[there], y[there], k, sharper=sharper
+            (theta, posterior.weights), evaluator, columns[there], y[there], k, sharper=sharper
         )
         for g, ways in enumerate(groups or [[]]):
             found[g] += [
@@ -102,7 +106,7 @@ def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
 
 
 def _residuals(
-    posterior: LivePosterior,
+    known: tuple[Floats, Floats],
     evaluator: Evaluator,
     columns: Floats,
     outcomes: Floats,
@@ -111,10 +115,10 @@ def _residuals(
     sharper: bool,
 ) -> tuple[Floats, Floats]:
     """Residuals of one outcome and their variances, both (episodes,), as shares of its maximum."""
-    layout, theta, weights = evaluator.layout, posterior.particles, posterior.weights
+    layout, (theta, weights) = evaluator.layout, known
     likelihood = layout.outcomes[outcome].likelihood
     most = trials_of(layout, likelihood, columns)
-    p = evaluator.by_instance(theta, columns, np.float64, outcome)
+    p = np.clip(evaluator.by_instance(theta, columns, np.float64, outcome), 0.0, 1.0)
     mean = p @ weights
     if isinstance(likelihood, Bernoulli):
         if sharper and len(mean):

@@ -13,14 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive import widening
-from animalcat.layouts.adaptive.alarm import MOST, Alarm, Seen, Suspect, log_factors
+from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, battery_rate
+from animalcat.layouts.adaptive.beyond import lifted
 from animalcat.layouts.adaptive.bound import InformationBound, information_bounds
 from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
+from animalcat.layouts.adaptive.settled import Seen
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
 from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.inference import messages
@@ -32,12 +34,6 @@ from animalcat.layouts.reporting.profile import Profile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-RULES: Final = 3
-"""Version of the decision rules. Under one version, the same questions and answers in the same
-order give the same choices. It grows when a change to selection, posterior, alarm or stopping
-changes any choice. Version 2 watches known features, pairs of them and time as well, and shrinks
-the share of random draws where the layout does well. Version 3 takes most choices from the 100 most
-informative instances of a large battery. Until it is released it may still change."""
 _KNOWN_RULES: Final = (1, 2, 3)
 """Versions of the decision rules that this code can follow."""
 
@@ -611,8 +607,12 @@ class Learner:
             bets = log_factors(posterior, evaluator, columns, y, number)
             self._forecasts.append(one)
             there = np.isfinite(one.observed)
-            means = (float(np.mean(np.array(v)[there])) for v in (one.predicted, one.observed))
-            self._alarm.update(self._row(instance), bets, Seen(*means))
+            abler = [self._predicted(columns, lift) for lift in self._alarm.lifts[1:]]
+            predicted, observed, *beyond = (
+                float(np.mean(np.array(v)[there])) for v in (one.predicted, one.observed, *abler)
+            )
+            seen = Seen(predicted, observed, (predicted, *beyond))
+            self._alarm.update(self._row(instance), bets, seen)
         if self._succeeds:
             (predicted,) = one.predicted
             return predicted if y else 1.0 - predicted
@@ -625,15 +625,21 @@ class Learner:
 
     def _forecast(self, instance: str, columns: Floats, y: Outcome, drawn: bool) -> Forecast:
         """What the posterior predicts of an episode whose outcome it does not know yet."""
-        layout, posterior = self.layout, self._posterior
-        predicted: list[float] = []
-        observed: list[float] = []
-        for k, (one, value) in enumerate(zip(layout.outcomes, np.atleast_1d(y), strict=True)):
-            p = self.bank.evaluator.by_instance(posterior.particles, columns, np.float64, k)[0]
-            predicted.append(float(posterior.weights @ p))
-            observed.append(float(value / trials_of(layout, one.likelihood, columns)[0]))
+        observed = tuple(
+            float(value / trials_of(self.layout, one.likelihood, columns)[0])
+            for one, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True)
+        )
         features = self._features(instance)[0]
-        return Forecast(features, tuple(predicted), tuple(observed), drawn)
+        return Forecast(features, self._predicted(columns), observed, drawn)
+
+    def _predicted(self, columns: Floats, lift: float = 0.0) -> tuple[float, ...]:
+        """Expected value of each outcome, (outcomes,), for an agent so far beyond the ranges."""
+        theta = lifted(self.layout, self._posterior.particles, lift)
+        each = range(len(self.layout.outcomes))
+        p = [self.bank.evaluator.by_instance(theta, columns, np.float64, k)[0] for k in each]
+        if lift:  # what is a probability at the top of its range would be more than one
+            p = [np.clip(one, 0.0, 1.0) for one in p]
+        return tuple(float(self._posterior.weights @ one) for one in p)
 
     def _choose_from(self, bank: Bank) -> None:
         self._places = {name: row for row, name in enumerate(bank.names)}

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from animalcat import names
-from animalcat.layouts.adaptive.learner import RULES
+from animalcat.layouts.adaptive.plan import RULES
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.converters import (

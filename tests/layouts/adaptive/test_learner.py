@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.learner import RULES, Given, Learner, RulesError
+from animalcat.layouts.adaptive.learner import Given, Learner, RulesError
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
 from animalcat.layouts.inference.live import TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
