@@ -423,6 +423,7 @@ def _one_draw(population: Population, i: int) -> Population:
         {name: draws[at] for name, draws in population.demands.items()},
         population.easiness[at],
         population.spread[at],
+        population.sharpness[at],
         population.diagnostics,
     )
 

@@ -21,6 +21,8 @@ from animalcat.layouts.calibrating.population import (
 from animalcat.layouts.model.calibration import (
     EASINESS,
     MOST,
+    SHARPEST,
+    SHARPNESS,
     Calibration,
     Eased,
     features_digest,
@@ -119,9 +121,9 @@ def calibrated_layout(
 ) -> Layout:
     """Write down what a population says as a layout of its own.
 
-    It is the layout as written with moved priors, other slopes and scales, and a feature `easiness`
-    that shifts the odds of success of every instance it knows. So whatever takes a layout takes a
-    calibrated one.
+    It is the layout as written with moved priors, other slopes and scales, and features `easiness`
+    and `sharpness` that change the odds of success of every instance it knows. So whatever takes a
+    layout takes a calibrated one.
 
     Args:
         layout: The layout as written.
@@ -137,29 +139,45 @@ def calibrated_layout(
     root = layout.outcome.parents[0]
     latents = tuple(_population_latent(layout, population, i) for i in range(len(layout.latents)))
     shifted = f"{root}Calibrated"
-    derived.append(Derived(shifted, "1", OddsShift(root, EASINESS)))
+    derived.append(Derived(shifted, "1", OddsShift(root, EASINESS, SHARPNESS)))
     kept = [i for i in range(len(table.agents)) if i not in set(without)]
     own = table.instances.features(layout)
     easiness = np.clip(population.easiness.mean(axis=0), -MOST, MOST)
+    sharpness = np.clip(_middle(population.sharpness), 1.0 / SHARPEST, SHARPEST)
     played = np.count_nonzero(np.isfinite(table.outcomes[kept]), axis=0)
     rows = tuple(
-        (table.instances.names[i], Eased(round(float(easiness[i]), 4), features_digest(row)))
+        (
+            table.instances.names[i],
+            Eased(
+                round(float(easiness[i]), 4), features_digest(row), round(float(sharpness[i]), 4)
+            ),
+        )
         for i, row in enumerate(own.tolist())
         if played[i]
     )
     agents = tuple(table.agents[i] for i in kept)
-    feature = Feature(
-        EASINESS,
-        "1",
-        -MOST,
-        MOST,
-        "logits by which the instance is easier than its demands say, from earlier agents",
-        if_missing=0.0,
+    taught = (
+        Feature(
+            EASINESS,
+            "1",
+            -MOST,
+            MOST,
+            "logits by which the instance is easier than its demands say, from earlier agents",
+            if_missing=0.0,
+        ),
+        Feature(
+            SHARPNESS,
+            "1",
+            1.0 / SHARPEST,
+            SHARPEST,
+            "factor of the logit by which it tells agents apart, from earlier agents",
+            if_missing=1.0,
+        ),
     )
     return Layout(
         name=name,
         variant=VARIANT,
-        features=(*layout.features, feature),
+        features=(*layout.features, *taught),
         latents=latents,
         derived=tuple(derived),
         outcomes=(OutcomeNode.of(Bernoulli(shifted)),),
@@ -220,10 +238,10 @@ def _calibrated(node: Derived, layout: Layout, population: Population) -> list[D
     link = node.link
     if not isinstance(link, LogisticMargin):
         return [node]
-    slope = link.slope * _middle(population.slopes[node.name])
+    slope = link.slope * float(_middle(population.slopes[node.name]))
     units = {n.name: n.unit for n in (*layout.features, *layout.derived)}
     demand = f"{node.name}Demand"
-    scaled = Scaled(link.demand, round(_middle(population.demands[node.name]), 6))
+    scaled = Scaled(link.demand, round(float(_middle(population.demands[node.name])), 6))
     changed = replace(link, demand=demand, slope=float(f"{slope:.6g}"))
     return [
         Derived(demand, units[link.demand], scaled),
@@ -231,6 +249,6 @@ def _calibrated(node: Derived, layout: Layout, population: Population) -> list[D
     ]
 
 
-def _middle(draws: Floats) -> float:
-    """Geometric mean of positive draws."""
-    return float(np.exp(np.log(draws).mean()))
+def _middle(draws: Floats) -> Floats:
+    """Geometric mean of positive draws, over the first axis."""
+    return np.asarray(np.exp(np.log(draws).mean(axis=0)), np.float64)

@@ -3,13 +3,14 @@
 Each agent's latent nodes are drawn from a population. In z-space, where the layout's priors are
 standard normal, that is a normal distribution with a location and a scale for each node. The slopes
 of margins and the scales of demands are shared by all agents. What demands leave unexplained of an
-instance is its easiness in logits, drawn around 0 (De Boeck and Wilson 2004, Explanatory item
-response models; residuals of items as in Janssen, Schepers and Peres 2004). Over the instances of a
-calibration it sums to 0: that all are easier is the same as that all agents are abler.
+instance is its easiness in logits, drawn around 0, and its sharpness, a factor of the logit drawn
+around 1 (De Boeck and Wilson 2004, Explanatory item response models; residuals of items as in
+Janssen, Schepers and Peres 2004). Over the instances of a calibration, easiness and the logarithm
+of sharpness sum to 0: that all are easier is the same as that all agents are abler.
 
 Priors are such that without any agent the layout is as it was written: location and scale together
-then give every new agent a standard normal value in z-space, and slopes, scales and easiness are
-centred on 1, 1 and 0.
+then give every new agent a standard normal value in z-space, and slopes, scales, sharpness and
+easiness are centred on 1, 1, 1 and 0.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ import numpy.typing as npt
 from animalcat.formulas import Call, Expression
 from animalcat.layouts.inference.fit import MAX_RHAT, MIN_ESS
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.model.calibration import EASINESS
+from animalcat.layouts.model.calibration import TAUGHT
 from animalcat.layouts.model.likelihood import LEAST
-from animalcat.layouts.model.links import LogisticMargin
+from animalcat.layouts.model.links import SURE, LogisticMargin
 from animalcat.layouts.model.spec import Bernoulli, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -45,6 +46,9 @@ _DEMAND_LOG_SD: Final = 0.25
 """Prior of ln(scale of a demand); smaller, since a scale changes what a unit means."""
 _EASINESS_SD: Final = 1.0
 """Scale of the half-normal prior of the standard deviation of easiness, in logits."""
+
+_UNLIKE_SD: Final = 0.5
+"""Scale of the half-normal prior of the standard deviation of ln(sharpness)."""
 
 _ALONE: Final = 5.0
 """Number of outcomes of an instance that say as much of its easiness as the prior does."""
@@ -95,6 +99,7 @@ class Population:
         demands: Factor of each margin's demand, by node, each (draws,).
         easiness: (draws, instances), in logits.
         spread: (draws,): standard deviation of easiness over instances.
+        sharpness: (draws, instances).
         diagnostics: JSON-ready: `converged`, `reasons`, `rhat`, `ess_bulk`, `divergences`,
             `chains`, `draws`, `attempts`.
     """
@@ -105,6 +110,7 @@ class Population:
     demands: Mapping[str, Floats]
     easiness: Floats
     spread: Floats
+    sharpness: Floats
     diagnostics: Mapping[str, Any]
 
     @property
@@ -202,6 +208,7 @@ class PopulationModel:
             {name: flat[f"demand_{name}"] for name in self._margins},
             flat["easiness"],
             flat["spread"],
+            flat["sharpness"],
             diagnostics,
         )
 
@@ -212,7 +219,7 @@ class PopulationModel:
     @property
     def _named(self) -> list[str]:
         each = [f"{what}_{name}" for what in ("slope", "demand") for name in self._margins]
-        return ["location", "scale", "easiness", "spread", *each]
+        return ["location", "scale", "easiness", "spread", "sharpness", *each]
 
     @cached_property
     def _compiled(self) -> Any:
@@ -254,15 +261,18 @@ class PopulationModel:
             # much of that its demands explain. So the former is sampled, as far as there are
             # outcomes (partial centring, Papaspiliopoulos, Roberts and Skold 2007).
             spread = pm.HalfNormal("spread", _EASINESS_SD)
-            explained = self._told * (pt.log(expected) - pt.log1p(-expected))
+            sharper = pm.ZeroSumNormal("sharper", shape=instances)
+            sharpness = pm.Deterministic(
+                "sharpness", pt.exp(pm.HalfNormal("unlike", _UNLIKE_SD) * sharper)
+            )
+            explained = self._told * sharpness * _logit(expected)
             sampled = pm.Flat("sampled", shape=instances)
             free = sampled - self._levelled(explained)
             pm.Potential("spreading", pm.logp(pm.Normal.dist(0.0, spread), free).sum())
             # Easier arenas and weaker agents look alike. If residuals had a mean of their own,
             # chains would wander off to where every arena is easier than its demands say.
             easiness = pm.Deterministic("easiness", self._levelled(free))
-            odds = pt.exp(easiness)[np.newaxis, :]
-            p = pt.clip(p * odds / (1.0 + p * (odds - 1.0)), LEAST, 1.0 - LEAST)
+            p = pt.clip(pm.math.sigmoid(sharpness * _logit(p) + easiness), LEAST, 1.0 - LEAST)
             chance = pt.switch(self.outcomes == 1.0, p, 1.0 - p)
             pm.Potential("outcomes", pt.sum(weights * pt.log(chance)))
         return model
@@ -299,7 +309,7 @@ class PopulationModel:
                 values[node.name] = pm.math.sigmoid(link.slope * slopes[node.name] * margin)
             else:
                 values[node.name] = symbolic(link.expression, values)
-        return pm.math.clip(values[self.layout.outcome.parents[0]], LEAST, 1.0 - LEAST)
+        return pm.math.clip(values[self.layout.outcome.parents[0]], SURE, 1.0 - SURE)
 
 
 def check_layout(layout: Layout) -> None:
@@ -320,8 +330,9 @@ def check_layout(layout: Layout) -> None:
             f"({layout.calibration.base[1]}), by all outcomes together"
         )
     taken = {*layout.feature_names, *layout.latent_names, *(n.name for n in layout.derived)}
-    if EASINESS in taken:
-        raise CalibrationError(f"layout {layout.name} has a node {EASINESS!r}; rename it")
+    for name in TAUGHT:
+        if name in taken:
+            raise CalibrationError(f"layout {layout.name} has a node {name!r}; rename it")
 
 
 def check_agents(outcomes: Floats) -> None:
@@ -366,6 +377,13 @@ def symbolic(expression: Expression, values: Mapping[str, Any]) -> Any:
             return reduce(FOLDS[function], given)
         case _:
             return float(expression)
+
+
+def _logit(p: Any) -> Any:
+    import pytensor.tensor
+
+    pt: Any = pytensor.tensor
+    return pt.log(p) - pt.log1p(-p)
 
 
 def _diagnostics(

@@ -1,4 +1,4 @@
-"""What earlier agents taught of instances: their easiness beyond demands, and its provenance."""
+"""What earlier agents taught of instances beyond their demands, and its provenance."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from typing import Any, Final, NamedTuple, cast
 from animalcat.layouts.model.codec import SpecificationError, as_mapping, check_choices
 
 EASINESS: Final = "easiness"
-"""The feature of a calibrated layout that its calibration knows by instance."""
+SHARPNESS: Final = "sharpness"
+TAUGHT: Final = (EASINESS, SHARPNESS)
+"""The features of a calibrated layout that its calibration knows by instance."""
 MOST: Final = 8.0
 """Largest size of an instance's easiness, in logits."""
+SHARPEST: Final = 10.0
+"""Largest sharpness of an instance; its inverse is the least."""
 
 
 class Eased(NamedTuple):
@@ -24,15 +28,22 @@ class Eased(NamedTuple):
         easiness: In logits, 0 for an instance that is as hard as its demands say.
         features: Digest of the instance's features, so that another instance of the same name is
             not taken for it.
+        sharpness: Factor of the logit of success; 1 for an instance that tells agents apart as its
+            demands say.
     """
 
     easiness: float
     features: str
+    sharpness: float = 1.0
+
+    def value(self, feature: str) -> float:
+        """What is known by the name of a feature of `TAUGHT`."""
+        return self.easiness if feature == EASINESS else self.sharpness
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Where a calibrated layout comes from, and the easiness of every instance that it knows.
+    """Where a calibrated layout comes from, and what it knows of every instance.
 
     Attributes:
         name: Its name.
@@ -62,8 +73,8 @@ class Calibration:
         """What is known of every instance, by its name."""
         return dict(self.instances)
 
-    def easiness(self, name: str, features: Sequence[float]) -> float | None:
-        """Easiness of an instance; None if it has no row, or its demands are not those of the row.
+    def known(self, name: str, features: Sequence[float]) -> Eased | None:
+        """What is known of an instance; None if it has no row, or other demands than the row's.
 
         Args:
             name: Name of the instance.
@@ -72,12 +83,16 @@ class Calibration:
         known = self.by_name.get(name)
         if known is None or known.features != features_digest(features):
             return None
-        return known.easiness
+        return known
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what a session depends on: easiness of instances, and determinism."""
-        rows = sorted(f"{name}\t{one.easiness!r}\t{one.features}" for name, one in self.instances)
+        """SHA-256 of what a session depends on: what is known of instances, and determinism."""
+        rows = sorted(
+            f"{name}\t{one.easiness!r}\t{one.features}"
+            + (f"\t{one.sharpness!r}" if one.sharpness != 1.0 else "")
+            for name, one in self.instances
+        )
         if self.determinism is not None:
             rows.append(f"determinism\t{self.determinism!r}")
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
@@ -150,12 +165,19 @@ def _shares(value: object) -> tuple[float, float]:
 def _eased(row: object, name: str) -> Eased:
     where = f"calibration: instance {name}"
     entries = _listed(row, where)
-    if len(entries) != 2:
-        raise SpecificationError(f"{where}: expected its easiness and the digest of its features")
+    if len(entries) not in (2, 3):
+        raise SpecificationError(
+            f"{where}: expected its easiness, the digest of its features and its sharpness"
+        )
     easiness = _number(entries[0], where)
     if not abs(easiness) <= MOST:
         raise SpecificationError(f"{where}: an easiness of {easiness:g} is beyond {MOST:g} logits")
-    return Eased(easiness, str(entries[1]))
+    sharpness = _number(entries[2], where) if len(entries) == 3 else 1.0
+    if not 1.0 / SHARPEST <= sharpness <= SHARPEST:
+        raise SpecificationError(
+            f"{where}: a sharpness of {sharpness:g} is not from {1.0 / SHARPEST:g} to {SHARPEST:g}"
+        )
+    return Eased(easiness, str(entries[1]), sharpness)
 
 
 def _listed(value: object, where: str) -> list[object]:

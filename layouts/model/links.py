@@ -26,6 +26,8 @@ from animalcat.layouts.model.expressions import ONE, Range, bounds, hull, unit_o
 
 _MOST_EASINESS: Final = 20.0
 """Largest size of an easiness in logits; beyond it a probability would round to 0 or 1."""
+SURE: Final = 1e-6
+"""Probabilities nearer to 0 or 1 than this have the logit of this, so that each has one."""
 
 
 class Link(Protocol):
@@ -397,21 +399,32 @@ class NoiseMixture:
 class OddsShift:
     """The odds of a probability, multiplied by exp(easiness): an instance that is easier or harder.
 
-    The easiness is a feature, in logits: with 0 the probability is what it was. It is what
-    calibration by earlier agents finds of an instance beyond its demands.
+    Easiness and sharpness are features: with 0 and 1 the probability is what it was. They are what
+    calibration by earlier agents finds of an instance beyond its demands. The sharpness multiplies
+    the logit first: above 1, able agents and others are further apart there than elsewhere.
     """
 
     probability: str
     easiness: str
+    sharpness: str = ""
 
     @property
     def parents(self) -> tuple[str, ...]:
         """Names of the parent nodes."""
-        return (self.probability, self.easiness)
+        return (self.probability, self.easiness, *([self.sharpness] if self.sharpness else []))
 
     @property
     def expression(self) -> Expression:
-        """The function as an expression: p e / (1 + p (e - 1)) with e = exp(easiness)."""
+        """The function as an expression.
+
+        It is p e / (1 + p (e - 1)) with e = exp(easiness); with a sharpness it is the logistic
+        function of sharpness x logit(p) + easiness.
+        """
+        if self.sharpness:
+            p = Call("max", (SURE, Call("min", (1.0 - SURE, self.probability))))
+            rest = Call("log", (add(1.0, mul(p, -1.0)),))
+            logit = add(Call("log", (p,)), mul(rest, -1.0))
+            return logistic(add(mul(logit, self.sharpness), self.easiness))
         odds = Call("exp", (self.easiness,))
         rest = add(1.0, mul(self.probability, add(odds, -1.0)))
         return mul(self.probability, odds, power(rest, -1.0))
@@ -426,17 +439,22 @@ class OddsShift:
         """Range of the result, within [0, 1].
 
         Raises:
-            FormulaError: The probability may leave [0, 1], or the easiness is unbounded.
+            FormulaError: The probability may leave [0, 1], the easiness is unbounded, or the
+                sharpness may be 0 or less.
         """
         low, high = ranges[self.probability]
         if low < 0.0 or high > 1.0:
             raise FormulaError(f"{self.probability} may be {low:g} to {high:g}, not in [0, 1]")
         if not all(abs(end) <= _MOST_EASINESS for end in ranges[self.easiness]):
             raise FormulaError(f"{self.easiness} may be beyond {_MOST_EASINESS:g} logits")
+        least, most = ranges[self.sharpness] if self.sharpness else (1.0, 1.0)
+        if not (0.0 < least and math.isfinite(most)):
+            raise FormulaError(f"{self.sharpness} may be 0, less or without end; it is a factor")
         return (0.0, 1.0)
 
     def __str__(self) -> str:
-        return f"logistic(logit({self.probability}) + {self.easiness})"
+        sharpness = f"{self.sharpness} x " if self.sharpness else ""
+        return f"logistic({sharpness}logit({self.probability}) + {self.easiness})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
@@ -13,7 +13,13 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.model.calibration import EASINESS, Calibration, calibration_from_dict
+from animalcat.layouts.model.calibration import (
+    EASINESS,
+    TAUGHT,
+    Calibration,
+    Eased,
+    calibration_from_dict,
+)
 from animalcat.layouts.model.codec import (
     SpecificationError,
     as_mapping,
@@ -243,12 +249,32 @@ class Layout:
         row = [values.get(feature, math.nan) for feature in self.feature_names]
         if self.calibration is None:
             return row
-        at = self.feature_names.index(EASINESS)
         filled = np.array([row])
         self._fill_missing(filled)  # as they were where the calibration was made
-        known = self.calibration.easiness(name, np.delete(filled[0], at).tolist())
-        row[at] = math.nan if known is None else known
+        known = self.known_of(name, filled[0].tolist())
+        for i in self.taught:
+            row[i] = math.nan if known is None else known.value(self.feature_names[i])
         return row
+
+    def known_of(self, name: str, row: Sequence[float]) -> Eased | None:
+        """What a calibration knows of an instance; None if nothing, or if there is none.
+
+        Args:
+            name: Name of the instance.
+            row: Its features in the layout's order, missing ones filled in.
+        """
+        if self.calibration is None:
+            return None
+        taught = set(self.taught)
+        own = [value for i, value in enumerate(row) if i not in taught]
+        return self.calibration.known(name, own)
+
+    @property
+    def taught(self) -> tuple[int, ...]:
+        """Columns of the features that a calibration knows by instance."""
+        if self.calibration is None:
+            return ()
+        return tuple(i for i, name in enumerate(self.feature_names) if name in TAUGHT)
 
     def check_features(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Require finite features within their declared ranges.

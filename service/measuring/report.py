@@ -16,7 +16,6 @@ from animalcat.layouts.checking.reanalysis import Drawn, Reanalysis, reanalyse
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.inference.fit import FitError, FitResult
-from animalcat.layouts.model.calibration import EASINESS
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.service.batteries.battery import Battery
@@ -189,11 +188,7 @@ def _calibration(measurement: Measurement) -> dict[str, Any]:
     if made is None:
         return {}
     covered, layout = measurement.coverage.features, measurement.learner.layout
-    at = layout.feature_names.index(EASINESS)
-    with_row = sum(
-        made.easiness(name, [*row[:at], *row[at + 1 :]]) is not None
-        for name, row in covered.items()
-    )
+    with_row = sum(layout.known_of(name, row) is not None for name, row in covered.items())
     return {
         "calibration": {
             "name": made.name,

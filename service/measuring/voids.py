@@ -11,7 +11,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from animalcat.layouts.model.calibration import EASINESS
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.model import Episode
 
@@ -74,7 +73,7 @@ def voids_by_demand(
     found: list[Voids] = []
     for column, feature in enumerate(layout.features):
         values = [row[column] for row in covered.values() if math.isfinite(row[column])]
-        if feature.name == EASINESS or len(set(values)) < 2:
+        if column in layout.taught or len(set(values)) < 2:
             continue
         split = statistics.median(values)
         if split == min(values):

@@ -67,6 +67,7 @@ def made_up(instances: int, latents: int = 2) -> Population:
         dict.fromkeys(margins, np.full(20, 0.9)),
         g.normal(0.0, 1.0, (20, instances)),
         np.ones(20),
+        np.exp(g.normal(0.0, 0.3, (20, instances))),
         {"converged": True, "reasons": [], "rhat": 1.0, "ess_bulk": 1e3, "divergences": 0},
     )
 

@@ -87,9 +87,11 @@ def node_values(layout: Layout, theta: Floats, features: Floats) -> dict[str, An
             case NoiseMixture(a, b, nu):
                 chance = values[nu] if isinstance(nu, str) else nu
                 value = (1.0 - values[b]) * values[a] + values[b] * chance
-            case OddsShift(a, b):
+            case OddsShift(a, b, sharpness):
                 odds = np.exp(values[b])
-                value = values[a] * odds / (1.0 - values[a] + values[a] * odds)
+                sharp = values.get(sharpness, 1.0)
+                passed, failed = values[a] ** sharp * odds, (1.0 - values[a]) ** sharp
+                value = passed / (passed + failed)
             case Formula(text):
                 value = MEANINGS[text](values)
             case other:
@@ -238,7 +240,11 @@ def layouts(draw: st.DrawFn) -> Layout:
         last = add("noisy", NoiseMixture(last, "noise", nu))
     if draw(st.booleans()):
         features.append(Feature("easiness", ONE, -8.0, 8.0))
-        last = add("eased", OddsShift(last, "easiness"))
+        sharpness = ""
+        if draw(st.booleans()):
+            sharpness = "sharpness"
+            features.append(Feature(sharpness, ONE, 0.1, 10.0))
+        last = add("eased", OddsShift(last, "easiness", sharpness))
     outcomes: list[OutcomeNode] = []
     for k, kind in enumerate(draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=3))):
         root = draw(st.sampled_from([last, *performances])) if k else last
