@@ -448,7 +448,7 @@ class OddsShift:
         if not all(abs(end) <= _MOST_EASINESS for end in ranges[self.easiness]):
             raise FormulaError(f"{self.easiness} may be beyond {_MOST_EASINESS:g} logits")
         least, most = ranges[self.sharpness] if self.sharpness else (1.0, 1.0)
-        if not (0.0 < least and math.isfinite(most)):
+        if not (least > 0.0 and math.isfinite(most)):
             raise FormulaError(f"{self.sharpness} may be 0, less or without end; it is a factor")
         return (0.0, 1.0)
 

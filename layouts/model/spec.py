@@ -103,8 +103,11 @@ class Layout:
 
     def __post_init__(self) -> None:
         check_graph(self.features, self.latents, self.derived, self.outcomes)
-        if self.calibration is not None and EASINESS not in self.feature_names:
-            raise SpecificationError(f"calibration: the layout has no feature {EASINESS!r}")
+        if self.calibration is not None:
+            sharp = any(one.sharpness != 1.0 for _, one in self.calibration.instances)
+            for name in TAUGHT if sharp else (EASINESS,):
+                if name not in self.feature_names:
+                    raise SpecificationError(f"calibration: the layout has no feature {name!r}")
         for exclusion in self.excludes:
             if exclusion.feature in self.feature_names:
                 raise SpecificationError(

@@ -103,6 +103,55 @@ def test_instances_are_found_by_name_and_demands() -> None:
     assert np.isnan(layout.row("b1", {"difficulty": 5.0})[at])
 
 
+def test_sharpness_is_found_like_easiness_and_is_1_where_nothing_is_known() -> None:
+    table, _, _ = simulated(6, 10)
+    layout = made()
+    at = layout.feature_names.index("sharpness")
+    known = dict(layout.calibration.instances) if layout.calibration else {}
+    found = table.instances.features(layout)[:, at].tolist()
+    assert found == [known[name].sharpness for name in table.instances.names]
+    assert len(set(found)) > 1
+    other = replace(table.instances, values=table.instances.values + 0.5)
+    assert (other.features(layout)[:, at] == 1.0).all()
+
+
+def test_where_an_instance_is_sharper_agents_are_further_apart() -> None:
+    layout, evaluator = made(), Evaluator(made())
+    at = [layout.feature_names.index(name) for name in ("difficulty", "easiness", "sharpness")]
+    row = np.zeros((3, len(layout.features)))
+    row[:, at] = [[5.0, 0.0, 0.5], [5.0, 0.0, 1.0], [5.0, 0.0, 2.0]]
+    z = np.array([[-1.0, -1.0], [1.0, -1.0]])
+    p = logit(evaluator.probability(layout.from_standard(z), row))
+    np.testing.assert_allclose(p[:, 0], 0.5 * p[:, 1], rtol=1e-6)
+    np.testing.assert_allclose(p[:, 2], 2.0 * p[:, 1], rtol=1e-6)
+
+
+def test_calibrations_of_easiness_alone_are_still_read() -> None:
+    """They were made before instances had a sharpness."""
+    data = to_dict(made())
+    rows = data["calibration"]["instances"]
+    data["calibration"]["instances"] = {name: row[:2] for name, row in rows.items()}
+    data["features"].pop("sharpness")
+    for node in data["derived"].values():
+        node["link"].get("odds_shift", {}).pop("sharpness", None)
+    layout = from_dict(data)
+    assert layout.calibration is not None
+    assert {one.sharpness for _, one in layout.calibration.instances} == {1.0}
+    assert from_dict(to_dict(layout)) == layout
+
+
+@pytest.mark.parametrize("sharpness", [0.0, 11.0, -1.0])
+def test_a_sharpness_out_of_range_is_refused(sharpness: float) -> None:
+    data = to_dict(made())
+    data["calibration"]["instances"]["a0"] = [0.0, "x", sharpness]
+    with pytest.raises(SpecificationError, match="sharpness"):
+        from_dict(data)
+    data = to_dict(made())
+    data["features"]["sharpness"]["low"] = 0.0
+    with pytest.raises(SpecificationError, match="sharpness"):
+        from_dict(data)
+
+
 def test_easiness_is_found_where_a_feature_was_filled_in() -> None:
     layout, (first, *rest) = made(), made().features
     filled = replace(layout, features=(replace(first, if_missing=5.0), *rest))
@@ -204,6 +253,28 @@ def test_calibration_finds_the_population_and_what_is_easy() -> None:
     inside, number = simulated_coverage(LAYOUT, table, population, 1, 20, 15, 500)
     assert number == 40
     assert inside >= 28
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.xdist_group("nuts")
+def test_calibration_finds_where_agents_are_told_apart() -> None:
+    """Half of the instances hardly tell able agents from others, half do twice as well."""
+    g = np.random.default_rng(5)
+    difficulty = g.uniform(3.0, 7.0, 40)
+    sharpness = np.where(np.arange(40) % 2, 2.5, 0.3)
+    theta = np.column_stack([g.normal(5.0, 1.5, 60).clip(0.5, 9.5), np.full(60, 0.02)])
+    p = Evaluator(LAYOUT).probability(theta, difficulty[:, np.newaxis])
+    y = (g.random(p.shape) < expit(sharpness * logit(p))).astype(np.float64)
+    instances = Instances(
+        ("difficulty",), difficulty[:, np.newaxis], (), tuple(f"a{i}" for i in range(40))
+    )
+    table = OutcomeTable(instances, tuple(f"agent {i}" for i in range(60)), y)
+    population = population_model(LAYOUT, table).fit(1, Effort(2, 300, 400, attempts=1))
+    found = np.log(population.sharpness).mean(axis=0)
+    assert found.sum() == pytest.approx(0.0, abs=1e-6)
+    assert found[1::2].min() > found[::2].max() - 0.3
+    assert found[1::2].mean() > 0.4 > -0.4 > found[::2].mean()
 
 
 @pytest.mark.parametrize(

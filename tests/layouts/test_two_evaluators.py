@@ -18,6 +18,7 @@ from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.model.links import (
     LINKS,
     ONE,
+    SURE,
     Formula,
     Gate,
     GeneralisedMean,
@@ -89,8 +90,10 @@ def node_values(layout: Layout, theta: Floats, features: Floats) -> dict[str, An
                 value = (1.0 - values[b]) * values[a] + values[b] * chance
             case OddsShift(a, b, sharpness):
                 odds = np.exp(values[b])
-                sharp = values.get(sharpness, 1.0)
-                passed, failed = values[a] ** sharp * odds, (1.0 - values[a]) ** sharp
+                p, sharp = values[a], 1.0
+                if sharpness:
+                    p, sharp = np.clip(p, SURE, 1.0 - SURE), values[sharpness]
+                passed, failed = p**sharp * odds, (1.0 - p) ** sharp
                 value = passed / (passed + failed)
             case Formula(text):
                 value = MEANINGS[text](values)
