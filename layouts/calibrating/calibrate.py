@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit, logit
 
 from animalcat.layouts.calibrating.population import (
     CalibrationError,
@@ -18,6 +19,8 @@ from animalcat.layouts.calibrating.population import (
     PopulationModel,
     check_layout,
 )
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.calibration import (
     EASINESS,
     MOST,
@@ -28,7 +31,7 @@ from animalcat.layouts.model.calibration import (
     features_digest,
 )
 from animalcat.layouts.model.instances import OutcomeTable
-from animalcat.layouts.model.links import LogisticMargin, OddsShift, Scaled
+from animalcat.layouts.model.links import SURE, LogisticMargin, OddsShift, Scaled
 from animalcat.layouts.model.nodes import Bernoulli, Derived, Feature, Latent, OutcomeNode
 from animalcat.layouts.model.priors import MovedBeta, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Layout
@@ -37,6 +40,14 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 VARIANT: Final = "calibrated"
 """Variant of every calibrated layout."""
+_AGENTS: Final = 200
+"""Agents of the population for whom the layout is to predict as the whole posterior does."""
+_DRAWS: Final = 200
+"""Draws of the posterior that predict them."""
+_STEPS: Final = 25
+"""Newton steps to easiness and sharpness."""
+_DAMPING: Final = 1e-4
+"""Weight of agents of whom an instance tells nothing, so that every step is finite."""
 
 
 def calibrate(
@@ -135,15 +146,18 @@ def calibrated_layout(
         determinism: Shares of agents that are fully random and fully deterministic, if known.
         fit: Quality of the fit, by name.
     """
-    derived = [node for old in layout.derived for node in _calibrated(old, layout, population)]
+    factors = {
+        name: (float(_middle(population.slopes[name])), float(_middle(population.demands[name])))
+        for name in population.slopes
+    }
+    derived = [node for old in layout.derived for node in _calibrated(old, layout, factors)]
     root = layout.outcome.parents[0]
     latents = tuple(_population_latent(layout, population, i) for i in range(len(layout.latents)))
     shifted = f"{root}Calibrated"
     derived.append(Derived(shifted, "1", OddsShift(root, EASINESS, SHARPNESS)))
     kept = [i for i in range(len(table.agents)) if i not in set(without)]
     own = table.instances.features(layout)
-    easiness = np.clip(population.easiness.mean(axis=0), -MOST, MOST)
-    sharpness = np.clip(_middle(population.sharpness), 1.0 / SHARPEST, SHARPEST)
+    easiness, sharpness = _as_predicted(layout, own, latents, factors, population)
     played = np.count_nonzero(np.isfinite(table.outcomes[kept]), axis=0)
     rows = tuple(
         (
@@ -233,15 +247,83 @@ def _moved(node: Latent, location: float, scale: float) -> Prior:
             )
 
 
-def _calibrated(node: Derived, layout: Layout, population: Population) -> list[Derived]:
+def _as_predicted(
+    layout: Layout,
+    features: Floats,
+    latents: Sequence[Latent],
+    factors: Mapping[str, tuple[float, float]],
+    population: Population,
+) -> tuple[Floats, Floats]:
+    """Easiness and sharpness with which a layout predicts as the whole posterior does.
+
+    What is known of an instance from a few agents is not certain, and neither are slopes. Their
+    means would predict too boldly, and intervals would be too narrow. So agents of the population
+    are predicted by many draws, and each instance has the easiness and the sharpness that come
+    nearest to the mean of these predictions (a logistic regression on the logits of the layout
+    without them).
+
+    Args:
+        layout: The layout as written.
+        features: (instances, features) of the layout as written.
+        latents: The latent nodes as calibrated.
+        factors: Factors of slope and demand of each margin, as calibrated.
+        population: The population.
+
+    Returns:
+        Easiness and sharpness, both (instances,).
+    """
+    spots = rng(0, "agents of the population", 0).standard_normal((_AGENTS, len(latents)))
+    theta = np.column_stack(
+        [node.prior.from_standard(spots[:, i]) for i, node in enumerate(latents)]
+    )
+    every = np.linspace(0, len(population.location) - 1, _DRAWS).round().astype(np.int64)
+    passed = np.zeros((_AGENTS, len(features)))
+    for d in np.unique(every).tolist():
+        own = {
+            name: (float(population.slopes[name][d]), float(population.demands[name][d]))
+            for name in factors
+        }
+        logits = _logits(layout, own, theta, features)
+        passed += expit(population.sharpness[d] * logits + population.easiness[d])
+    passed /= len(np.unique(every))
+    logits = _logits(layout, factors, theta, features)
+    e = np.clip(population.easiness.mean(axis=0), -MOST, MOST)
+    a = _middle(population.sharpness)
+    for _ in range(_STEPS):
+        p = expit(a * logits + e)
+        weight = p * (1.0 - p) + _DAMPING
+        off = passed - p
+        up = np.stack([off.sum(axis=0), (off * logits).sum(axis=0)])
+        aa, ab = weight.sum(axis=0), (weight * logits).sum(axis=0)
+        bb = (weight * logits**2).sum(axis=0)
+        determinant = aa * bb - ab**2
+        e = np.clip(e + (bb * up[0] - ab * up[1]) / determinant, -MOST, MOST)
+        a = np.clip(a + (aa * up[1] - ab * up[0]) / determinant, 1.0 / SHARPEST, SHARPEST)
+    return e, a
+
+
+def _logits(
+    layout: Layout, factors: Mapping[str, tuple[float, float]], theta: Floats, features: Floats
+) -> Floats:
+    """Logits of success without easiness and sharpness, (agents, instances)."""
+    derived = [node for old in layout.derived for node in _calibrated(old, layout, factors)]
+    changed = replace(layout, derived=tuple(derived))
+    p = np.clip(Evaluator(changed).probability(theta, features), SURE, 1.0 - SURE)
+    return np.asarray(logit(p), np.float64)
+
+
+def _calibrated(
+    node: Derived, layout: Layout, factors: Mapping[str, tuple[float, float]]
+) -> list[Derived]:
     """A derived node as calibrated, after the scaled demand that it needs if it is a margin."""
     link = node.link
     if not isinstance(link, LogisticMargin):
         return [node]
-    slope = link.slope * float(_middle(population.slopes[node.name]))
+    by_slope, by_demand = factors[node.name]
+    slope = link.slope * by_slope
     units = {n.name: n.unit for n in (*layout.features, *layout.derived)}
     demand = f"{node.name}Demand"
-    scaled = Scaled(link.demand, round(float(_middle(population.demands[node.name])), 6))
+    scaled = Scaled(link.demand, round(by_demand, 6))
     changed = replace(link, demand=demand, slope=float(f"{slope:.6g}"))
     return [
         Derived(demand, units[link.demand], scaled),

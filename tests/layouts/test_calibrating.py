@@ -152,6 +152,41 @@ def test_a_sharpness_out_of_range_is_refused(sharpness: float) -> None:
         from_dict(data)
 
 
+def test_what_is_certain_is_taken_as_it_is_and_what_is_not_predicts_less_boldly() -> None:
+    table, _, _ = simulated(6, 10)
+    drawn = made_up(10)
+    one = {name: draws[:1] for name, draws in drawn.slopes.items()}
+    certain = Population(
+        np.array([[0.3, 0.0]]),
+        np.array([[0.6, 0.6]]),
+        one,
+        {name: draws[:1] for name, draws in drawn.demands.items()},
+        drawn.easiness[:1],
+        drawn.spread[:1],
+        drawn.sharpness[:1],
+        drawn.diagnostics,
+    )
+    layout = calibrated_layout(LAYOUT, table, certain, "certain")
+    assert layout.calibration is not None
+    rows = [one for _, one in layout.calibration.instances]
+    np.testing.assert_allclose([r.easiness for r in rows], certain.easiness[0], atol=2e-3)
+    np.testing.assert_allclose([r.sharpness for r in rows], certain.sharpness[0], atol=2e-3)
+    apart = np.tile([-2.0, 2.0], 10)[:, np.newaxis] + np.zeros(10)
+    unsure = replace(
+        certain,
+        location=np.tile(certain.location, (20, 1)),
+        scale=np.tile(certain.scale, (20, 1)),
+        slopes={name: np.tile(v, 20) for name, v in certain.slopes.items()},
+        demands={name: np.tile(v, 20) for name, v in certain.demands.items()},
+        easiness=certain.easiness + apart,
+        sharpness=np.tile(certain.sharpness, (20, 1)),
+    )
+    wider = calibrated_layout(LAYOUT, table, unsure, "unsure")
+    assert wider.calibration is not None
+    less = [one.sharpness for _, one in wider.calibration.instances]
+    assert (np.array(less) < 0.8 * certain.sharpness[0]).all()
+
+
 def test_easiness_is_found_where_a_feature_was_filled_in() -> None:
     layout, (first, *rest) = made(), made().features
     filled = replace(layout, features=(replace(first, if_missing=5.0), *rest))
