@@ -103,7 +103,9 @@ def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Ro
     site, before = SITES[name], sum(os.times()[:4])
     weak = agents.weak_agents(site, _weak_count(name, size.weak), name)
     planted = [_planted_tasks(site, plant, size) for plant in site.plants]
-    singles = [(plant, Task(agent, 1, _episodes(site, size))) for plant, agent in weak]
+    singles = [
+        (plant, Task(agent, 1 + k, _episodes(site, size))) for k, (plant, agent) in enumerate(weak)
+    ]
     frauds = [
         [Task(agent, 1 + k, size.long, watches=True) for k in range(size.impostors)]
         for agent in site.impostors

@@ -100,7 +100,7 @@ SITES: Final[Mapping[str, Site]] = {
     "object-permanence": Site(
         "object-permanence-separable",
         "object-permanence",
-        "measured",
+        "by-way",
         (
             Plant(
                 "memoryAbility",
@@ -128,7 +128,7 @@ SITES: Final[Mapping[str, Site]] = {
             f"{ABLE}+not-with=lava",
             f"{ABLE}+only-with=lava",
         ),
-        40,
+        60,
     ),
 }
 """By the name of the part of the table."""
