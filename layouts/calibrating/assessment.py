@@ -64,14 +64,15 @@ class Scored:
             those after all instances, as shares of the ranges; NaN if there are not so many.
         late: The same of the layout as written after `LATE` episodes.
         place: Where the number of successes on the instances not told after `EARLY` episodes lies
-            in its predictive distribution, 0 to 1; NaN if it has not so many.
+            in its predictive distribution: the probability of fewer, and of at most as many; NaN
+            if it has not so many.
     """
 
     agent: str
     brier: dict[tuple[str, int], float]
     early: float
     late: float
-    place: float
+    place: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +164,17 @@ def profiles_compared(scored: Sequence[Scored]) -> Compared:
 def coverage(scored: Sequence[Scored], share: float = 0.9) -> float:
     """Share of predictive intervals that hold the number of successes on the rest.
 
-    It is NaN if no agent has more than `EARLY` episodes.
+    A number has a probability of its own, and an interval ends within some number. It then holds
+    that number by the share of its probability that is inside. It is NaN if no agent has more than
+    `EARLY` episodes.
     """
-    places = np.array([one.place for one in scored if np.isfinite(one.place)])
+    places = np.array([one.place for one in scored if np.isfinite(one.place[0])])
     if not places.size:
         return float("nan")
     tail = (1.0 - share) / 2.0
-    return float(np.mean((places > tail) & (places < 1.0 - tail)))
+    below, upto = places.T
+    inside = np.minimum(upto, 1.0 - tail) - np.maximum(below, tail)
+    return float(np.mean(np.clip(inside, 0.0, None) / np.maximum(upto - below, 1e-12)))
 
 
 def simulated_coverage(
@@ -297,7 +302,8 @@ def _agent(
     calibrated = _Run(ours, instances.features(ours), y, order, particles)
     written = _Run(layout, instances.features(layout), y, order, particles)
     brier: dict[tuple[str, int], float] = {}
-    place = early = late = float("nan")
+    early = late = float("nan")
+    place = (early, late)
     means: dict[int, Floats] = {}
     for stop in sorted({*stops, EARLY, LATE}):
         if stop >= len(y):
@@ -353,14 +359,15 @@ class _Run:
         means = self._posterior.weights @ self._posterior.particles
         return means[list(self._layout.capabilities)]
 
-    def place(self, rest: Ints, y: Floats, generator: np.random.Generator) -> float:
-        """Where the number of successes on the rest lies in what is predicted of it."""
+    def place(self, rest: Ints, y: Floats, generator: np.random.Generator) -> tuple[float, float]:
+        """Predicted probability of fewer successes on the rest, and of at most as many."""
         rows = generator.choice(len(self._posterior.weights), 2000, p=self._posterior.weights)
         p = self._p()[rest][:, rows]
         drawn: Ints = np.count_nonzero(generator.random(p.shape) < p, axis=0).astype(np.int64)
         passed = int(y.sum())
-        below, equal = np.count_nonzero(drawn < passed), np.count_nonzero(drawn == passed)
-        return float((below + generator.random() * equal) / len(drawn))
+        # One more of each counts the agent itself, so that no number has the probability 0.
+        below, upto = np.count_nonzero(drawn < passed), np.count_nonzero(drawn <= passed) + 1
+        return below / (len(drawn) + 1), upto / (len(drawn) + 1)
 
     def _p(self) -> Floats:
         return self._evaluator.by_instance(self._posterior.particles, self._columns, np.float64)

@@ -47,7 +47,7 @@ _DEMAND_LOG_SD: Final = 0.25
 _EASINESS_SD: Final = 1.0
 """Scale of the half-normal prior of the standard deviation of easiness, in logits."""
 
-_UNLIKE_SD: Final = 0.5
+_UNLIKE_SD: Final = 0.25
 """Scale of the half-normal prior of the standard deviation of ln(sharpness)."""
 
 _ALONE: Final = 5.0

@@ -251,12 +251,12 @@ def test_agents_with_few_episodes_are_left_out_of_what_needs_more() -> None:
     brier = {(CALIBRATED, 15): 0.1, (WRITTEN, 15): 0.2}
     nan = float("nan")
     scored = [
-        Scored("a", brier, 0.1, 0.2, 0.5),
-        Scored("b", {**brier, (CALIBRATED, 15): 0.15}, nan, nan, 0.99),
-        Scored("c", {}, nan, nan, nan),
+        Scored("a", brier, 0.1, 0.2, (0.4, 0.6)),
+        Scored("b", {**brier, (CALIBRATED, 15): 0.15}, nan, nan, (0.91, 0.99)),
+        Scored("c", {}, nan, nan, (nan, nan)),
     ]
     assert compared(scored, WRITTEN, 15).difference == pytest.approx(-0.075)
-    assert coverage(scored) == 0.5
+    assert coverage(scored) == pytest.approx((1.0 + 0.5) / 2)
     assert np.isnan(coverage(scored[2:]))
     with pytest.raises(ValueError, match="1 of the agents"):
         profiles_compared(scored)
