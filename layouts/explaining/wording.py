@@ -118,7 +118,9 @@ class Scale:
             value: The value.
             width: Standard deviation, in this unit, that its digits are to show.
         """
-        return _with(self.beyond(value), figure(self.convert(value), width))
+        side = self.beyond(value)
+        # What instances ask for at most is known exactly, and rounded it might be 0.
+        return _with(side, figure(self.convert(value), 0.0 if side else width))
 
     def brief(self, mean: float, low: float, high: float) -> NodeWords:
         """An estimate and its interval as a table has room for them: "21 m" and "17 to 25 m"."""

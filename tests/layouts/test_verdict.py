@@ -188,6 +188,7 @@ def test_values_beyond_what_any_arena_asks_for_are_marked() -> None:
     assert far.quantity(2.0, 1.9999, 2.0001) == "30.0 m"
     small = scale_of(load_layout("object-permanence"), 2)  # goals of 0.4 to 5 m, and 0 is 5.2 m
     assert read(small, 3.0, 1.8, 5.4).interval == "under 0.4 to 3.2 m"
+    assert read(small, 3.0, 0.5, 5.9).interval == "under 0.4 to 4 m"  # and not "under 0"
     places = scale_of(load_layout("object-permanence"), 0)  # one hiding place at least
     none = read(places, 0.5, 0.0, 1.0)
     assert none.estimate.endswith("as easy as it gets, less than half of the time")
