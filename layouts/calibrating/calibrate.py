@@ -44,6 +44,10 @@ _AGENTS: Final = 200
 """Agents of the population for whom the layout is to predict as the whole posterior does."""
 _DRAWS: Final = 200
 """Draws of the posterior that predict them."""
+_ALLOWANCE: Final = 1.1
+"""How much wider the prior of a new agent is, since slopes and scales of demands are taken as known
+and are not. Of agents that were drawn from populations fitted to 20 agents, 90 % intervals of nodes
+held 86.5 and 88.4 % without it, and 88 to 91 % with it."""
 _STEPS: Final = 25
 """Newton steps to easiness and sharpness."""
 _DAMPING: Final = 1e-4
@@ -229,7 +233,7 @@ def _population_latent(layout: Layout, population: Population, i: int) -> Latent
     Its scale counts that the location is not known exactly. So it is wider where agents are few.
     """
     location = population.location[:, i]
-    scale = float(np.sqrt(np.mean(population.scale[:, i] ** 2) + np.var(location)))
+    scale = _ALLOWANCE * float(np.sqrt(np.mean(population.scale[:, i] ** 2) + np.var(location)))
     node = layout.latents[i]
     return replace(node, prior=_moved(node, round(float(location.mean()), 4), round(scale, 4)))
 
