@@ -172,7 +172,7 @@ def coverage(scored: Sequence[Scored], share: float = 0.9) -> float:
     if not places.size:
         return float("nan")
     tail = (1.0 - share) / 2.0
-    below, upto = places.T
+    below, upto = places[:, 0], places[:, 1]
     inside = np.minimum(upto, 1.0 - tail) - np.maximum(below, tail)
     return float(np.mean(np.clip(inside, 0.0, None) / np.maximum(upto - below, 1e-12)))
 
