@@ -136,7 +136,7 @@ SITES: Final[Mapping[str, Site]] = {
 
 def able_agents(count: int) -> list[tuple[str, int]]:
     """Agents that can do everything, with 0 to 5 % lapses, and the seeds of their sessions."""
-    return [(f"{ABLE}+lapses={0.01 * (k % 6):.2f}", 1 + k // 6) for k in range(count)]
+    return [(f"{ABLE}+lapses={0.01 * (k % 6):.2f}", 1 + k) for k in range(count)]
 
 
 def weak_agents(site: Site, count: int, name: str) -> list[tuple[Plant, str]]:
