@@ -219,7 +219,7 @@ class Alarm:
             each = seen.beyond or (seen.predicted,) * len(self.lifts)
             laid = [
                 one.lay(predicted, seen.observed)
-                for one, predicted in zip(self._settled, each, strict=False)
+                for one, predicted in zip(self._settled, each, strict=True)
             ]
             if not quiet:
                 self._streak += laid[0].streak

@@ -15,7 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from animalcat.layouts.calibrating.calibrate import calibrated_layout, population_model
+from animalcat.layouts.calibrating.calibrate import (
+    calibrated_layout,
+    population_model,
+    predicted,
+)
 from animalcat.layouts.calibrating.population import (
     CalibrationError,
     Effort,
@@ -205,10 +209,10 @@ def simulated_coverage(
     inside = 0
     for number in range(agents):
         generator = rng(seed, "simulated", number)
-        drawn = _one_draw(population, int(generator.integers(len(population.location))))
-        true_layout = calibrated_layout(layout, table, drawn, "drawn")
-        truth = true_layout.from_standard(generator.standard_normal((1, len(layout.latents))))
-        p = Evaluator(true_layout).probability(truth, table.instances.features(true_layout))[0]
+        draw = int(generator.integers(len(population.location)))
+        spot = generator.standard_normal((1, len(layout.latents)))
+        truth = layout.from_standard(population.location[draw] + population.scale[draw] * spot)
+        p = predicted(layout, population, draw, truth, table.instances.features(layout))[0]
         rows = generator.permutation(len(p))[:told]
         y = (generator.random(len(rows)) < p[rows]).astype(np.float64)
         posterior = LivePosterior(plugged, number, particles)
@@ -419,20 +423,6 @@ class _Boosting:
         beyond = float((y - rates[told]).mean())
         known = np.tile([own, beyond], (len(rest), 1))
         return np.column_stack([self._features[rest], rates[rest], known])
-
-
-def _one_draw(population: Population, i: int) -> Population:
-    at = slice(i, i + 1)
-    return Population(
-        population.location[at],
-        population.scale[at],
-        {name: draws[at] for name, draws in population.slopes.items()},
-        {name: draws[at] for name, draws in population.demands.items()},
-        population.easiness[at],
-        population.spread[at],
-        population.sharpness[at],
-        population.diagnostics,
-    )
 
 
 def _apart(layout: Layout, a: Floats, b: Floats) -> float:

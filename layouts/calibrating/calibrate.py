@@ -280,16 +280,12 @@ def _as_predicted(
     theta = np.column_stack(
         [node.prior.from_standard(spots[:, i]) for i, node in enumerate(latents)]
     )
-    every = np.linspace(0, len(population.location) - 1, _DRAWS).round().astype(np.int64)
+    last = len(population.location) - 1
+    draws = np.unique(np.linspace(0, last, _DRAWS).round().astype(np.int64)).tolist()
     passed = np.zeros((_AGENTS, len(features)))
-    for d in np.unique(every).tolist():
-        own = {
-            name: (float(population.slopes[name][d]), float(population.demands[name][d]))
-            for name in factors
-        }
-        logits = _logits(layout, own, theta, features)
-        passed += expit(population.sharpness[d] * logits + population.easiness[d])
-    passed /= len(np.unique(every))
+    for draw in draws:
+        passed += predicted(layout, population, draw, theta, features)
+    passed /= len(draws)
     logits = _logits(layout, factors, theta, features)
     e = np.clip(population.easiness.mean(axis=0), -MOST, MOST)
     a = _middle(population.sharpness)
@@ -304,6 +300,27 @@ def _as_predicted(
         e = np.clip(e + (bb * up[0] - ab * up[1]) / determinant, -MOST, MOST)
         a = np.clip(a + (aa * up[1] - ab * up[0]) / determinant, 1.0 / SHARPEST, SHARPEST)
     return e, a
+
+
+def predicted(
+    layout: Layout, population: Population, draw: int, theta: Floats, features: Floats
+) -> Floats:
+    """Probabilities of success by one draw of a population, (agents, instances).
+
+    Args:
+        layout: The layout as written.
+        population: The population.
+        draw: Which of its draws.
+        theta: (agents, latents), in the units of the latents.
+        features: (instances, features) of the layout as written.
+    """
+    factors = {
+        name: (float(slopes[draw]), float(population.demands[name][draw]))
+        for name, slopes in population.slopes.items()
+    }
+    logits = _logits(layout, factors, theta, features)
+    p = expit(population.sharpness[draw] * logits + population.easiness[draw])
+    return np.asarray(p, np.float64)
 
 
 def _logits(
