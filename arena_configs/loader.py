@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -155,6 +155,19 @@ def _value_kind(annotation: Any) -> tuple[Any, bool]:
     return annotation, False
 
 
+def _other(root: Sequence[Node | tuple[Node, Node]]) -> str:
+    """What else a file is, by its keys, and what to do with it."""
+    keys = [pair[0].value for pair in root if isinstance(pair, tuple)]
+    if "entries" in keys:
+        return ": it is the recipe of a battery, which `animalcat battery build FILE` builds"
+    if "arena" in keys:
+        return (
+            ": it is a family, of which `animalcat arena make FILE` makes arenas and a recipe "
+            "whose entries name it makes a battery"
+        )
+    return ""
+
+
 class _Reader:
     """Converts nodes to values and records problems; a value that cannot be read is None."""
 
@@ -176,7 +189,8 @@ class _Reader:
             )
         values = self._mapping(root, ArenaConfig, "")
         if not values.get("arenas"):
-            self._error(root.line, "arenas", "no-arena", "there is no arena in it")
+            message = f"there is no arena in it{_other(root.value)}"
+            self._error(root.line, "arenas", "no-arena", message)
         return ArenaConfig.model_validate(self._lifted | values) if self._sound() else ArenaConfig()
 
     def _sound(self) -> bool:

@@ -304,7 +304,9 @@ def report(
     ] = "",
     variant: Annotated[
         str,
-        typer.Option(metavar="NAME", help="A variant of the layout.", show_default="the first"),
+        typer.Option(
+            metavar="NAME", help="A variant of the layout.", show_default="that of new sessions"
+        ),
     ] = "",
     maps: Annotated[
         int, typer.Option(metavar="NUMBER", min=0, help="How many maps to draw at most.")

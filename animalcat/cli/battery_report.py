@@ -10,14 +10,13 @@ from typing import Any
 from animalcat.arena_configs.batteries import RECIPES
 from animalcat.arena_configs.families import FAMILIES
 from animalcat.arena_configs.origin import Origin
+from animalcat.cli.layout.show import load
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import operation_progress
 from animalcat.client import Client
 from animalcat.client import values as client_values
 from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
-from animalcat.layouts.library import load_layout
-from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
@@ -100,10 +99,7 @@ def _layout(name: str, variant: str) -> Layout | None:
         if variant:
             fail("--variant goes with --layout")
         return None
-    try:
-        return load_layout(name, variant)
-    except SpecificationError as error:
-        fail(str(error))
+    return load(name, variant)
 
 
 def battery_of(known: client_values.Battery, received: Iterable[client_values.Instance]) -> Battery:

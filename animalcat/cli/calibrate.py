@@ -148,11 +148,13 @@ def calibrate(
     The exit code is 1 when the fit has not converged; nothing is written then. The server extra is
     needed on this machine too.
     """
+    from animalcat.cli.layout.show import load
+
     if (outcomes is None) == (not sessions):
         fail("where are the outcomes? Give --outcomes, or --sessions for each session")
     if pass_marks is not None and outcomes is None:
         fail("--pass-marks goes with --outcomes")
-    chosen = _chosen(layout, variant)
+    chosen = load(layout, variant)
     declared = _declared(determinism)
     called = name or f"{Path(battery).stem}-{chosen.name}"
     _check_name(called)
@@ -191,18 +193,6 @@ class _Left:
     uncovered: Mapping[str, int]
     unplayed: int
     agents: tuple[str, ...]
-
-
-def _chosen(layout: str, variant: str) -> Layout:
-    from animalcat.layouts.library import LAYOUTS, load_layout
-    from animalcat.layouts.model.codec import SpecificationError
-    from animalcat.service.library.layouts import NEW_SESSIONS
-
-    try:
-        default = NEW_SESSIONS.get(layout, "") if layout in LAYOUTS else ""
-        return load_layout(layout, variant or default)
-    except SpecificationError as error:
-        fail(str(error))
 
 
 def _check_name(name: str) -> None:

@@ -366,7 +366,7 @@ def command(
         else:
             lines = [f"animalcat serves {settings.home} at {address}; Ctrl-C stops it"]
             if "ca" in told:
-                lines.append(f"callers know it by: --ca {told['ca']}")
+                lines.append(f"callers know it by: ANIMALCAT_CA={told['ca']}")
             if told["token"]:
                 lines.append(
                     f"callers need a token, from: animalcat token create{_where(settings)}"

@@ -260,8 +260,8 @@ def _unreachable(address: str, details: str) -> str:
     port = address.rpartition(":")[2]
     if "CERTIFICATE_VERIFY_FAILED" in details or "Hostname" in details or "Peer name" in details:
         return (
-            f"the certificate of the server at {address} is not one that you trust: give ca= or "
-            "--ca (or ANIMALCAT_CA) with the server's certificate or its fingerprint, as the "
+            f"the certificate of the server at {address} is not one that you trust: set "
+            "ANIMALCAT_CA (ca= in Python) to the server's certificate or its fingerprint, as the "
             f"server prints them ({details[:200]})"
         )
     if "handshake" in details.lower() or "SSL" in details or "TSI" in details:
@@ -272,8 +272,8 @@ def _unreachable(address: str, details: str) -> str:
         )
     return (
         f"no animalcat server answers at {address}; start one there with "
-        f"`animalcat serve --port {port}`, or name another address. One that speaks TLS needs ca= "
-        "or --ca (or ANIMALCAT_CA)"
+        f"`animalcat serve --port {port}`, or name another address. One that speaks TLS needs "
+        "ANIMALCAT_CA (ca= in Python)"
         if is_local(address)
         else f"no animalcat server answers at {address}; start one there with "
         f"`animalcat serve --host ADDRESS --port {port} --self-signed`, or name another address"

@@ -26,6 +26,9 @@ LAYOUTS: Final = (
 MAX_DEPTH: Final = 50
 """How deeply a layout's text may be nested; parsers that call themselves crash at some depth."""
 _TAGGED: Final = ("link", "prior", "outcome")
+_USUAL: Final = {"aaio": "metres-15"}
+"""Variants that are better than the first one, which older sessions and papers have: with distance
+in units of 10 m, demands reach past the range, and the most competent agents look noisy."""
 
 
 def variants(name: str | Path) -> tuple[str, ...]:
@@ -57,6 +60,19 @@ def load_layout(name: str | Path, variant: str = "") -> Layout:
         if str(name) in LAYOUTS or str(error).startswith(f"{name}: "):
             raise
         raise SpecificationError(f"{name}: {error}") from None
+
+
+def usual_layout(name: str | Path, variant: str = "") -> Layout:
+    """Load the layout that new work begins with: where no variant is named, the best one known.
+
+    Args:
+        name: One of `LAYOUTS`, or a YAML file of the same form.
+        variant: Name of a variant; empty for the usual one.
+
+    Raises:
+        SpecificationError: There is no such layout or variant, or the file is wrong.
+    """
+    return load_layout(name, variant or _USUAL.get(str(name), ""))
 
 
 def parse_layout(text: str, variant: str = "") -> Layout:

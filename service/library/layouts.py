@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final, cast
 
 import yaml
 
-from animalcat.layouts.library import LAYOUTS, check_depth, load_layout, parse_layout, text_of
+from animalcat.layouts.library import (
+    LAYOUTS,
+    check_depth,
+    load_layout,
+    parse_layout,
+    text_of,
+    usual_layout,
+)
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import LayoutRecord, SessionSpec
 from animalcat.service.storage.base import SessionStore
 
-NEW_SESSIONS: Final = {"aaio": "metres-15"}
-"""The variant of new sessions that name none, where it is not the layout's first: with distance in
-units of 10 m, demands reach past the range, and the most competent agents look noisy."""
 MAX_BYTES: Final = 1024 * 1024
 """Most bytes of a layout's text."""
 MAX_NODES: Final = 50_000
@@ -32,10 +36,14 @@ def shipped_layout(name: str, variant: str = "") -> Layout:
     Raises:
         ServiceError: There is no such layout or variant; the message lists those that exist.
     """
+    return _shipped(load_layout, name, variant)
+
+
+def _shipped(load: Callable[[str, str], Layout], name: str, variant: str) -> Layout:
     if name not in LAYOUTS:
         raise unknown(Code.UNKNOWN_LAYOUT, "layout", name, list(LAYOUTS))
     try:
-        return load_layout(name, variant)
+        return load(name, variant)
     except SpecificationError as error:
         raise ServiceError(Code.UNKNOWN_LAYOUT, f"layout {name!r}: {error}") from error
 
@@ -49,7 +57,7 @@ def new_session_layout(name: str, variant: str = "") -> Layout:
     Raises:
         ServiceError: There is no such layout or variant; the message lists those that exist.
     """
-    return shipped_layout(name, variant or NEW_SESSIONS.get(name, ""))
+    return _shipped(usual_layout, name, variant)
 
 
 def own_layout(text: str, variant: str = "") -> Layout:

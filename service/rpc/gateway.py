@@ -168,8 +168,8 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             listed = ", ".join(names.session_name(s) for s in waiting[:20]) or "none"
             raise ServiceError(
                 Code.INVALID_REQUEST,
-                "the hello names no session, and not exactly one waits for an agent; name one. "
-                f"Waiting: {listed}",
+                "the hello names no session, and not exactly one waits for an agent; name one "
+                f"(--session, session= in Python). Waiting: {listed}",
             )
         return waiting[0]
 
@@ -226,7 +226,8 @@ def _check_hello(hello: gateway_pb2.Hello, session: Session) -> None:
     if hello.agent != session.spec.agent:
         raise ServiceError(
             Code.AGENT_MISMATCH,
-            f"{name} is for the agent {session.spec.agent!r}, not {hello.agent!r}",
+            f"{name} is for the agent {session.spec.agent!r}, not {hello.agent!r}; say its name "
+            f"(--name {session.spec.agent}, name= in Python), or create a session for yours",
         )
     if hello.HasField("observation_spec"):
         try:

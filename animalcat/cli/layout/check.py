@@ -27,6 +27,7 @@ from animalcat.cli.layout.outcomes import (
 from animalcat.cli.layout.show import Json, Name, Variant, every_variant, load
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
+from animalcat.cli.shared.remote import Data
 from animalcat.layouts.checking.checks import posterior_predictive, prior_predictive, residuals
 from animalcat.layouts.checking.predict import LayoutAssessor, as_shares, held_out, splits
 from animalcat.layouts.checking.scores import murphy
@@ -72,6 +73,7 @@ def command(
     missing: Missing = 0.0,
     engine: Engine = "live",
     seed: Seed = 0,
+    data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Check whether a layout describes the outcomes of agents, or whether it is calibrated.
@@ -92,7 +94,7 @@ def command(
         check_calibration(run, simulated, episodes, missing, engine, seed, as_json=as_json)
         return
     layout = load(name, variant)
-    outcomes = read_table(table, agent or [])
+    outcomes = read_table(table, agent or [], data)
     if unknown := sorted(set(by or ()) - {"paradigm", *outcomes.instances.columns}):
         columns = ", ".join(("paradigm", *outcomes.instances.columns))
         fail(f"--by {unknown[0]}: no such column; columns: {columns}")

@@ -27,6 +27,7 @@ from animalcat.cli.shared.agent_comparison import (
 )
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
+from animalcat.cli.shared.remote import Data
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
 from animalcat.layouts.checking.walking import Start, walked
@@ -64,6 +65,7 @@ def command(
         ),
     ] = "",
     seed: Seed = 0,
+    data: Data = None,
     as_json: Json = False,
     output: Annotated[
         Path | None,
@@ -88,7 +90,7 @@ def command(
             fail("give profiles or --table, not both")
         if not layout:
             fail("--table needs --layout: a name of `layout list`, or a file")
-        outcomes = read_table(table, agent or [])
+        outcomes = read_table(table, agent or [], data)
         chosen = [load(*_name_and_variant(name)) for name in layout]
         fits = fit_layouts(chosen, outcomes, seed)
         bad = warn_of_bad_fits(fits)

@@ -54,9 +54,13 @@ def read_table(path: Path, agents: Sequence[str], data: Path | None = None) -> O
         agents: Columns of the file, or agents of the imported table.
         data: The data directory in which imported tables are; None for the usual one.
     """
-    kept = data_folder(data) / FOLDER / f"{path}.parquet"
+    folder = data_folder(data) / FOLDER
+    kept = folder / f"{path}.parquet"
     if not path.exists() and len(path.parts) == 1 and kept.is_file():
         return _imported(str(path), kept, agents)
+    if not path.exists():
+        known = ", ".join(sorted(one.stem for one in folder.glob("*.parquet"))) or "none"
+        fail(f"{path}: no such file or imported table; imported tables: {known}")
     if not agents:
         fail(f"{path}: which columns are outcomes? Say --agent COLUMN for each agent")
     try:

@@ -112,10 +112,13 @@ def resume(
     with client_for(server, data, builds=builds) as client:
         found = client.get_session(session)
         if not found.over:
+            reference = agent or found.spec.agent
+            if ":" not in reference:
+                _awaited(client, found, server)
+                return
+            check_reference(reference, found.spec.observation_spec)
             if found.paused:
                 found = client.resume_session(found)
-            reference = agent or found.spec.agent
-            check_reference(reference, found.spec.observation_spec)
             found = run_agent(client, found, reference, Bounds(agent_may))
         _report(client, found, server, data, as_json)
 
@@ -261,6 +264,22 @@ def run_agent(
             FAILED,
         )
     return found
+
+
+def _awaited(client: Client, session: Session, server: str | None) -> None:
+    """Let a session go on whose agent is none that can be started here: it comes by itself."""
+    name = session.spec.agent
+    if server is None:
+        fail(
+            f"{session.id} is for an agent called {name!r}, which cannot be started from here; say "
+            "what to run by --agent builtin:NAME or path/to/file.py:Class"
+        )
+    if session.paused:
+        client.resume_session(session)
+    typer.echo(
+        f"{session.id} goes on when its agent comes: animalcat agent run --connect {server} "
+        f"--session {session.id} --agent FILE.py:CLASS --name {name}"
+    )
 
 
 def _report(

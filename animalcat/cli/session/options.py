@@ -68,8 +68,8 @@ Variant = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="A variant of the layout.",
-        show_default="the first",
+        help="A variant of the layout, from `layout show`.",
+        show_default="the usual one: metres-15 of aaio, else the first",
         rich_help_panel=PLAYED,
     ),
 ]
