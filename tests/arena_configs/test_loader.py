@@ -220,6 +220,18 @@ def test_not_an_arena(text: str) -> None:
     assert refused(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name: mine\nentries: []\n", "recipe of a battery, which `animalcat battery build"),
+        ("name: mine\narena: {items: []}\n", "a family, of which `animalcat arena make"),
+    ],
+)
+def test_other_files_of_ours_are_told_from_arenas(text: str, words: str) -> None:
+    with pytest.raises(ArenaError, match=words):
+        load_text(text, "f.yaml")
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ArenaError, match="not-readable"):
         load_config(tmp_path / "absent.yml")

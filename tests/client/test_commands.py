@@ -83,6 +83,29 @@ def test_an_agent_runs_and_its_episodes_play_again(
     assert [row["attempt"] for row in json.loads(streamed.stdout)] == [1]
 
 
+def test_a_session_whose_agent_comes_by_itself_waits_for_it(
+    server: Server, make_session: MakeSession
+) -> None:
+    session = make_session(agent="mine").name.removeprefix("sessions/")
+
+    def on_server(*words: str, code: int = 0) -> str:
+        done = CliRunner().invoke(sessions, [*words, session, "--server", server.address])
+        assert done.exit_code == code, done.output
+        return done.output
+
+    on_server("pause")
+    told = on_server("resume")
+    assert f"--connect {server.address} --session {session}" in told
+    assert "--name mine" in told
+    (listed,) = [
+        row
+        for row in json.loads(on_server("show", "--json").join("[]"))
+        if row["session"] == session
+    ]
+    assert not listed["paused"]
+    on_server("cancel")
+
+
 def test_what_a_person_played_is_listed_marked_and_streamed(server: Server) -> None:
     arena = Arena(items=(start(z=5.0), thing("GoodGoal", 20, 0, 9)))
     played = Game(arena, 3, session="play-here", instance="ball", data=server.home, resolution=16)

@@ -92,8 +92,9 @@ def test_list() -> None:
 
 def test_show() -> None:
     text = run("show", "aaio").stdout
-    for word in ("navigationAbility", "Uniform(0, 5.3)", "10 m", "logistic(1.302", "lava above 0"):
+    for word in ("navigationAbility", "Uniform(0, 5.3)", "15 m", "logistic(1.302", "lava above 0"):
         assert word in text
+    assert "10 m" in run("show", "aaio", "--variant", "scaled").stdout
     assert "logistic(1 x" in run("show", "aaio", "--variant", "as-printed").stdout
     data = json.loads(run("show", "aaio", "--json").stdout)
     assert data["derived"]["taskPerformance"]["link"]["noise_mixture"]["nu"] == 0.5
@@ -121,6 +122,19 @@ def test_a_layout_of_ones_own_is_shown_and_drawn(tmp_path: Path) -> None:
         assert word in wrong.stderr
     own.write_text("features: [")
     assert "own.yaml: is not YAML" in run("show", own).stderr
+
+
+def test_a_table_that_is_not_there_is_named_with_those_that_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANIMALCAT_HOME", str(tmp_path))
+    (tmp_path / "outcomes").mkdir()
+    (tmp_path / "outcomes" / "yours.parquet").touch()
+    for command in ("fit", "check"):
+        result = run(command, "aaio", "--table", "mine")
+        assert result.exit_code == 2
+        told = "mine: no such file or imported table; imported tables: yours"
+        assert told in result.stderr
 
 
 @pytest.fixture
@@ -177,7 +191,7 @@ def test_instances_that_are_not_covered_are_told_by_reason(folder: Path) -> None
 def test_fit_of_a_small_table(folder: Path) -> None:
     result = fit(folder, "--json", "-o", folder / "fit.json")
     assert result.exit_code == 0, result.output
-    assert "fitting aaio (scaled) to me: 0 of 2" in result.stderr
+    assert "fitting aaio (metres-15) to me: 0 of 2" in result.stderr
     assert f"2 profiles -> {folder / 'fit.json'}" in result.stderr
     entries = json.loads(result.stdout)
     assert json.loads((folder / "fit.json").read_text()) == entries
