@@ -23,7 +23,8 @@ nearly the best possible. Bad ones make them win less, and they stay fair. Predi
 with constant rates, by how well each has predicted so far, so that a wrong layout costs little.
 
 An instance that could not be drawn may have any outcome, and bets count with the worst. That is one
-that is being played or was set aside, or whose propensity was 0.
+that is being played or was set aside, or whose propensity was 0. Where nothing was observed, either
+outcome may be true, and the bet counts as that which wins less.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class BatteryRate:
 
     Attributes:
         instances: Instances of the battery that the layout covers.
-        played: How many of them were played.
-        passed: How many of those succeeded at their first play.
+        played: How many of them were played, with an outcome.
+        passed: How many of those succeeded at the first play that had one.
         value: Share of successes that the bets speak least against; None if nothing can be told.
         low: Lower end of the interval; None if nothing can be told.
         high: Its upper end; None if nothing can be told.
@@ -175,27 +176,30 @@ class RateBettor:
         return np.clip(p, _EDGE, 1.0 - _EDGE)
 
 
-def battery_rate(size: int, plays: Iterable[tuple[Wager | None, bool]]) -> BatteryRate:
+def battery_rate(size: int, plays: Iterable[tuple[Wager | None, bool | None]]) -> BatteryRate:
     """Collect the wagers of a session.
 
     Args:
         size: Number of instances of the battery.
         plays: First plays of instances, in the order in which they were chosen: what was staked,
-            and whether it succeeded. Without a wager, or if outcomes that it counted with were
-            taken back, an episode tells of itself alone.
+            and whether it succeeded; None if that was not observed. Without a wager, or if outcomes
+            that it counted with were taken back, an episode tells of itself alone.
     """
     tested = totals(size)
     stakes = np.zeros(len(tested))
     best = np.full(len(tested), -np.inf)
     played = passed = wagers = 0
-    for wager, success in plays:
-        if wager is not None and wager.before == played and len(wager.success) == len(tested):
-            stakes += wager.success if success else wager.failure
+    for begun, (wager, success) in enumerate(plays):
+        if wager is not None and wager.before == begun and len(wager.success) == len(tested):
+            if success is None:
+                stakes += np.minimum(wager.success, wager.failure)
+            else:
+                stakes += wager.success if success else wager.failure
             best = np.maximum(best, stakes)
             wagers += 1
-        played += 1
-        passed += success
-    if played < size and not wagers:
+        played += success is not None
+        passed += bool(success)
+    if played < size and not (played and wagers):
         why = "no decision was kept with all that could have been chosen" if played else _NOTHING
         return BatteryRate(size, played, passed, None, None, None, why=why)
     low, high = passed, size - played + passed

@@ -471,11 +471,15 @@ class Learner:
         own = int(np.count_nonzero(~self.bank.offered))
         if not self._succeeds:
             return BatteryRate(own, 0, 0, None, None, None, why="outcomes are not success alone")
-        plays: dict[str, tuple[Wager | None, bool]] = {}
+        plays: dict[str, tuple[Wager | None, bool | None]] = {}
         for told in sorted(self._told, key=lambda one: one.episode):
             name = self._offer_of.get(told.instance, told.instance)
-            if np.isfinite(told.values[0]) and not self.bank.offered[self._rows[name]]:
-                plays.setdefault(name, (told.wager, bool(told.values[0])))
+            if self.bank.offered[self._rows[name]]:
+                continue
+            wager, success = plays.get(name, (told.wager, None))
+            if success is None and np.isfinite(told.values[0]):
+                success = bool(told.values[0])
+            plays[name] = wager, success
         return battery_rate(own, plays.values())
 
     @property

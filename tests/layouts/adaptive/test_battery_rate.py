@@ -184,6 +184,43 @@ def test_after_an_outcome_was_taken_back_later_wagers_do_not_count() -> None:
     assert learner.battery_rate.value is None  # no wager is left that counts
 
 
+def test_where_nothing_was_observed_later_wagers_count_and_the_instance_is_unknown() -> None:
+    learner = learner_of(30, Policy("random"))
+    highs: list[float] = []
+    while (choice := learner.ask()) is not None:
+        unseen = learner.n in (0, 3)
+        learner.tell(choice.instance, float("nan") if unseen else float(choice.index < 15))
+        found = learner.battery_rate
+        highs.append(2.0 if found.high is None else found.high)
+        if learner.n == 20:
+            assert found.played == 18
+            assert found.high is not None
+            assert found.high < (30 - found.played + found.passed) / 30  # bets tell
+    found = learner.battery_rate
+    assert (found.played, found.passed) == (28, 14)
+    assert (found.low, found.high) == (14 / 30, 16 / 30)
+    assert highs == sorted(highs, reverse=True)
+
+
+def test_what_is_observed_at_a_second_play_is_known_from_then_on() -> None:
+    learner = learner_of(4, Policy("random", exposures=2, probes=0.0), seed=3)
+    while (choice := learner.ask()) is not None:
+        learner.tell(choice.instance, float("nan") if learner.n == 0 else 1.0)
+    found = learner.battery_rate
+    assert (found.played, found.passed, found.value, found.low) == (4, 4, 1.0, 1.0)
+
+
+def test_an_outcome_that_was_not_observed_counts_as_that_which_wins_less() -> None:
+    """Hiding the outcomes against which bets lose does not make them win."""
+    for seed in range(6):
+        learner = learner_of(20, Policy("random"), seed)
+        while (choice := learner.ask()) is not None:
+            passed = choice.index % 2
+            learner.tell(choice.instance, 1.0 if passed else float("nan"))
+            found = learner.battery_rate
+            assert found.low is None or found.low <= 0.5
+
+
 def test_repeats_tell_nothing_of_the_rest() -> None:
     learner = learner_of(4, Policy("random", exposures=0, probes=0.0), seed=3)
     repeats = 0
