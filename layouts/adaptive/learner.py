@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -121,10 +121,11 @@ class Learner:
     An adaptive test of your own is a loop:
 
         learner = Learner(Bank.of(layout, instances), Policy(), StoppingRule(40), seed=1)
-        while not learner.verdict().stop:
-            choice = learner.ask()
+        while not learner.verdict().stop and (choice := learner.ask()):
             learner.tell(choice.instance, answer(choice.instance))
         print(learner.profile().to_json())
+
+    A test of a list may end, without an answer to `ask`, before the verdict says stop.
     """
 
     def __init__(
@@ -647,9 +648,7 @@ class Learner:
 
     def _choose_from(self, bank: Bank) -> None:
         self._places = {name: row for row, name in enumerate(bank.names)}
-        order = tuple(name for name in self.policy.order if name not in self._aside)
-        policy = replace(self.policy, order=order)
-        self._chooser = Chooser(bank, policy, broad=self.rules < 3)
+        self._chooser = Chooser(bank, self.policy, broad=self.rules < 3, aside=self._aside)
 
     def _history(self, pending: Sequence[str] = ()) -> History:
         retest = None if self.policy.exposures == 1 else self._evidence.retest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final, TypeAlias
@@ -93,7 +93,14 @@ class Choice:
 class Chooser:
     """Applies one policy to one bank, for any number of posteriors. For one thread at a time."""
 
-    def __init__(self, bank: Bank, policy: Policy | None = None, *, broad: bool = False) -> None:
+    def __init__(
+        self,
+        bank: Bank,
+        policy: Policy | None = None,
+        *,
+        broad: bool = False,
+        aside: Collection[str] = (),
+    ) -> None:
         """Build the policy's selector.
 
         Args:
@@ -101,13 +108,15 @@ class Chooser:
             policy: How to choose; by default `Policy()`.
             broad: Whether choices for what instances tell are spread over all of them as their
                 worth has it, and not mostly over the best.
+            aside: Names of instances that are no longer in the bank; the policy may list them.
         """
         self.bank = bank
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
         self._broad = broad
-        self._selected = 1.0, _selector_of(self.policy, bank, broad)
-        self._fallback = _fallback_of(self.policy, bank)
+        self._aside = frozenset(aside)
+        self._selected = 1.0, self._built(self.policy)
+        self._fallback = self._built(_fallback_of(self.policy))
 
     def choose(
         self,
@@ -220,8 +229,11 @@ class Chooser:
                     self.policy.sharpness * (1.0 + (_SHARPER - 1.0) * (1.0 - doubt)), MOST_SHARPNESS
                 ),
             )
-            self._selected = doubt, _selector_of(policy, self.bank, self._broad)
+            self._selected = doubt, self._built(policy)
         return self._selected[1]
+
+    def _built(self, policy: Policy) -> Selector:
+        return _selector_of(policy, self.bank, self._broad, self._aside)
 
     def _peers(
         self, history: History, index: int, chances: Floats, predicted: Floats
@@ -277,30 +289,31 @@ class Chooser:
         return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
 
 
-def _fallback_of(policy: Policy, bank: Bank) -> Selector:
-    """Build what chooses while the layout is contradicted: at random, but for what is listed.
+def _fallback_of(policy: Policy) -> Policy:
+    """How to choose while the layout is contradicted: at random, but for what is listed.
 
     A list stays as it is, since agents are compared on it in its order.
     """
     if policy.name == "listed":
-        return _selector_of(policy, bank)
-    return _selector_of(Policy(name="stratified", order=policy.order), bank)
+        return policy
+    return Policy(name="stratified", order=policy.order)
 
 
-def _selector_of(policy: Policy, bank: Bank, broad: bool = False) -> Selector:
-    """Build the selector of a policy; for `broad` see `Chooser`.
+def _selector_of(policy: Policy, bank: Bank, broad: bool, aside: Collection[str]) -> Selector:
+    """Build the selector of a policy; for `broad` and `aside` see `Chooser`.
 
     Raises:
-        ValueError: The policy's list names an instance that is not in the bank.
+        ValueError: The policy's list names an instance that never was in the bank.
     """
     rows = {name: row for row, name in enumerate(bank.names)} if policy.order else {}
-    if unknown := [name for name in policy.order if name not in rows]:
+    listing = [name for name in policy.order if name not in aside]
+    if unknown := [name for name in listing if name not in rows]:
         near = get_close_matches(unknown[0], rows, cutoff=0.0)
         raise ValueError(
             f"the list names {unknown[0]!r}, which is not in the battery of {len(rows)} instances; "
             f"nearest to it are {', '.join(near)}"
         )
-    listed = Listed(tuple(rows[name] for name in policy.order))
+    listed = Listed(tuple(rows[name] for name in listing))
     match policy.name:
         case "listed":
             return listed

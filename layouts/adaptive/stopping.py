@@ -69,6 +69,7 @@ class _State:
     futile: Mask
     played: int
     seconds: float
+    contradicted: bool
 
 
 class _Condition(Protocol):
@@ -124,17 +125,17 @@ class Stopper:
         futile = (fall < self.rule.futility) & (self.rule.futility > 0.0)
         if contradicted:  # then standard deviations mean nothing
             measured, futile = np.zeros((2, len(columns)), dtype=np.bool_)
-        state = _State(self.rule, measured, futile, len(history.played), seconds)
+        state = _State(self.rule, measured, futile, len(history.played), seconds, contradicted)
 
         reason = _reason(state)
         if contradicted and self.rule.stop_at_alarm:
             reason = "the layout does not describe this agent"
-        elif not left.any() and not measured.all():
+        elif not left.any() and not (reason and measured.all()):
             reason = "the battery is exhausted"
         return Verdict(
             stop=bool(reason),
             reason=reason,
-            status=self._status(state, reason, contradicted, posterior, chooser.gains),
+            status=self._status(state, reason, posterior, chooser.gains),
             expected_fall=dict(zip(self._names, fall.tolist(), strict=True)),
             episodes_needed={
                 name: 0 if measured[k] else needed(scores, left, k, target[k] * spans[k])
@@ -146,12 +147,11 @@ class Stopper:
         self,
         state: _State,
         reason: str,
-        contradicted: bool,
         posterior: LivePosterior,
         gains: GainEstimator,
     ) -> dict[str, Status]:
         rest: list[Status] = ["measuring"] * len(self._names)
-        if contradicted:
+        if state.contradicted:
             rest = ["layout contradicted"] * len(self._names)
         elif reason and (_episodes(state) or _seconds(state)):
             rest = ["budget"] * len(self._names)
@@ -226,15 +226,18 @@ def _seconds(state: _State) -> str:
 
 
 def _reason(state: _State) -> str:
-    """Why the rule says stop; empty if it does not."""
+    """Why the rule says stop; empty if it does not.
+
+    A contradicted layout measures nothing, so that only budgets are conditions.
+    """
     rule = state.rule
     conditions: list[_Condition] = [_episodes]
-    if rule.wants_measures or rule.combine == "any":
+    if not state.contradicted and (rule.wants_measures or rule.combine == "any"):
         conditions.insert(0, _settled)
     if rule.max_seconds:
         conditions.append(_seconds)
     met = [condition(state) for condition in conditions]
-    if state.rule.combine == "any":
+    if rule.combine == "any":
         return next(filter(None, met), "")
     return "; ".join(met) if all(met) else ""
 

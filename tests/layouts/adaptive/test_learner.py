@@ -11,7 +11,7 @@ import pytest
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Given, Learner, RulesError
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
-from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import RULES, Name, Policy, StoppingRule
 from animalcat.layouts.inference.live import TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
@@ -174,6 +174,22 @@ def test_what_is_set_aside_is_not_chosen(bank: Bank) -> None:
     learner.set_aside("i07")  # it was told of, so it stays
     assert (len(learner.left), "i08" in learner.left) == (SIZE - 1, False)
     assert learner.n == 2
+
+
+@pytest.mark.parametrize("name", ["listed", "variance"])
+def test_a_list_of_which_nothing_is_left_is_at_its_end(bank: Bank, name: Name) -> None:
+    learner = Learner(bank, Policy(name, order=("i07", "i08", "i07")), EVER, 3)
+    learner.set_aside("i07")
+    learner.set_aside("i08")
+    choice = learner.ask()
+    if name == "listed":
+        assert choice is None
+    else:
+        assert choice is not None
+        assert choice.reason != "listed"
+    again = Learner(bank, learner.policy, EVER, 3)
+    again.restore(learner.save())
+    same(learner, again)
 
 
 def test_what_is_made_for_an_offer_is_told_by_what_it_is(

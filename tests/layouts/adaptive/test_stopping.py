@@ -197,6 +197,35 @@ def test_a_contradicted_layout_measures_nothing(
     assert verdict.reason == "the layout does not describe this agent"
 
 
+def test_where_all_conditions_must_hold_a_contradicted_layout_has_budgets_alone(
+    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
+) -> None:
+    posterior, chooser, history = known
+    repeating = Chooser(chooser.bank, Policy(exposures=0))
+    for most, seconds, stops in ((59, 60.0, True), (60, 60.0, False), (59, 59.0, False)):
+        rule = StoppingRule(max_episodes=most, max_seconds=60.0, combine="all")
+        verdict = Stopper(aaio, rule).verdict(
+            posterior, repeating, history, seconds=seconds, contradicted=True
+        )
+        assert verdict.stop == stops
+    rule = StoppingRule(max_episodes=59, combine="all")
+    verdict = Stopper(aaio, rule).verdict(posterior, repeating, history, contradicted=True)
+    assert verdict.reason == "the budget of 59 episodes is used up"
+
+
+def test_a_battery_can_be_exhausted_when_all_is_measured_but_not_all_conditions_hold(
+    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
+) -> None:
+    posterior, chooser, _ = known
+    rule = StoppingRule(max_episodes=100, target_sd=0.99, combine="all")
+    verdict = Stopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
+    assert (verdict.stop, verdict.reason) == (True, "the battery is exhausted")
+    assert set(verdict.status.values()) == {"precise, if the layout holds"}
+    rule = StoppingRule(max_episodes=100, target_sd=0.99)
+    verdict = Stopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
+    assert verdict.reason == "every capability is precise, if the layout holds"
+
+
 def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw) -> None:
     """As many of the best instances as the first two, each by its own drop, take to the target."""
     bank = Bank(aaio, draw_instances(40, 5), ["p"] * 40)
