@@ -312,10 +312,15 @@ def _notes(layout: Layout, outcomes: Floats, weights: Floats | None) -> list[str
     """Caveats that the outcomes themselves do not show."""
     notes: list[str] = []
     if weights is not None:
-        notes.append(
-            f"{np.count_nonzero(weights < 1.0)} of {len(outcomes)} outcomes are repeats that count "
-            f"less: all {len(outcomes)} count as {weights.sum():.1f}"
-        )
+        seen = weights > 0.0
+        if not seen.all():
+            notes.append(f"{np.count_nonzero(~seen)} of {len(outcomes)} episodes count for nothing")
+        outcomes, weights = outcomes[seen], weights[seen]
+        if repeats := np.count_nonzero(weights < 1.0):
+            notes.append(
+                f"{repeats} of {len(outcomes)} outcomes are repeats that count less: all "
+                f"{len(outcomes)} count as {weights.sum():.1f}"
+            )
     if len(outcomes) < FEW:
         notes.append(f"{len(outcomes)} outcomes: this is little more than the prior")
     for name, column in zip(

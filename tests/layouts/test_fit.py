@@ -87,10 +87,12 @@ def good_trace(layout: Layout) -> Trace:
     return Trace(draws, g.standard_normal((4, 1000)), 0)
 
 
-def refit(layout: Layout, trace: Trace, outcomes: list[float]) -> tuple[FitResult, Replayed]:
+def refit(
+    layout: Layout, trace: Trace, outcomes: list[float], weights: list[float] | None = None
+) -> tuple[FitResult, Replayed]:
     engine = Replayed(trace)
     features = [[10.0, 1.0, 0.0, 0.0]] * len(outcomes)
-    return fit(FitRequest(layout, features, outcomes, seed=1), engine), engine
+    return fit(FitRequest(layout, features, outcomes, seed=1, weights=weights), engine), engine
 
 
 def test_the_gate_refuses_what_has_not_converged_and_tries_again_once(aaio: Layout) -> None:
@@ -125,6 +127,15 @@ def test_what_the_outcomes_cannot_tell_is_said(aaio: Layout) -> None:
     assert "1 outcomes: this is little more than the prior" in one
     (same,) = refit(aaio, trace, [0.0] * 9)[0].diagnostics["notes"]
     assert "all 9 outcomes are 0" in same
+
+
+def test_what_was_not_observed_is_no_repeat_and_no_failure(aaio: Layout) -> None:
+    trace, outcomes = good_trace(aaio), [1.0] * 6 + [0.0] * 3
+    missing, same = refit(aaio, trace, outcomes, [1.0] * 6 + [0.0] * 3)[0].diagnostics["notes"]
+    assert missing == "3 of 9 episodes count for nothing"
+    assert "all 6 outcomes are 1" in same
+    again = refit(aaio, trace, outcomes, [1.0] * 6 + [0.25, 0.25, 0.0])[0].diagnostics["notes"]
+    assert again[1] == "2 of 8 outcomes are repeats that count less: all 8 count as 6.5"
 
 
 @pytest.mark.slow
