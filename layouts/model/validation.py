@@ -129,10 +129,17 @@ def _check_outcome(
             f"{where}: node {root} is not sure to be within [0, 1]: it may be {low:g} to {high:g}"
         )
     feature_names = [node.name for node in features]
-    if isinstance(likelihood, Binomial) and likelihood.trials not in feature_names:
-        raise SpecificationError(
-            f"{where}: {likelihood.trials!r} is not a feature; valid: {', '.join(feature_names)}"
-        )
+    if isinstance(likelihood, Binomial):
+        trials = likelihood.trials
+        if trials not in feature_names:
+            raise SpecificationError(
+                f"{where}: {trials!r} is not a feature; valid: {', '.join(feature_names)}"
+            )
+        if (fewest := ranges[trials][0]) < 1.0:
+            raise SpecificationError(
+                f"{where}: {trials} may be {fewest:g}, and without a trial there is no outcome; "
+                f"set the low of {trials} to 1"
+            )
     if isinstance(likelihood, Beta):
         size = likelihood.sample_size
         if size in feature_names or size not in ranges:

@@ -378,6 +378,10 @@ def test_scores_of_exactly_0_and_1_go_to_the_declared_edge_or_are_refused() -> N
         ),
         ({"beta": {"mean": "taskPerformance", "sample_size": "noiseLevel", "edge": 1}}, ["edge"]),
         ({"bernoulli": {}, "beta": {}}, ["exactly one"]),
+        (
+            {"binomial": {"probability": "taskPerformance", "trials": "difficulty"}},
+            ["difficulty may be 0", "without a trial", "set the low of difficulty to 1"],
+        ),
     ],
 )
 def test_a_wrong_outcome_is_named(outcome: dict[str, Any], words: list[str]) -> None:
