@@ -116,9 +116,10 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
     random = np.array([one.random for one in forecasts])
     features = np.array([one.features for one in forecasts], np.float64)
     hindsight = _hindsight(layout, features[random], y[random], draws)
+    demands = np.delete(features, layout.taught, axis=1)
     made = [
         _rival(AVERAGE, ours[scored], _averages(y, random)[scored], y[scored]),
-        _rival(LOGISTIC, ours[scored], _regressions(features, y, scored), y[scored]),
+        _rival(LOGISTIC, ours[scored], _regressions(demands, y, scored), y[scored]),
     ]
     first = made[0]
     overruled = first.standing == "worse" and hindsight <= _MATTERS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +17,10 @@ from animalcat.layouts.explaining.session import prediction_of, verdict_of
 from animalcat.layouts.explaining.wider import wider_prior, with_wider
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.calibration import Calibration
 from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.priors import HalfNormal, MovedBeta, Normal, ScaledBeta
+from animalcat.layouts.model.spec import from_dict, to_dict
 
 Floats = npt.NDArray[np.float64]
 LAYOUT = load_layout("one-capability", "success")
@@ -128,6 +131,20 @@ def test_a_restored_learner_knows_what_was_drawn_at_random(nearly_perfect: Learn
     )
     again.restore(nearly_perfect.save())
     assert prediction_of(again) == prediction_of(nearly_perfect)
+
+
+def test_the_regression_is_on_demands_and_not_on_what_a_calibration_taught() -> None:
+    feature = LAYOUT.features[0].name
+    text = json.dumps(to_dict(LAYOUT)).replace(f'"{feature}"', '"easiness"')
+    made = Calibration("c", ("one-capability", "success", ""), (), 0, "", ())
+    layout = replace(from_dict(json.loads(text)), calibration=made)
+    forecasts = [
+        Forecast(np.array([i % 10.0]), (0.5,), (float(i % 10 > 4),), True) for i in range(60)
+    ]
+    known = predicts(LAYOUT, forecasts, PRIOR).rivals[1]
+    taught = predicts(layout, forecasts, PRIOR).rivals[1]
+    assert known.rival_brier < 0.1
+    assert taught.rival_brier > 0.2
 
 
 def test_priors_twice_as_wide() -> None:
