@@ -138,11 +138,16 @@ def explain(
         bank: The battery, with its layout.
         draws: (draws, latents) of the posterior.
         features: (features,) of the episode's instance, in the layout's order and units.
-        outcome: Its outcome as a share of its maximum: 1 for success.
+        outcome: Its outcome as a share of its maximum: 1 for success. Of several, the first.
         instance: Name of the instance.
         weights: (draws,), as `LivePosterior.weights`; equal if not given.
         played: Names of instances that are not proposed, because they were played.
+
+    Raises:
+        ValueError: The outcome is missing.
     """
+    if np.isnan(outcome):
+        raise ValueError("the outcome is missing, so there is nothing to explain")
     layout, evaluator = bank.layout, bank.evaluator
     theta = thinned(draws, weights, DRAWS)
     row = np.asarray(features, np.float64).reshape(1, -1)
@@ -278,8 +283,8 @@ def _words(
     failed = outcome < 1.0
     verb = "passed" if not failed else "failed" if outcome <= 0.0 else "did not fully pass"
     said = [
-        f"It {verb} {instance or 'the arena'}; knowing that, success there is expected in "
-        f"{percent(mean)} of tries."
+        f"It {verb} {instance or 'the arena'}; if it played {instance or 'it'} again, it would be "
+        f"expected to pass in {percent(mean)} of tries."
     ]
     first = needs[0] if needs and needs[0].decided > 0.0 else None
     if first is None or chance > first.decided:
@@ -317,8 +322,8 @@ def _gap(layout: Layout, battery: Floats, need: Need) -> str:
         asked, has = (scale.convert(x) for x in (need.demand, need.demand + need.margin))
         spread = abs(scale.convert(need.demand + need.margin + width / 2.0) - has) * 2.0
         return (
-            f": the arena asks for as much as {_number(asked, spread, scale)} of {scale.feature}, "
-            f"and its estimate is {_number(has, spread, scale)}"
+            f": the arena asks for {scale.feature} of {_number(asked, spread, scale)}, and its "
+            f"estimate is {_number(has, spread, scale)}"
         )
     factor, unit = plain_unit(node.unit)
     shown = figure(factor * need.margin, factor * width)

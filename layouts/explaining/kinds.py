@@ -46,7 +46,7 @@ learnt of a node."""
 NAMED: Final = 0.5
 """Least probability of a kind that is named; below it the kind is unclear."""
 LEAST: Final = 8
-"""Fewest outcomes from which a kind is named."""
+"""Fewest episodes with an outcome from which a kind is named."""
 _SHIFTS: Final = np.linspace(-6.0, 6.0, 49)
 """Possible shifts of the logit of success in a stratum."""
 _SHIFT_SD: Final = 2.0
@@ -63,7 +63,8 @@ class Played:
     Attributes:
         features: (episodes, features), in the layout's order and units.
         outcomes: (episodes,) or (episodes, outcomes), of the layout's kinds; NaN where missing.
-        weights: (episodes,), how many outcomes each counts as; None for one each.
+        weights: (episodes,), how many outcomes each counts as; None for one each, 0 where nothing
+            was observed.
         paradigms: The paradigm of each episode; empty if unknown.
         outside: Features that the layout does not use, each (episodes,); NaN where unknown.
         irrelevant: Names of the outside features that should not matter, such as colours.
@@ -78,6 +79,23 @@ class Played:
 
     def __len__(self) -> int:
         return len(self.features)
+
+    def shares(self, layout: Layout, columns: Floats) -> Floats:
+        """Outcomes as shares of their maximum, (episodes, outcomes); NaN where none counts.
+
+        Args:
+            layout: The layout.
+            columns: Those of the features, as `Evaluator.columns` returns them.
+        """
+        shares = as_shares(layout, columns, self.outcomes)
+        if self.weights is not None:
+            shares[self.weights == 0.0] = np.nan
+        return shares
+
+    @property
+    def repeated(self) -> bool:
+        """Whether any instance was played more than once."""
+        return self.weights is not None and bool(((self.weights > 0) & (self.weights < 1)).any())
 
 
 @dataclass(frozen=True)
@@ -110,7 +128,8 @@ class KindFound:
         probability: Its posterior probability; of "unclear", what is left by the largest other.
         probabilities: Of all kinds, summing to 1.
         weakness: Name of the node that is most likely the single weakness; empty if there is none.
-        rival: The most probable rival of the layout; None if nothing divides the episodes.
+        rival: The most probable rival of the layout, among those that make an agent of this kind if
+            there are any; None if nothing divides the episodes.
         why: Why the kind is unclear, in words; else empty.
     """
 
@@ -132,7 +151,10 @@ def find_kind(layout: Layout, draws: Floats, played: Played, cost: Costs) -> Kin
         cost: What the nodes cost on the battery, for draws of the same posterior.
     """
     able, single, weakness = _by_layout(layout, draws, cost)
-    rivals, p_layout = _rivals(layout, draws, played)
+    evaluator = Evaluator(layout)
+    columns = evaluator.columns(played.features)
+    shares = played.shares(layout, columns)
+    rivals, p_layout = _rivals(evaluator, draws, played, columns, shares)
     named: list[AgentKind] = [name for name in KINDS if name != "unclear"]
     probabilities: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     probabilities["able"] = p_layout * able
@@ -141,8 +163,10 @@ def find_kind(layout: Layout, draws: Floats, played: Played, cost: Costs) -> Kin
         probabilities[_kind_of(one)] += one.probability
     probabilities["unclear"] = max(0.0, 1.0 - sum(probabilities[name] for name in named))
     best = max(named, key=lambda kind: probabilities[kind])
-    rival = max(rivals, key=lambda one: one.probability, default=None)
-    why = _why(len(played), able, single, probabilities, best, p_layout)
+    observed = int(np.count_nonzero(np.isfinite(shares).any(axis=1)))
+    why = _why(observed, able, single, probabilities, best, p_layout)
+    of_kind = [] if why else [one for one in rivals if _kind_of(one) == best]
+    rival = max(of_kind or rivals, key=lambda one: one.probability, default=None)
     if why:
         return KindFound("unclear", 1.0 - probabilities[best], probabilities, weakness, rival, why)
     return KindFound(best, probabilities[best], probabilities, weakness, rival)
@@ -158,7 +182,7 @@ def _why(
 ) -> str:
     """Why no kind can be named; empty if one can."""
     if n < LEAST:
-        return f"{n} outcomes are too few" if n != 1 else "one outcome is too little"
+        return f"{n} episodes are too few" if n != 1 else "one episode is too little"
     if probabilities[best] >= NAMED:
         return ""
     if p_layout < NAMED:
@@ -209,18 +233,22 @@ def _by_layout(layout: Layout, draws: Floats, cost: Costs) -> tuple[float, float
     )
 
 
-def _rivals(layout: Layout, draws: Floats, played: Played) -> tuple[list[Rival], float]:
-    """All rivals of the layout, and the probability that the layout explains the outcomes."""
-    evaluator = Evaluator(layout)
-    columns = evaluator.columns(played.features)
-    y = as_shares(layout, columns, np.asarray(played.outcomes, np.float64))
+def _rivals(
+    evaluator: Evaluator, draws: Floats, played: Played, columns: Floats, shares: Floats
+) -> tuple[list[Rival], float]:
+    """All rivals of the layout, and the probability that the layout explains the outcomes.
+
+    Of several outcomes the first counts that was observed at all.
+    """
+    outcome = int(np.isfinite(shares).any(axis=0).argmax())
+    y = shares[:, outcome]
     there = np.flatnonzero(np.isfinite(y))
-    weights = np.ones(len(y)) if played.weights is None else np.asarray(played.weights, np.float64)
+    weights = np.ones(len(y)) if played.weights is None else played.weights
     y, weights = y[there], weights[there]
-    ways = _groupings(layout, played, there) if len(there) else []
+    ways = _groupings(evaluator.layout, played, there) if len(there) else []
     if not ways:
         return [], 1.0
-    p = expected(evaluator, draws, columns[there])
+    p = expected(evaluator, draws, columns[there], outcome)
     base = logit(np.clip(left_out(p, y, weights), EDGE, 1.0 - EDGE))
     tilted = [_tilted(factor * base, y, weights) for factor in _SHARPNESS]
     counts = np.column_stack([weights * y, weights * (1.0 - y)])
@@ -257,8 +285,15 @@ def _rival(role: Role, way: Stratification, share: float, y: Floats, weights: Fl
 def _groupings(
     layout: Layout, played: Played, rows: Ints
 ) -> list[tuple[Role, Stratification, list[Ints]]]:
-    """Ways to group the episodes: by paradigm and by every feature, with its cuts in two."""
-    own = {name: played.features[rows, i] for i, name in enumerate(layout.feature_names)}
+    """Ways to group the episodes: by paradigm and by every feature, with its cuts in two.
+
+    What a calibration taught is no demand, so it is none of them.
+    """
+    own = {
+        name: played.features[rows, i]
+        for i, name in enumerate(layout.feature_names)
+        if i not in layout.taught
+    }
     outside = {name: np.asarray(v, np.float64)[rows] for name, v in played.outside.items()}
     columns = _distinct({**own, **outside})
     paradigms = [str(played.paradigms[i]) if played.paradigms else "" for i in rows]

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.likelihood import trials_of
-from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.model.nodes import Beta, Latent
 from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -67,7 +67,8 @@ class Costs:
 
     Attributes:
         layout: The layout.
-        success: (draws, instances): predicted success, or score as a share of its maximum.
+        success: (draws, instances): predicted success, or score as a share of its maximum; of
+            several outcomes, the first.
         gain: (nodes, draws, instances): by how much success rises if this node alone is at its
             best.
         alone: (nodes, draws): what the node costs an agent whose capabilities and biases are
@@ -146,11 +147,18 @@ def expected(evaluator: Evaluator, theta: Floats, columns: Floats, outcome: int 
     return evaluator.by_instance(theta, columns, np.float64, outcome).T
 
 
-def as_shares(layout: Layout, columns: Floats, outcomes: Floats, outcome: int = 0) -> Floats:
-    """One outcome of each episode as a share of its maximum, (episodes,); NaN where missing."""
-    own = outcomes if outcomes.ndim == 1 else outcomes[:, outcome]
-    most = trials_of(layout, layout.outcomes[outcome].likelihood, columns)
-    return own / np.maximum(most, 1.0)
+def as_shares(layout: Layout, columns: Floats, outcomes: npt.ArrayLike) -> Floats:
+    """All outcomes as shares of their maximum, (episodes, outcomes); NaN where missing.
+
+    A score at its edge or beyond is 0 or 1: `Layout.check_outcomes` moved it from there.
+    """
+    shares = np.array(outcomes, np.float64).reshape(len(columns), len(layout.outcomes))
+    for own, node in zip(shares.T, layout.outcomes, strict=True):
+        own /= trials_of(layout, node.likelihood, columns)
+        if isinstance(node.likelihood, Beta):
+            edge = node.likelihood.edge
+            own[own <= edge], own[own >= 1.0 - edge] = 0.0, 1.0
+    return shares
 
 
 def left_out(p: Floats, y: Floats, weights: Floats) -> Floats:

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.explaining.kinds import Played
-from animalcat.layouts.explaining.limits import as_shares
 from animalcat.layouts.explaining.wording import is_share
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.validation import reached
 from animalcat.layouts.reporting.profile import NodeNote, Side
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -37,10 +37,13 @@ def notes(
     evaluator = Evaluator(layout)
     columns = evaluator.columns(played.features)
     touched = evaluator.touched(columns)
-    y = as_shares(layout, columns, np.asarray(played.outcomes, np.float64))
+    shares = played.shares(layout, columns)
+    parents = {node.name: node.link.parents for node in layout.derived}
+    parts = [reached(outcome.parents, parents) for outcome in layout.outcomes]
     made: dict[str, NodeNote] = {}
     for i, (node, latent) in enumerate(zip(nodes, layout.latents, strict=True)):
-        own = y[touched[:, i] & np.isfinite(y)]
+        told = np.array([latent.name in part for part in parts])
+        own = shares[touched[:, i, np.newaxis] & told & np.isfinite(shares)]
         side: Side | None = None
         bound: float | None = None
         if latent.kind == "capability" and len(own):

@@ -131,6 +131,7 @@ def explain_of(learner: Learner, instance: str, outcome: float) -> Explanation:
 
     Raises:
         KeyError: There is no such instance.
+        ValueError: The outcome is missing.
     """
     bank, posterior = learner.bank, learner.posterior
     return explain(

@@ -18,7 +18,7 @@ from animalcat.layouts.explaining.kinds import (
     Rival,
     find_kind,
 )
-from animalcat.layouts.explaining.limits import Costs, as_shares, costs, thinned
+from animalcat.layouts.explaining.limits import Costs, costs, thinned
 from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import Prediction
 from animalcat.layouts.explaining.wording import (
@@ -146,14 +146,17 @@ def verdict(
         said.append(prediction.text)
     elif not trusted:
         said.append("The fit has not converged: no number of it is to be relied on.")
-    if not len(played):
-        said.append("Nothing was played, so this is what was assumed before.")
+    shares = played.shares(layout, Evaluator(layout).columns(played.features))
+    observed = bool(np.isfinite(shares).any())
+    if observed:
+        said.append(_passed(layout, shares, "episodes" if played.repeated else "arenas"))
     else:
-        said.append(_passed(layout, played))
-    if trusted and len(played):
+        what = "observed" if len(played) else "played"
+        said.append(f"Nothing was {what}, so this is what was assumed before.")
+    if trusted and observed:
         said += _abilities(layout, nodes, noted, cost, instances)
         said += _others(layout, nodes, some)
-        said.append(_failing(layout, fails, failed=_failures(layout, played)))
+        said.append(_failing(layout, fails, failed=bool((shares < 1.0).any())))
     elif found.rival is not None and found.rival.probability >= NAMED:
         said.append(_by_rival(found.rival))
     said.append(_kind(layout, found))
@@ -177,20 +180,27 @@ def _spread(instances: Floats) -> Floats:
     return instances[rows.astype(np.int64)]
 
 
-def _passed(layout: Layout, played: Played) -> str:
-    evaluator = Evaluator(layout)
-    y = as_shares(
-        layout, evaluator.columns(played.features), np.asarray(played.outcomes, np.float64)
-    )
-    y = y[np.isfinite(y)]
+def _passed(layout: Layout, shares: Floats, noun: str) -> str:
+    """How much was reached of every outcome that was observed."""
+    said: list[str] = []
+    for name, own in zip(layout.outcome_names, shares.T, strict=True):
+        y = own[np.isfinite(own)]
+        if len(y):
+            which = f" ({name})" if len(layout.outcomes) > 1 else ""
+            said.append(f"{_reached(y)} {len(y)} {noun}{which}")
+    end = ""
+    if (shares[np.isfinite(shares)] == 1.0).all():
+        end = ", so its limits were not found"
+    elif not (shares > 0.0).any():
+        end = ", so what it can do was not found"
+    return f"It {_names(said)}{end}."
+
+
+def _reached(y: Floats) -> str:
     if not np.isin(y, (0.0, 1.0)).all():
-        return f"It reached {percent(float(y.mean()))} of what could be reached in {len(y)} arenas."
+        return f"reached {percent(float(y.mean()))} of what could be reached in"
     number = int(y.sum())
-    if number == len(y):
-        return f"It passed all {len(y)} arenas, so its limits were not found."
-    if not number:
-        return f"It passed none of {len(y)} arenas, so what it can do was not found."
-    return f"It passed {number} of {len(y)} arenas."
+    return "passed all" if number == len(y) else f"passed {number or 'none'} of"
 
 
 def _abilities(
@@ -268,13 +278,6 @@ def _fails(cost: Costs) -> Fails:
     return Fails(share, cost.layout.latents[best].name, share - float(gain[best]))
 
 
-def _failures(layout: Layout, played: Played) -> bool:
-    """Whether any failure, or any score below the highest, was seen."""
-    columns = Evaluator(layout).columns(played.features)
-    y = as_shares(layout, columns, np.asarray(played.outcomes, np.float64))
-    return bool((y < 1.0).any())
-
-
 def _failing(layout: Layout, fails: Fails, *, failed: bool) -> str:
     if not failed:
         return (
@@ -284,12 +287,14 @@ def _failing(layout: Layout, fails: Fails, *, failed: bool) -> str:
     if not fails.by:
         return f"Of arenas like these the layout expects it to fail {percent(fails.share)}."
     node = next(latent for latent in layout.latents if latent.name == fails.by)
-    what = "its noise" if node.kind == "robustness" else f"its limit of {fails.by}"
-    if node.kind == "bias":
-        what = f"its bias ({fails.by})"
+    what, it = fails.by, "limit"
+    if node.kind == "robustness":
+        what = it = "noise"
+    elif node.kind == "bias":
+        what, it = f"bias ({fails.by})", "bias"
     return (
-        f"Of arenas like these the layout expects it to fail {percent(fails.share)}, most likely "
-        f"by {what}: without that {percent(fails.without)} would be left."
+        f"Of arenas like these the layout expects it to fail {percent(fails.share)}, mostly "
+        f"because of its {what}; without that {it} it would fail {percent(fails.without)}."
     )
 
 

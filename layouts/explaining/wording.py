@@ -76,10 +76,10 @@ class Scale:
         """Say what a node's estimate means."""
         if self.full(node):
             hardest = self.fill(figure(self.convert(node.mean), 0.0))
-            return f"{hardest}, as hard as it gets, more than half of the time"
+            return f"{hardest} (the hardest there is) more than half of the time"
         if self.margin and self.beyond(node.mean):
             easiest = self.fill(figure(self.convert(node.mean), 0.0))
-            return f"{easiest}, as easy as it gets, less than half of the time"
+            return f"{easiest} (the easiest there is) less than half of the time"
         return f"{self.fill(self.value(node.mean, *node.hdi))}{self.rate}"
 
     def value(self, value: float, low: float, high: float) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from animalcat import names
 from animalcat.layouts.explaining.limits import as_shares
 from animalcat.layouts.explaining.session import explain_of
@@ -53,17 +51,24 @@ def explained_episode(
             f"episode {number} is {'invalid' if episode.invalid else outcome} and does not count, "
             "so the posterior says nothing of it; name one that was passed or failed",
         )
+    first = layout.outcomes[0]
+    if first.source not in {"success", *episode.outcomes}:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"nothing was observed of outcome {first.name!r} in episode {number}, so there is "
+            "nothing to explain; name another episode",
+        )
     measurement = Measurement(session.spec, battery, layout)
     for one in attempts:
         measurement.learn(one.decision)
-    for one in sorted((e for e in attempts if e.counts), key=lambda e: e.number):
+    counted = sorted((e for e in attempts if e.counts), key=lambda e: e.number)
+    for one in counted:
         measurement.tell(one)
     learner = measurement.learner
-    row = [e.number for e in sorted((e for e in attempts if e.counts), key=lambda e: e.number)]
     data = learner.data()
-    columns = learner.bank.evaluator.columns(data.features)
-    shares = as_shares(layout, columns, np.asarray(data.outcomes, np.float64))
-    found = explain_of(learner, episode.decision.instance, float(shares[row.index(number)]))
+    shares = as_shares(layout, learner.bank.evaluator.columns(data.features), data.outcomes)
+    row = [e.number for e in counted].index(number)
+    found = explain_of(learner, episode.decision.instance, float(shares[row, 0]))
     return {
         "episode": names.episode_name(session.id, number, episode.attempt),
         "predicted": episode.decision.predicted,

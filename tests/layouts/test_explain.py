@@ -48,6 +48,14 @@ def test_a_weak_eye_is_what_decides() -> None:
     assert other.ahead is not None
     assert other.ahead > 0.9
     assert "visualAbility made it fail" in found.sentences[1]
+    assert "the arena asks for rewardSize of 0.5 m, and its estimate is" in found.sentences[1]
+    again = "It failed both; if it played both again, it would be expected to pass in "
+    assert found.sentences[0].startswith(again)
+
+
+def test_a_missing_outcome_is_not_explained() -> None:
+    with pytest.raises(ValueError, match="nothing to explain"):
+        explain(bank(), draws(5.0, 0.3), BOTH, float("nan"), instance="both")
 
 
 def test_two_candidates_are_told_apart_by_an_arena_that_asks_for_one() -> None:

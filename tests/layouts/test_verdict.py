@@ -16,8 +16,10 @@ import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.plan import StoppingRule
-from animalcat.layouts.explaining.kinds import KINDS
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.explaining import kinds
+from animalcat.layouts.explaining.kinds import KINDS, Played, Rival, find_kind
+from animalcat.layouts.explaining.limits import as_shares, costs
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import (
     Verdict,
@@ -30,9 +32,12 @@ from animalcat.layouts.explaining.wording import (
     scale_of,
     words_of,
 )
+from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.calibration import Calibration
 from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 from animalcat.layouts.model.units import plain_unit
 from animalcat.layouts.reporting.profile import NodeWords, Profile
 from animalcat.layouts.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
@@ -68,6 +73,18 @@ def judged(passes: Callable[[Instances], Floats], episodes: int = 60) -> tuple[P
     return verdict_of(learner, learner.profile())
 
 
+def judged_several(*outcomes: float, episodes: int = 12) -> tuple[Profile, Verdict]:
+    """Every episode of `navigation-speed` gives these: reached, and share of time left."""
+    g = np.random.default_rng(3)
+    rows = np.column_stack([g.uniform(2, 50, episodes), g.uniform(5, 40, episodes)])
+    layout = load_layout("navigation-speed", "reward")
+    bank = Bank(layout, rows, ["open"] * episodes, names=[str(i) for i in range(episodes)])
+    learner = Learner(bank, None, StoppingRule(200), seed=4)
+    for i in range(episodes):
+        learner.tell(str(i), outcomes)
+    return verdict_of(learner, learner.profile())
+
+
 def test_an_able_agent_is_bounded_from_below() -> None:
     profile, found = judged(lambda t: np.ones(len(t)))
     assert found.found.kind == "able"
@@ -88,11 +105,110 @@ def test_one_that_fails_everywhere_is_bounded_from_above_and_of_no_kind() -> Non
     assert "passed none of 60" in found.text
 
 
+def test_what_was_not_observed_is_no_failure() -> None:
+    profile, found = judged(lambda t: np.where(np.arange(len(t)) % 3, 1.0, np.nan), 30)
+    assert "It passed all 20 arenas, so its limits were not found" in found.text
+    assert profile.notes["navigationAbility"].side == "at least"
+
+
+def test_nothing_observed_is_said_so() -> None:
+    _, found = judged(lambda t: np.full(len(t), np.nan), 10)
+    assert found.sentences[0] == "Nothing was observed, so this is what was assumed before."
+    assert found.found.kind == "unclear"
+    assert "0 episodes are too few" in found.text
+
+
+def test_of_several_outcomes_all_count() -> None:
+    """It always arrives, but with half of its time gone."""
+    profile, found = judged_several(1.0, 0.5)
+    assert profile.notes["navigationAbility"].side == "at least"
+    assert profile.notes["speed"].side is None
+    assert "It passed all 12 arenas (reached) and reached 50 % of what could be" in found.text
+    assert "12 arenas (timeLeft)" in found.text
+    assert "not found" not in found.text
+    assert "nothing that was played says" not in found.text
+
+
+def test_a_first_outcome_that_was_never_observed_is_left_out() -> None:
+    profile, found = judged_several(np.nan, 0.5)
+    assert found.sentences[0].startswith("It reached 50 % of what could be reached in 12 arenas (t")
+    assert "passed" not in found.sentences[0]
+    assert "this is the prior" in profile.notes["navigationAbility"].text
+    assert profile.notes["speed"].text.find("prior") < 0
+
+
+def test_scores_at_an_end_are_at_that_end() -> None:
+    layout = load_layout("navigation-speed", "reward")
+    columns = Evaluator(layout).columns([[10.0, 20.0]] * 4)
+    y = layout.check_outcomes([[1, 1], [0, np.nan], [1, 0.4], [1, 0]], columns[:, :2])
+    assert y[0, 1] == 0.99
+    np.testing.assert_array_equal(
+        as_shares(layout, columns, y), [[1, 1], [0, np.nan], [1, 0.4], [1, 0]]
+    )
+    profile, found = judged_several(1.0, 1.0)
+    assert profile.notes["speed"].side == "at least"
+    assert "passed all 12 arenas (timeLeft), so its limits were not found" in found.text
+
+
+def test_arenas_that_were_played_again_are_counted_as_episodes() -> None:
+    table = arenas(5)
+    bank = Bank.of(load_layout("aaio", "metres-15"), table)
+    learner = Learner(bank, Policy(exposures=0), StoppingRule(200), seed=4)
+    for i in range(7):
+        learner.tell(str(i % 5), 1.0)
+    _, found = verdict_of(learner, learner.profile())
+    assert "It passed all 7 episodes" in found.text
+    assert "7 episodes are too few" in found.text
+
+
+def test_a_kind_is_told_by_a_rival_of_that_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two looks make it a fraudster together, though a demand is likelier than either."""
+    rates = (0.0, 1.0)
+    rivals = [
+        Rival("demand", "XPos", 0.4, "0", "1", rates),
+        Rival("irrelevant", "redness", 0.28, "0", "1", rates),
+        Rival("irrelevant", "blueness", 0.32, "0", "1", rates),
+    ]
+    monkeypatch.setattr(kinds, "_rivals", lambda *_: (rivals, 0.0))
+    layout = load_layout("aaio", "metres-15")
+    rows = np.array([[10.0, 2.0, 0.0, 0.0]] * 10)
+    draws = np.tile([node.prior.mean for node in layout.latents], (20, 1))
+    cost = costs(layout, draws, rows)
+    found = find_kind(layout, draws, Played(rows, np.ones(10)), cost)
+    assert found.kind == "fraudster"
+    assert found.rival is not None
+    assert found.rival.name == "blueness"
+    rivals[0] = replace(rivals[0], probability=0.45)
+    few = find_kind(layout, draws, Played(rows[:3], np.ones(3)), cost)
+    assert few.kind == "unclear"
+    assert few.rival == rivals[0]  # the likeliest of all
+
+
+def calibrated() -> Layout:
+    """`aaio` with XPos as what a calibration taught."""
+    text = json.dumps(to_dict(load_layout("aaio", "metres-15"))).replace('"XPos"', '"easiness"')
+    base = ("aaio", "metres-15", "")
+    return replace(from_dict(json.loads(text)), calibration=Calibration("c", base, (), 0, "", ()))
+
+
+def test_what_a_calibration_taught_is_no_demand() -> None:
+    layout, table = calibrated(), arenas()
+    rows = table.features(load_layout("aaio"))
+    bank = Bank(layout, rows, table.paradigms, names=[str(i) for i in range(len(rows))])
+    learner = Learner(bank, None, StoppingRule(200), seed=4)
+    for i in range(60):
+        learner.tell(str(i), float(rows[i, layout.feature_names.index("easiness")] > 0))
+    _, found = verdict_of(learner, learner.profile())
+    assert found.found.rival is None or found.found.rival.name != "easiness"
+    assert "easiness" not in found.text
+
+
 def test_a_weakness_is_named_in_metres() -> None:
     profile, found = judged(lambda t: (t.column("rewardDistance") < 18).astype(float), 120)
     assert found.found.kind == "single weakness"
     assert found.fails.by == "navigationAbility"
     assert found.fails.without < found.fails.share
+    assert "mostly because of its navigationAbility; without that limit it would fail" in found.text
     metres = re.search(r"finds goals up to ([0-9.]+) m away", found.text)
     assert metres is not None
     assert 10 < float(metres[1]) < 26
@@ -191,7 +307,9 @@ def test_values_beyond_what_any_arena_asks_for_are_marked() -> None:
     assert read(small, 3.0, 0.5, 5.9).interval == "under 0.4 to 4 m"  # and not "under 0"
     places = scale_of(load_layout("object-permanence"), 0)  # one hiding place at least
     none = read(places, 0.5, 0.0, 1.0)
-    assert none.estimate.endswith("as easy as it gets, less than half of the time")
+    assert none.estimate.endswith("(the easiest there is) less than half of the time")
+    full = read(far, 4.8, 4.3, 5.2)
+    assert full.estimate.endswith("60 m away (the hardest there is) more than half of the time")
     assert none.interval == "under 1"
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -11,7 +13,21 @@ import jsonschema
 import pytest
 
 from animalcat.client.converters import verdict_from_profile
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.spec import from_dict, to_dict
+from animalcat.service.errors import ServiceError
+from animalcat.service.measuring.explaining import explained_episode
+from animalcat.service.model import (
+    Decision,
+    Episode,
+    Outcome,
+    Session,
+    SessionSpec,
+    SessionState,
+)
 from animalcat.v1 import results_pb2
+
+from .conftest import open_floor
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -29,7 +45,7 @@ async def test_a_session_ends_with_a_verdict_and_explains_its_episodes(service: 
     verdict = verdict_from_profile(profile)
     assert verdict is not None
     assert verdict.kind == "unclear"
-    assert "4 outcomes are too few" in verdict.text
+    assert "4 episodes are too few" in verdict.text
     assert profile["layout"]["variant"] == "metres-15"  # of new sessions
 
     name = f"{session}/episodes/2"
@@ -51,3 +67,29 @@ async def test_an_old_session_names_its_layout_variant(service: Any) -> None:
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")
     profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
     assert profile["layout"]["variant"] == "scaled"
+
+
+async def test_an_episode_in_which_nothing_was_observed_is_not_explained(tmp_path: Path) -> None:
+    """An episode that was not passed has no time left to score; it is not said to have none."""
+    data = to_dict(load_layout("one-capability", "score"))
+    left = {"kind": "score", "source": "time_left", **data.pop("outcome")["beta"]}
+    layout, battery = from_dict({**data, "outcomes": {"left": left}}), open_floor(2, tmp_path)
+    spec = SessionSpec("tests:agent", "navigation", "", layout=layout.name)
+    session = Session("s", spec, SessionState.FINISHED, "", datetime(2026, 1, 1, tzinfo=UTC))
+    attempts = [
+        Episode(
+            "s",
+            number,
+            0,
+            Decision(one.name, 0.0, 1.0, 0.5, {}, "random"),
+            outcome=Outcome.SUCCESS if given else Outcome.FAILURE,
+            outcomes=given,
+        )
+        for number, (one, given) in enumerate(
+            zip(battery.instances, ({"time_left": 0.4}, {}), strict=True)
+        )
+    ]
+    found = explained_episode(session, layout, battery, attempts, 0, None)
+    assert found["sentences"][0].startswith(f"It did not fully pass {battery.instances[0].name}")
+    with pytest.raises(ServiceError, match="nothing was observed of outcome 'left' in episode 1"):
+        explained_episode(session, layout, battery, attempts, 1, None)
