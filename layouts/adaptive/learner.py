@@ -103,6 +103,18 @@ class _Told(NamedTuple):
     wager: Wager | None = None
 
 
+class _Drawn(NamedTuple):
+    """What matters later of a choice.
+
+    Attributes:
+        random: Whether the instance was drawn at random.
+        wager: What was staked on it.
+    """
+
+    random: bool = False
+    wager: Wager | None = None
+
+
 class _Reseed(NamedTuple):
     """Draws given the first `n` outcomes, which arrived after `told` outcomes had been told."""
 
@@ -175,6 +187,7 @@ class Learner:
         self._offer_of: dict[str, str] = {}
         self._made: dict[str, Floats] = {}
         self._aside: set[str] = set()
+        self._drawn: dict[tuple[int, str], _Drawn] = {}
         self._stopper = Stopper(self.layout, self.rule)
         self._choose_from(bank)
         self._begin()
@@ -211,7 +224,7 @@ class Learner:
             bettor=self._bettor,
         )
         if choice is not None:
-            self._drawn[number, choice.instance] = choice
+            self._drawn[number, choice.instance] = _Drawn(choice.reason == RANDOM, choice.wager)
         return choice
 
     @property
@@ -261,11 +274,10 @@ class Learner:
         observed = bool(np.isfinite(values).any())
         y = self._checked(values if observed else self._nothing, features)
         name = self._offer_of.get(instance, instance)
-        choice = self._drawn.get((number, name))
-        drawn = (choice is not None and choice.reason == RANDOM) if random is None else random
-        if wager is None and choice is not None:
-            wager = choice.wager
-        chance = self._weigh_in(instance, y, number, drawn) if observed else 1.0
+        drawn = self._drawn.get((number, name), _Drawn())
+        random = drawn.random if random is None else random
+        wager = drawn.wager if wager is None else wager
+        chance = self._weigh_in(instance, y, number, random) if observed else 1.0
         first = observed and instance not in self._evidence
         if first and self._bettor is not None and not self.bank.offered[self._rows[name]]:
             self._bettor.learn(self._forecasts[-1].predicted[0], bool(values[0]))
@@ -273,7 +285,8 @@ class Learner:
         weights = self._evidence.weights
         self._posterior.update(features[0], y, number, weights[-1])
         self._posterior.reweigh(weights)
-        self._told.append(_Told(number, instance, tuple(values.tolist()), drawn, wager))
+        self._told.append(_Told(number, instance, tuple(values.tolist()), random, wager))
+        self._drawn = {at: one for at, one in self._drawn.items() if at[0] != number}
         self._contradicted = self._alarm.raised and self._fails_in_hindsight()
 
     def learn(self, instance: str, offer: str, features: npt.ArrayLike) -> None:
@@ -302,7 +315,7 @@ class Learner:
             self._choose_from(self.bank.without(self._aside))
 
     def invalidate(self, episode: int) -> None:
-        """Forget an outcome as if it had never been told.
+        """Forget an outcome as if it had never been told, but keep how its instance was chosen.
 
         Reseeds whose draws knew the outcome are dropped too.
 
@@ -322,8 +335,11 @@ class Learner:
             for one in self._reseeds
             if one.n <= gone
         ]
+        lost = self._told[gone]
+        name = self._offer_of.get(lost.instance, lost.instance)
         self._begin()
         self._replay(told, reseeds)
+        self._drawn[episode, name] = _Drawn(lost.random, lost.wager)
 
     def verdict(self, seconds: float = 0.0) -> Verdict:
         """Decide whether to stop, with the status of every capability.
@@ -499,12 +515,13 @@ class Learner:
         return Widened(self.widened_layout, data._replace(features=features), _named(suspects))
 
     def save(self) -> bytes:
-        """Serialise what was told; `restore` continues from it."""
+        """Serialise what was told and what was chosen; `restore` continues from it."""
         reseeds = {f"reseed{i}": one.draws for i, one in enumerate(self._reseeds)}
         made = {f"made{i}": row[0] for i, row in enumerate(self._made.values())}
         message = {
             "made_with": self._made_with,
             "told": self._told,
+            "drawn": [(*at, *one) for at, one in self._drawn.items()],
             "reseeds": [(one.n, one.told) for one in self._reseeds],
             "made": [(name, self._offer_of[name]) for name in self._made],
             "aside": sorted(self._aside),
@@ -520,8 +537,7 @@ class Learner:
             saved: The bytes that `save` returned.
 
         Raises:
-            ValueError: The bytes are damaged, or come from a learner with another layout, bank,
-                policy, rule, seed or version of the rules.
+            ValueError: The bytes are damaged, or come from a learner with other arguments.
         """
         text, payload = messages.lengths(saved[: messages.HEADER.size])
         start = messages.HEADER.size
@@ -529,16 +545,20 @@ class Learner:
             saved[start : start + text], saved[start + text : start + text + payload]
         )
         for what, value in self._made_with.items():
-            if message["made_with"].get(what) != value:
+            if message["made_with"].get(what, value) != value:  # older versions saved less
                 raise ValueError(f"this was saved with another {what}; make the learner as then")
         for i, (name, offer) in enumerate(message["made"]):
             self.learn(name, offer, arrays[f"made{i}"])
         self._aside = set(message["aside"])
         self._choose_from(self.bank.without(self._aside))
         self._begin()
+        self._drawn = {
+            (number, name): _Drawn(random, _wager(wager))
+            for number, name, random, wager in message.get("drawn", ())
+        }
         self._replay(
             [
-                _Told(episode, name, tuple(values), random, Wager(*rest[0]) if any(rest) else None)
+                _Told(episode, name, tuple(values), random, _wager(*rest))
                 for episode, name, values, random, *rest in message["told"]
             ],
             [
@@ -558,7 +578,6 @@ class Learner:
             ways += self.bank.known_stratifications
         self._alarm = Alarm(ways, self.rules)
         self._forecasts: list[Forecast] = []
-        self._drawn: dict[tuple[int, str], Choice] = {}
         own = int(np.count_nonzero(~self.bank.offered))
         self._bettor = RateBettor(own) if self._succeeds else None
         self._evidence: WeightedOutcomes[str] = WeightedOutcomes(known)
@@ -684,17 +703,32 @@ class Learner:
     @cached_property
     def _made_with(self) -> dict[str, Any]:
         """All that determines the state beside what was told, as JSON values."""
-        bank = hashlib.sha256(self.bank.features.tobytes())
-        bank.update(json.dumps([self.bank.names, self.bank.paradigms]).encode())
+        bank = self.bank
+        known = hashlib.sha256(bank.features.tobytes())
+        known.update(json.dumps([bank.names, bank.paradigms]).encode())
+        rest = hashlib.sha256(json.dumps(list(bank.outside)).encode())
+        for column in (*bank.outside.values(), bank.seconds, bank.variants, bank.gives[bank.place]):
+            rest.update(column.tobytes())
         made: dict[str, Any] = {
             "layout": self.layout.digest,
-            "bank": bank.hexdigest(),
+            "layout identity": self.layout.identity,
+            "bank": known.hexdigest(),
+            "rest of the bank": rest.hexdigest(),
+            "fallback": self._fallback,
             "policy": asdict(self.policy),
             "rule": asdict(self.rule),
             "seed": self.seed,
             "rules": self.rules,
         }
         return json.loads(json.dumps(made))
+
+
+def _wager(saved: Sequence[Any] | None = None) -> Wager | None:
+    """A wager that was saved; None if there was none."""
+    if saved is None:
+        return None
+    before, failure, success = saved
+    return Wager(before, tuple(failure), tuple(success))
 
 
 def _named(suspects: Sequence[Suspect]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,7 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Given, Learner, RulesError
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import RULES, Name, Policy, StoppingRule
+from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
@@ -106,6 +109,75 @@ def test_what_was_saved_of_another_test_is_refused(bank: Bank, draw_instances: D
         Learner(bank, Policy("random"), seed=3).restore(saved)
     with pytest.raises(ValueError):
         Learner(bank, seed=3).restore(saved[:-5])
+
+
+def test_what_differs_in_more_than_the_features_is_refused(
+    bank: Bank, draw_instances: Draw
+) -> None:
+    learner = Learner(bank, seed=3)
+    play(learner, 3)
+    saved = learner.save()
+    others: list[dict[str, Any]] = [
+        {"outside": {"colour": np.zeros(SIZE)}},
+        {"outside": {"shade": bank.outside["colour"]}},
+        {"outside": bank.outside, "seconds": np.arange(1.0, SIZE + 1.0)},
+        {"outside": bank.outside, "variants": ["abc"[k % 3] for k in range(SIZE)]},
+    ]
+    for changed in others:
+        other = Bank(bank.layout, bank.features, bank.paradigms, names=bank.names, **changed)
+        with pytest.raises(ValueError, match="another rest of the bank"):
+            Learner(other, seed=3).restore(saved)
+    with pytest.raises(ValueError, match="another fallback"):
+        Learner(bank, seed=3, fallback=False).restore(saved)
+    layout = replace(bank.layout, excludes=())
+    other = Bank(layout, bank.features, bank.paradigms, names=bank.names, outside=bank.outside)
+    assert layout.digest == bank.layout.digest
+    with pytest.raises(ValueError, match="another layout identity"):
+        Learner(other, seed=3).restore(saved)
+
+
+def test_what_older_versions_saved_is_still_restored(bank: Bank) -> None:
+    """They did not keep what was chosen and not told, nor all of what the state depends on."""
+    learner = Learner(bank, seed=3, rule=EVER)
+    play(learner, 5)
+    saved = learner.save()
+    start = messages.HEADER.size
+    text, _ = messages.lengths(saved[:start])
+    message, arrays = messages.unpack(saved[start : start + text], saved[start + text :])
+    message.pop("drawn")
+    for new in ("layout identity", "rest of the bank", "fallback"):
+        message["made_with"].pop(new)
+    again = Learner(bank, seed=3, rule=EVER)
+    again.restore(messages.pack(message, arrays))
+    same(learner, again)
+
+
+@pytest.mark.parametrize("meanwhile", ["save", "invalidate", "invalidate what was drawn"])
+def test_what_was_chosen_is_not_forgotten_before_it_is_told(bank: Bank, meanwhile: str) -> None:
+    policy = Policy("random")
+    learner = Learner(bank, policy, EVER, 3)
+    play(learner, 3)
+    choice = learner.ask()
+    assert choice is not None
+    number = learner.n
+    if meanwhile == "save":
+        saved = learner.save()
+        learner = Learner(learner.bank, policy, EVER, 3)
+        learner.restore(saved)
+        assert learner.save() == saved
+    elif meanwhile == "invalidate":
+        learner.invalidate(0)
+    else:
+        learner.tell(choice.instance, 0.0, number)
+        learner.invalidate(number)
+    learner.tell(choice.instance, 1.0, number)
+    assert learner.forecasts[-1].random
+    told = Learner(learner.bank, policy, EVER, 3)
+    told.restore(learner.save())
+    told.invalidate(number)
+    told.tell(choice.instance, 1.0, number, random=True, wager=choice.wager)
+    assert choice.wager is not None
+    assert told.save() == learner.save()
 
 
 def test_rules_that_are_not_known_are_refused(bank: Bank) -> None:
