@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from rich.progress import Progress
@@ -33,16 +33,34 @@ LEAST_LOSS: Final = 0.02
 """Brier score by which an impostor must differ from every profile for the alarm to be due."""
 
 
+class Kind(NamedTuple):
+    """Sessions of which is counted in how many an alarm stands at the end.
+
+    Attributes:
+        title: What is counted.
+        target: The share that is wanted.
+        aim: Whether that is at least or at most so much.
+    """
+
+    title: str
+    target: float
+    aim: str
+
+
+IMPOSTORS: Final = Kind("alarm stands for agents of another rule", 0.9, "at least")
+SPARED: Final = Kind("alarm stands for able agents", 0.05, "at most")
+
+
 @dataclass(frozen=True)
 class Size:
     """How much is played.
 
     Attributes:
         instances: Share of each battery's arenas.
-        strengths: How many of the ten strengths, evenly chosen.
+        strengths: How many of the ten strengths, evenly chosen; 0 leaves these rows out.
         seeds: Sessions of each strength.
         episodes: Share of a session's episodes.
-        weak: Agents with a single weakness, for both sites together.
+        weak: Agents with a single weakness, for both sites together; 0 leaves these rows out.
         impostors: Seeds of each agent that acts by another rule.
         able: Able agents at each site.
         long: Episodes in which the alarm is watched.
@@ -88,7 +106,7 @@ def run(
         left = size.seconds - (time.monotonic() - begin)
         share = weights[name] / sum(weights[other] for other in chosen[k:])
         rows += site_rows(name, size, time.monotonic() + left * share, keep)
-    return rows
+    return rows + (_together(rows) if len(chosen) > 1 else [])
 
 
 def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Rows:
@@ -114,7 +132,7 @@ def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Ro
         Task(agent, seed, size.long, watches=True) for agent, seed in agents.able_agents(size.able)
     ]
     kinds = [[task for one, task in singles if one is plant] for plant in site.plants]
-    tasks = in_turn([*planted, *kinds, *frauds, *([task] for task in able)])
+    tasks = in_turn([*planted, *kinds, *frauds, able])
     with tempfile.TemporaryDirectory() as folder, Progress(console=progress_console()) as bar:
         recipe = load_recipe(site.battery)
         count = max(40, round(full_size(recipe) * size.instances))
@@ -125,8 +143,8 @@ def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Ro
         doing = bar.add_task(name, total=len(tasks))
         made = run_sessions(place, tasks, end, lambda: bar.advance(doing), WORKERS)
     found = {one.task: one for one in made}
-    rows = _capability_rows(name, site, planted, found)
-    rows += _weak_rows(name, singles, found)
+    rows = _capability_rows(name, site, planted, found) if size.strengths else []
+    rows += _weak_rows(name, singles, found) if size.weak else []
     tried = [task for group in frauds for task in group]
     rows += _alarm_rows(name, tried, able, found)
     rows += _kind_rows(name, singles, able, found)
@@ -263,29 +281,39 @@ def _alarm_rows(
         }
         for one in due
     ]
-    for title, ones, target, aim in (
-        ("alarm stands for agents of another rule", told_apart, 0.9, "at least"),
-        ("alarm stands for able agents", [found[t] for t in able if t in found], 0.05, "at most"),
-    ):
-        if not ones:
-            rows.append({"name": f"{name}: {title}", "note": "there are none"})
-            continue
-        hits = sum(one.stands for one in ones)
-        low, high = agents.interval_of_share(hits, len(ones))
-        share = hits / len(ones)
-        rows.append(
-            {
-                "name": f"{name}: {title}",
-                "value": share,
-                "low": low,
-                "high": high,
-                "target": target,
-                "aim": aim,
-                "met": share >= target if aim == "at least" else share <= target,
-                "note": f"{len(ones)} sessions",
-            }
-        )
+    spared = [found[task] for task in able if task in found]
+    for kind, ones in ((IMPOSTORS, told_apart), (SPARED, spared)):
+        rows.append(_share_row(name, kind, sum(one.stands for one in ones), len(ones)))
     return rows
+
+
+def _together(rows: Rows) -> Rows:
+    """How often an alarm stands at all sites."""
+    made: Rows = []
+    for kind in (IMPOSTORS, SPARED):
+        ones = [row for row in rows if row["name"].endswith(f": {kind.title}") and "of" in row]
+        hits, of = (sum(row[key] for row in ones) for key in ("hits", "of"))
+        made.append(_share_row("together", kind, hits, of))
+    return made
+
+
+def _share_row(name: str, kind: Kind, hits: int, of: int) -> dict[str, Any]:
+    if not of:
+        return {"name": f"{name}: {kind.title}", "note": "there are none"}
+    share = hits / of
+    low, high = agents.interval_of_share(hits, of)
+    return {
+        "name": f"{name}: {kind.title}",
+        "value": share,
+        "low": low,
+        "high": high,
+        "target": kind.target,
+        "aim": kind.aim,
+        "met": share >= kind.target if kind.aim == "at least" else share <= kind.target,
+        "note": f"{of} sessions",
+        "hits": hits,
+        "of": of,
+    }
 
 
 def _kind_rows(

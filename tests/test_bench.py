@@ -45,8 +45,8 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 
 
 ELSEWHERE: Final = {
-    *("simulator", "against", "twin", "fresh", "demands", "adaptive", "recovery", "trust"),
-    *("kill", "fuzz"),
+    *("simulator", "against", "twin", "fresh", "demands", "adaptive", "recovery", "alarms"),
+    *("trust", "kill", "fuzz"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
 of layouts, test_recovery, test_kill and test_fuzz; `fresh` has one below."""

@@ -16,9 +16,9 @@ SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service", "comm
 PARTS: Final = (
     *SPEED,
     *("slots", "scaling", "against", "report", "twin", "agents", "verdicts"),
-    *("fresh", "demands", "adaptive", "recovery", "trust", "kill", "fuzz", "soak"),
+    *("fresh", "demands", "adaptive", "recovery", "alarms", "trust", "kill", "fuzz", "soak"),
 )
-KEPT: Final = ("adaptive", "recovery", "trust")
+KEPT: Final = ("adaptive", "recovery", "alarms", "trust")
 """Parts that can write what they found to a folder."""
 COLUMNS: Final = (
     *("name", "median", "p99", "unit", "baseline", "ratio"),
@@ -31,10 +31,10 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PART",
-            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last fifteen "
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last sixteen "
             "are measured: report takes a minute; slots, scaling, against, twin, agents and "
-            "verdicts some minutes; fresh and demands ten; and adaptive, recovery, trust, kill, "
-            "fuzz and soak half an hour or more each (3 minutes with --quick).",
+            "verdicts some minutes; fresh and demands ten; and adaptive, recovery, alarms, trust, "
+            "kill, fuzz and soak half an hour or more each (3 minutes with --quick).",
             show_default=False,
         ),
     ] = None,
@@ -87,8 +87,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="With the parts adaptive, recovery and trust: write all rows, seeds, and curves "
-            "or sessions to this folder.",
+            help="With the parts adaptive, recovery, alarms and trust: write all rows, seeds, and "
+            "curves or sessions to this folder.",
         ),
     ] = None,
     inputs: Annotated[
@@ -107,7 +107,7 @@ def command(
     if unknown:
         fail(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     if keep is not None and (outcomes is not None or not {*KEPT} & {*(parts or ())}):
-        fail("--keep goes with the parts adaptive, recovery and trust, without --outcomes")
+        fail("--keep goes with the parts adaptive, recovery, alarms and trust, without --outcomes")
     results: dict[str, list[dict[str, Any]]] = {}
     if outcomes is not None or battery is not None:
         if parts != ["adaptive"] or (outcomes is not None and battery is not None):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from animalcat.benchmarks import recovery
+from animalcat.benchmarks import alarms, recovery
 from animalcat.benchmarks.recovery import Size, in_turn
 from animalcat.benchmarks.recovery_agents import (
     SITES,
@@ -188,6 +188,22 @@ def test_the_table_is_made_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     kept = json.loads((tmp_path / "aaio.json").read_text())
     assert kept["rows"] == rows
     assert len(kept["sessions"]) == 2 * 3 + 1 + 5 + 1
+
+
+@pytest.mark.slow
+def test_alarms_are_counted_at_all_sites_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery, "WORKERS", 1)
+    monkeypatch.setattr(alarms, "QUICK", Size(0.0, 0, 0, 0.0, 0, 1, 2, 12, 500.0))
+    rows = alarms.run(quick=True, keep=tmp_path)
+    assert not [row for row in rows if "Spearman" in row["name"] or "weakness" in row["name"]]
+    able = {row["name"]: row for row in rows if row["name"].endswith("stands for able agents")}
+    assert [row["of"] for row in able.values()] == [2, 2, 4]
+    assert able["together: alarm stands for able agents"]["value"] == 0.0
+    assert able["together: alarm stands for able agents"]["high"] < 0.5
+    sessions = [json.loads((tmp_path / f"{site}.json").read_text())["sessions"] for site in SITES]
+    assert [len(one) for one in sessions] == [5 + 2, 7 + 2]
 
 
 @pytest.mark.slow
