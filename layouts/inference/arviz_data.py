@@ -57,7 +57,8 @@ def datasets(
         draws: (chains, draws, latents), of the posterior.
         features: (instances, features) that it was fitted to.
         outcomes: (instances,) or (instances, outcomes), NaN where one is missing.
-        weights: (instances,): how many outcomes each counts as; None for one each.
+        weights: (instances,): how many outcomes each counts as, 0 where none was observed; None
+            for one each.
         statistics: (chains, draws) each: the sampler's statistics, by ArviZ's names.
         episodes: Number of each instance's episode; by default they are counted from 0.
         constants: What else is known of each episode, by name; one that is called like a feature
@@ -65,7 +66,9 @@ def datasets(
         attributes: Facts about the whole, as text; they are kept in every group.
     """
     features = np.asarray(features, np.float64).reshape(-1, len(layout.features))
-    outcomes = np.asarray(outcomes, np.float64)
+    outcomes = np.array(outcomes, np.float64)
+    if weights is not None:
+        outcomes[weights == 0.0] = np.nan  # nothing was observed
     chains, count, _ = draws.shape
     numbers = range(len(features)) if episodes is None else episodes
     coords: dict[str, npt.NDArray[np.int64]] = {

@@ -31,9 +31,10 @@ def through_gate(profile: Profile, learner: Learner, seed: int) -> Profile:
     layout, data = learner.layout, learner.data()
     if [outcome.kind for outcome in layout.outcomes] != ["score"]:
         return profile
-    if len(data.outcomes) < LEAST_OUTCOMES:
+    observed = data.weights > 0.0
+    if observed.sum() < LEAST_OUTCOMES:
         return profile
-    played = Instances(layout.feature_names, data.features)
+    played = Instances(layout.feature_names, data.features[observed])
     parts = splits(len(played), seed, SPLITS)
-    kept = held_out(LayoutAssessor(layout, seed, by="live"), played, data.outcomes, parts)
+    kept = held_out(LayoutAssessor(layout, seed, by="live"), played, data.outcomes[observed], parts)
     return gated(profile, predictive_power(kept, seed=seed))

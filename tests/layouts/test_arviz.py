@@ -92,6 +92,16 @@ def test_several_outcomes_are_left_out_together() -> None:
     assert np.isfinite(data["log_likelihood"][ALL_OUTCOMES].values).all()
 
 
+def test_an_episode_without_an_outcome_is_no_failure(aaio: Layout) -> None:
+    features = np.array([[f.low for f in aaio.features]] * 2)
+    posterior = LivePosterior(aaio, seed=1)
+    posterior.update(features[0], 1.0, 1)
+    posterior.update(features[1], 0.0, 2, weight=0.0)
+    data: Any = posterior.to_arviz()
+    (observed,) = data["observed_data"].data_vars.values()
+    np.testing.assert_array_equal(observed.values, [1.0, np.nan])
+
+
 def test_without_outcomes_there_is_the_prior(aaio: Layout) -> None:
     data: Any = LivePosterior(aaio, seed=1).to_arviz()
     assert "log_likelihood" not in data

@@ -71,5 +71,7 @@ def test_few_outcomes_and_other_kinds_have_no_gate() -> None:
     layout = load_layout("melting-pot")
     few = profile_of(layout, at_random, LEAST_OUTCOMES - 1)
     assert "predictive_power" not in few.diagnostics
+    unobserved = profile_of(layout, lambda _: np.nan, LEAST_OUTCOMES)
+    assert "predictive_power" not in unobserved.diagnostics
     passes = profile_of(load_layout("one-capability"), lambda _: 1.0, LEAST_OUTCOMES)
     assert "predictive_power" not in passes.diagnostics
