@@ -347,7 +347,7 @@ class _Reader:
         return values
 
     def _arenas(self, node: Node, path: str) -> dict[int, Any]:
-        """Arenas by number: a negative number becomes the next free one, as in Unity."""
+        """Arenas by number: negative and taken ones become the next free one, as in Unity."""
         if not isinstance(node.value, list) or not all(isinstance(p, tuple) for p in node.value):
             self._error(node.line, path, "wrong-type", "expected arenas by number, `0: !Arena`")
             return {}
@@ -366,9 +366,10 @@ class _Reader:
         arenas: dict[int, Any] = {}
         for number, (key, value) in written.items():
             used = number
-            if number < 0:
+            if number < 0 or number in arenas:
                 used = max(arenas, default=-1) + 1
-                message = f"a negative number; it becomes arena {used}"
+                why = "a negative number" if number < 0 else "an earlier one has this number"
+                message = f"{why}; it becomes arena {used}"
                 self._warn(key.line, f"{path}[{number}]", "arena-number", message)
             if not _empty(value):
                 arenas[used] = self._mapping(value, Arena, f"{path}[{used}]")

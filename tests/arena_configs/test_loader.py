@@ -112,6 +112,18 @@ def test_duplicate_and_negative_arena_numbers() -> None:
     assert loaded.config.first.time_limit == 1
 
 
+def test_no_arena_is_lost_after_a_negative_number() -> None:
+    text = "!ArenaConfig\narenas:\n" + "".join(
+        f"  {number}: !Arena {{t: {limit}}}\n" for number, limit in ((0, 10), (-1, 20), (1, 30))
+    )
+    loaded = load_text(text, "f.yml")
+    assert {n: a.time_limit for n, a in loaded.config.arenas.items()} == {0: 10, 1: 20, 2: 30}
+    assert [(p.line, p.message) for p in loaded.problems] == [
+        (4, "a negative number; it becomes arena 1"),
+        (5, "an earlier one has this number; it becomes arena 2"),
+    ]
+
+
 def test_item_lost_in_a_comment() -> None:
     text = arena(
         "items:",
