@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from animalcat.arena_configs.catalogue import KINDS, canonical_name
 from animalcat.arena_configs.model import STEPS_PER_UNIT
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
 
@@ -14,6 +15,8 @@ _STEP_SECONDS: Final = 0.02
 
 CHANGING: Final = ("value", "size")
 """Reward rules of goals whose value changes with time."""
+_TAKING: Final = ("bad", "death", "hot")
+"""Reward rules of objects that take reward."""
 
 
 def max_return(placement: Placement) -> float:
@@ -44,17 +47,24 @@ def min_return(placement: Placement) -> float:
 
     Every loss of reward is one of health too, and an episode ends when health is used up, which is
     never more than the return plus 1. So at most 1 is lost, plus the excess of the last loss. What
-    operations may take has no bound.
+    operations may take has no bound, nor has what buttons may spawn that takes reward.
 
     Args:
         placement: The placed arena.
     """
-    if any(thing.item.operations for thing in placement.objects):
+    if any(thing.item.operations or _spawns_losses(thing) for thing in placement.objects):
         return -math.inf
     losses = [-thing.reward for thing in placement.objects if thing.reward < 0.0]
     if losses:
         return -1.0 - max(losses)
     return -1.0 if placement.time_limit > 0 else 0.0
+
+
+def _spawns_losses(thing: PlacedObject) -> bool:
+    """Whether it is a button that may spawn something that takes reward."""
+    kinds = (KINDS.get(canonical_name(name) or "") for name in thing.item.reward_names)
+    taking = any(kind is not None and kind.reward in _TAKING for kind in kinds)
+    return thing.kind.reward == "button" and taking
 
 
 def grants(placement: Placement) -> bool:
@@ -66,8 +76,11 @@ def grants(placement: Placement) -> bool:
 
 
 def best_value(thing: PlacedObject) -> float:
-    """The greatest reward that a contact can give, now or later."""
-    if thing.kind.reward in CHANGING:
+    """The greatest reward that a contact can give, now or later.
+
+    Decay and Ripen goals only lose value, as builds ship them (reference section 2.1).
+    """
+    if thing.kind.reward == "size":
         limit = thing.kind.size_max.x
         return min(max(thing.item.initial_values[0], thing.item.final_values[0]), limit)
     return thing.reward

@@ -20,7 +20,7 @@ from animalcat.arena_configs.model import (
 )
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import place
-from animalcat.arena_configs.returns import max_return
+from animalcat.arena_configs.returns import max_return, min_return
 
 AGENT = Item(name="Agent", positions=(Vector3(x=20, z=1),), rotations=(0.0,))
 
@@ -33,6 +33,11 @@ def ball(name: str, size: float = 1.0, x: float = 20, z: float = 20) -> Item:
 def box(name: str, x: float, z: float, *size: float) -> Item:
     side = Vector3(x=size[0], y=size[1], z=size[2])
     return Item(name=name, positions=(Vector3(x=x, z=z),), sizes=(side,), rotations=(0.0,))
+
+
+def changing(name: str, initial: float, final: float) -> Item:
+    values = {"initial_values": (initial,), "final_values": (final,)}
+    return ball(name).model_copy(update=values)
 
 
 def arena(*items: Item, time_limit: int = 250, **fields: object) -> Arena:
@@ -80,6 +85,10 @@ def test_a_good_arena_is_clean() -> None:
         (arena(AGENT, time_limit=-5), ("error", "bad-time-limit", "timeLimit")),
         (
             arena(AGENT, ball("GoodGoal"), pass_mark=1),
+            ("error", "unreachable-pass-mark", "passMark"),
+        ),
+        (
+            arena(AGENT, changing("RipenGoal", 0.5, 2.5), pass_mark=1),
             ("error", "unreachable-pass-mark", "passMark"),
         ),
         (arena(box("Wall", 20, 20, 40, 1, 40)), ("error", "no-room", "items")),
@@ -173,6 +182,14 @@ arenas:
         ((ball("BadGoal", 2.0),), 0.0),
         ((Item(name="SpawnerTree", positions=(Vector3(x=20, z=20),)),), math.inf),
         ((Item(name="GrowGoal", positions=(Vector3(x=20, z=20),)),), 2.5),
+        ((changing("GrowGoal", 0.5, 2.0),), 2.0),
+        ((changing("ShrinkGoal", 2.0, 0.5),), 2.0),
+        ((changing("DecayGoal", 2.0, 0.5),), 2.0),
+        # These never gain: builds ship them so.
+        ((changing("DecayGoal", 0.5, 2.0),), 0.5),
+        ((changing("RipenGoal", 0.5, 2.0),), 0.5),
+        ((changing("DecayGoalEpEnding", 0.5, 2.0),), 0.5),
+        ((changing("RipenGoalEpEnding", 0.5, 2.0),), 0.5),
     ],
 )
 def test_best_return_without_a_time_limit(items: tuple[Item, ...], expected: float) -> None:
@@ -185,6 +202,15 @@ def test_best_return_with_a_time_limit() -> None:
     # 38 m take more than (38 - 0.5 - 5) / 40 s, and 25 s cost 1.
     far = best(AGENT, ball("GoodGoal", x=20, z=39), time_limit=250)
     assert far == pytest.approx(0.999 - 32.5 / 40 / 25)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "least"),
+    [(("GoodGoal",), -1.0), (("GoodGoal", "BadGoal"), -math.inf), (("DeathZone",), -math.inf)],
+)
+def test_the_least_return_beside_a_button(rewards: tuple[str, ...], least: float) -> None:
+    button = ball("SpawnerButton").model_copy(update={"reward_names": rewards})
+    assert min_return(place(arena(AGENT, button), np.random.default_rng(0))) == least
 
 
 def test_success_is_beyond_the_pass_mark() -> None:
