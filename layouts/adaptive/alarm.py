@@ -158,6 +158,7 @@ class Alarm:
         self._moments: list[tuple[int, ...]] = []
         self._before: Seen | None = None
         self._episodes = 0
+        self._numbers: list[int] = []
         self._raised_at: int | None = None
         self._log_evidence = 0.0
         self._log_lacking = 0.0
@@ -195,10 +196,12 @@ class Alarm:
 
     @property
     def raised_at(self) -> int | None:
-        """Number of outcomes after which the alarm was raised; None if it was not."""
+        """Number of episodes after which the alarm was raised; None if it was not."""
         return self._raised_at
 
-    def update(self, row: int, log_factors: Floats, seen: Seen | None = None) -> None:
+    def update(
+        self, row: int, log_factors: Floats, seen: Seen | None = None, number: int | None = None
+    ) -> None:
         """Take in one episode.
 
         Args:
@@ -206,8 +209,11 @@ class Alarm:
             log_factors: (bets,), as `log_factors` returned them before the posterior knew the
                 outcome.
             seen: What was predicted and observed. Without it nothing is known of what went before.
+            number: How many episodes there have been, including those on which nothing is bet. What
+                is said is dated by it; by default as if there were no such episodes.
         """
         self._episodes += 1
+        self._numbers.append(self._episodes if number is None else number)
         moments = self._moment()
         self._moments.append(moments)
         quiet = self._episodes <= QUIET
@@ -255,7 +261,7 @@ class Alarm:
                 stakes = self._beyond_single(one)
                 one.log = self._weighted_mean(stakes, one.restarts, one.streak)
         if self._raised_at is None and self._log_evidence > np.log(LEVEL):
-            self._raised_at = self._episodes
+            self._raised_at = self._numbers[-1]
 
     @property
     def _least_settled(self) -> Settled:
@@ -349,8 +355,10 @@ class Alarm:
                 )
                 found.append(one)
         if not old:
-            for k, start in enumerate(self._watch.restarts):
-                about = ("time", str(start), "time", f"after episode {start}")
+            begun = [start for start in self._watch.restarts if start < self._episodes]
+            for k, start in enumerate(begun):
+                number = self._numbers[start - 1]
+                about = ("time", str(number), "time", f"after episode {number}")
                 share = self._restart_weight / len(self._watch.restarts)
                 found.append(self._suspect(about, restarts[k], self._restart_sums[k], share))
             about = ("time", "days", "time", "on bad days, which earlier outcomes give away")

@@ -204,9 +204,13 @@ class Bank:
 
     @cached_property
     def known_stratifications(self) -> tuple[Stratification, ...]:
-        """Stratifications of the instances by each feature of the layout, and by pairs of them."""
-        names = self.layout.feature_names
-        return known_stratifications({name: self.features[:, i] for i, name in enumerate(names)})
+        """Stratifications of the instances by each feature of the layout, and by pairs of them.
+
+        What a calibration taught is no demand, and says nothing of where an agent fails.
+        """
+        names, taught = self.layout.feature_names, self.layout.taught
+        known = {name: self.features[:, i] for i, name in enumerate(names) if i not in taught}
+        return known_stratifications(known)
 
     @cached_property
     def members(self) -> dict[str, Ints]:

@@ -445,7 +445,7 @@ class Learner:
 
     @property
     def raised_at(self) -> int | None:
-        """Number of outcomes after which the alarm was raised; None if it was not."""
+        """Number of episodes after which the alarm was raised; None if it was not."""
         return self._alarm.raised_at
 
     @property
@@ -636,7 +636,7 @@ class Learner:
                 float(np.mean(np.array(v)[there])) for v in (one.predicted, one.observed, *abler)
             )
             seen = Seen(predicted, observed, (predicted, *beyond))
-            self._alarm.update(self._row(instance), bets, seen)
+            self._alarm.update(self._row(instance), bets, seen, self.n + 1)
         if self._succeeds:
             (predicted,) = one.predicted
             return predicted if y else 1.0 - predicted

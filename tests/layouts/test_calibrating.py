@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from animalcat.cli.battery import app
 from animalcat.cli.session.options import calibrated_layout as calibrated_layout_of
+from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.calibrating.assessment import (
     CALIBRATED,
     WRITTEN,
@@ -101,6 +102,13 @@ def test_instances_are_found_by_name_and_demands() -> None:
     strange = replace(table.instances, names=tuple(f"b{i}" for i in range(10)))
     assert (strange.features(layout)[:, at] == 0.0).all()
     assert np.isnan(layout.row("b1", {"difficulty": 5.0})[at])
+
+
+def test_no_misfit_is_named_by_what_was_taught() -> None:
+    table, _, _ = simulated(6, 10)
+    bank = Bank.of(made(), table.instances)
+    assert len(np.unique(bank.features[:, bank.layout.feature_names.index("sharpness")])) > 1
+    assert [way.name for way in bank.known_stratifications] == ["difficulty"]
 
 
 def test_sharpness_is_found_like_easiness_and_is_1_where_nothing_is_known() -> None:

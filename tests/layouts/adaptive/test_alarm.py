@@ -83,6 +83,19 @@ def test_an_agent_that_changes_is_found() -> None:
     assert alarm.raised_at > 100
 
 
+def test_what_it_names_is_dated_by_the_numbers_that_episodes_have() -> None:
+    """Repeats and episodes in which nothing was observed are among them."""
+    alarm = Alarm((), 2)
+    for k in range(120):
+        passed = k < 48 and k % 10 < 7
+        alarm.update(0, bets(0.7, passed), Seen(0.7, float(passed)), 3 * k)
+    assert alarm.raised_at is not None
+    assert alarm.raised_at % 3 == 0
+    assert alarm.raised_at >= 3 * 48
+    wheres = [one.where for one in alarm.suspects() if one.where.startswith("after episode")]
+    assert f"after episode {3 * 47}" in wheres  # from the 49th that it was told of
+
+
 def test_the_first_outcomes_count_for_nothing() -> None:
     alarm = Alarm(stratifications(PARADIGMS, {}))
     for _ in range(QUIET):

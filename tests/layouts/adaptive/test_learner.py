@@ -400,6 +400,23 @@ def test_where_nothing_was_observed_the_instance_was_played_and_no_more(
     assert again.summary() == learner.summary()
 
 
+def test_an_alarm_is_dated_by_episodes_of_which_it_does_not_count_all(
+    aaio: Layout, draw_instances: Draw
+) -> None:
+    colour = np.arange(80.0) % 2
+    bank = Bank(aaio, draw_instances(80, 1), ["a"] * 80, outside={"colour": colour})
+    learner = Learner(bank, Policy("random"), EVER, 3)
+    at = None
+    for row in range(80):
+        seen = row % 3  # in every third episode nothing is observed
+        learner.tell(bank.names[row], colour[row] if seen else float("nan"))
+        if at is None and learner.raised_at is not None:
+            at = learner.n
+    assert at is not None
+    assert learner.raised_at == at
+    assert learner.misfit.startswith(f"since episode {at}: ")
+
+
 def test_rules_that_never_end_are_refused(bank: Bank) -> None:
     with pytest.raises(ValueError, match="may never end"):
         Learner(bank, Policy(exposures=0), StoppingRule(30, futility=0.0, combine="all"))
