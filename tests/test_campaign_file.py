@@ -127,6 +127,17 @@ def test_agents_are_paired_on_the_arenas_of_the_battery_also_by_their_twins() ->
     assert passed_in(("a", "b", "c", "d"), played) == [False, True, None, None]
 
 
+def test_of_an_arena_that_is_played_again_the_first_outcome_is_paired() -> None:
+    played = [
+        episode(0, "a", types_pb2.OUTCOME_FAILURE, invalid="the lamp was off"),
+        episode(0, "a", types_pb2.OUTCOME_SUCCESS),
+        episode(1, "b.0f", types_pb2.OUTCOME_FAILURE, of="b"),
+        episode(2, "a", types_pb2.OUTCOME_FAILURE),
+        episode(3, "b.0f", types_pb2.OUTCOME_SUCCESS, of="b"),
+    ]
+    assert passed_in(("a", "b"), played) == [True, False]
+
+
 def test_an_agent_on_ray_knows_the_server_as_the_command_does() -> None:
     own = {
         "ANIMALCAT_CA": "sha256:00",

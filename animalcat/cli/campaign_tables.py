@@ -92,17 +92,18 @@ def in_common(client: Client, campaign: Campaign) -> dict[str, list[bool | None]
 def passed_in(order: Sequence[str], episodes: Iterable[Episode]) -> list[bool | None]:
     """Return for each instance of a battery whether it, or its twin, was passed; None: not played.
 
+    Of an instance that was played more than once, its first outcome counts.
+
     Args:
         order: Names of the instances.
-        episodes: What a session has played.
+        episodes: What a session has played, in order.
     """
-    passed = {
-        made.offer if (made := episode.decision.made) is not None else episode.instance: (
-            episode.outcome == "success"
-        )
-        for episode in episodes
-        if episode.outcome in ("success", "failure") and not episode.invalid
-    }
+    passed: dict[str, bool] = {}
+    for episode in episodes:
+        if episode.outcome in ("success", "failure") and not episode.invalid:
+            made = episode.decision.made
+            instance = episode.instance if made is None else made.offer
+            passed.setdefault(instance, episode.outcome == "success")
     return [passed.get(instance) for instance in order]
 
 
