@@ -224,8 +224,8 @@ def provenance(
     makes the profile.
     """
     spec = asdict(replace(session.spec, against=None))  # told by the comparison
-    scored = [e for e in attempts if not e.practice]
-    outcomes = [e.outcome for e in scored if not e.invalid]
+    scored = [e for e in attempts if not e.practice and not e.invalid]
+    outcomes = [e.outcome for e in scored]
     return {
         "session": names.session_name(session.id),
         "agent": spec.pop("agent"),
@@ -239,7 +239,7 @@ def provenance(
         "successes": outcomes.count(Outcome.SUCCESS),
         "voids": outcomes.count(Outcome.VOID),
         "faults": outcomes.count(Outcome.FAULT),
-        "invalid": len(scored) - len(outcomes),
+        "invalid": sum(bool(e.invalid) and not e.practice for e in attempts),
         "failures_by_default": sum(e.by_default for e in scored),
         "overspent": sum(e.overspent for e in scored),
         "practised": sum(e.practice and e.settled for e in attempts),

@@ -234,7 +234,7 @@ class EpisodeRow:
         outcome: What became of it.
         mark: The outcome as a sign, for readers without colour.
         ended: How it ended, with return and steps.
-        command: The command that plays it again.
+        command: The command that plays this attempt again.
     """
 
     number: int
@@ -297,7 +297,8 @@ def _episode_row(
         outcome=outcome,
         mark=_MARKS.get(outcome, "·"),
         ended=", ".join(filter(None, facts)),
-        command=f"animalcat episode replay {session} {row['episode']}",
+        # Without its attempt it would be the last attempt at this number.
+        command=f"animalcat episode replay {session} {row['episode']}-{row.get('attempt') or 0}",
     )
 
 
@@ -446,8 +447,8 @@ def observation_words(spec: Row) -> str:
     said: list[str] = []
     camera: Row | None = spec.get("camera")
     if camera:
-        sides = " × ".join(str(camera[key]) for key in ("width", "height") if key in camera)
-        said.append(f"camera images of {sides} pixels" if sides else "camera images")
+        side, colour = camera["resolution"], "in grey" if camera["grayscale"] else "in colour"
+        said.append(f"camera images of {side} × {side} pixels {colour}")
     rays: Row | None = spec.get("rays")
     if rays:
         count = 2 * int(rays.get("per_side", 0)) + 1

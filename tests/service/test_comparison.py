@@ -61,7 +61,7 @@ def test_agents_are_ranked_by_their_draws(both: dict[str, Results]) -> None:
     ("about", "what"),
     [
         ({"backend": "unity"}, "backend"),
-        ({"observation_spec": {"camera": {"width": 84, "height": 84}}}, "observation"),
+        ({"observation_spec": {"camera": {"resolution": 84, "grayscale": False}}}, "observation"),
     ],
 )
 def test_what_was_measured_otherwise_is_compared_on_demand_only(

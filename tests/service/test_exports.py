@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.library import load_layout
 from animalcat.plots import prediction, read_results
 from animalcat.plots.results import Results
 from animalcat.service.measuring.profile_words import warnings
+from animalcat.service.measuring.report import provenance
+from animalcat.service.model import (
+    Cause,
+    Decision,
+    Episode,
+    Outcome,
+    Session,
+    SessionSpec,
+    SessionState,
+)
 from animalcat.service.reporting.session_page import session_page
 from animalcat.service.reporting.session_report import (
     citation,
     episode_rows,
+    observation_words,
     outcome_words,
     predictions,
 )
@@ -212,8 +225,38 @@ def test_an_episode_is_told_with_its_demands_and_its_command() -> None:
     assert (told.demands, told.why) == ("far 2 m", "drawn at random: its turn")
     assert (told.ended, told.command) == (
         "died, return −0.5, 7 steps",
-        "animalcat episode replay s 3",
+        "animalcat episode replay s 3-1",
     )
+
+
+@pytest.mark.parametrize(
+    ("camera", "words"),
+    [
+        (CameraSpec(64), "camera images of 64 × 64 pixels in colour and 5 rays over ±60°"),
+        (CameraSpec(32, grayscale=True), "camera images of 32 × 32 pixels in grey and 5 rays"),
+        (None, "5 rays over ±60°, deciding every 3 steps"),
+    ],
+)
+def test_what_the_agent_saw_is_told_as_sessions_store_it(
+    camera: CameraSpec | None, words: str
+) -> None:
+    assert observation_words(asdict(ObservationSpec(camera))).startswith(words)
+
+
+def test_what_is_declared_invalid_counts_in_no_number_of_failures() -> None:
+    decision = Decision("i", 0.0, 1.0, 0.5, {}, "random")
+    left, late = f"{Cause.AGENT_LEFT}, for the second time", str(Cause.OUT_OF_TIME)
+    attempts = [
+        Episode("s", k, 0, decision, outcome=Outcome.FAILURE, cause=cause, invalid=invalid)
+        for k, (cause, invalid) in enumerate(
+            [(left, ""), (left, "the lamp was off"), (late, "the lamp was off"), (late, "")]
+        )
+    ]
+    spec = SessionSpec(agent="a", battery="b")
+    session = Session("s", spec, SessionState.RUNNING, "", datetime(2026, 1, 1, tzinfo=UTC))
+    about = provenance(session, attempts, {})
+    assert (about["episodes"], about["invalid"]) == (2, 2)
+    assert (about["failures_by_default"], about["overspent"]) == (1, 1)
 
 
 def test_scores_have_pictures_by_demand() -> None:
