@@ -289,6 +289,9 @@ def paradigm_counts(
 ) -> list[dict[str, str | int]]:
     """Return what was played of every suite and paradigm.
 
+    A twin stands for its instance. What was made for an offer belongs to the suite that has its
+    paradigm, if that is one alone.
+
     Args:
         measurement: What was measured.
         attempts: All attempts of the session.
@@ -302,10 +305,16 @@ def paradigm_counts(
         for name, paradigm in measurement.candidates.items()
     }
     instances = Counter(places.values())
+    suites: dict[str, set[str]] = {}
+    for suite, paradigm in instances:
+        suites.setdefault(paradigm, set()).add(suite)
     episodes, successes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for one in attempts:
-        made = one.decision.made
-        place = ("", made.instance.paradigm) if made else places.get(one.decision.instance)
+        made, place = one.decision.made, places.get(one.decision.chosen)
+        if place is None and made is not None:
+            paradigm = made.instance.paradigm
+            known = suites.get(paradigm, set())
+            place = (min(known) if len(known) == 1 else "", paradigm)
         if one.counts and place is not None:
             episodes[place] += 1
             successes[place] += one.outcome is Outcome.SUCCESS
@@ -348,7 +357,7 @@ def outcome_rows(
                 "paradigm": instance.paradigm,
                 "task": task_of(instance),
                 "variant": variant_of(instance),
-                "group": battery.groups.get(instance.name, instance.name),
+                "group": battery.groups.get(episode.decision.chosen, instance.name),
                 "outcome": _told_as(episode, episode.outcome),
                 "return": episode.episode_return,
                 **{column: episode.outcomes.get(source) for column, source in OBSERVED.items()},

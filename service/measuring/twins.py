@@ -32,6 +32,7 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.drafts import Draft, fixed_instance, instance_seed, measured
 from animalcat.service.batteries.instance import Instance
+from animalcat.service.batteries.naming import Kind
 from animalcat.service.model import Made, MadeAs
 
 NEAR: Final = 3.0
@@ -323,8 +324,9 @@ def _made(
     demands: Mapping[str, Wanted],
     told: str = "",
 ) -> Made:
-    """Return an arena as an instance made in the place of another one."""
-    fixed = fixed_instance(Draft(instance.name, instance.paradigm, arena, seed))
+    """Return an arena as an instance made in the place of another one, of the same kind of task."""
+    kind = Kind(instance.suite, instance.paradigm, instance.task_name, instance.variant)
+    fixed = fixed_instance(Draft(instance.name, instance.paradigm, arena, seed, kind=kind))
     digest = hashlib.sha256(f"{seed}\0{fixed.text}".encode()).hexdigest()[:8]
     own = replace(fixed.instance, name=f"{instance.name}.{digest}")
     far = distance(demands, own.features)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,18 @@ from animalcat.service.batteries.battery import ArenaFile, Battery, build_family
 from animalcat.service.measuring import twins
 from animalcat.service.measuring.generation import PoolSource, source_for
 from animalcat.service.measuring.measurement import Measurement
+from animalcat.service.measuring.report import outcome_rows, paradigm_counts
 from animalcat.service.measuring.twins import Twins, differences, source_of
-from animalcat.service.model import Decision, MadeAs, SessionSpec
+from animalcat.service.model import (
+    Decision,
+    Episode,
+    Made,
+    MadeAs,
+    Outcome,
+    Session,
+    SessionSpec,
+    SessionState,
+)
 from animalcat.service.recording import read_episode
 from animalcat.service.recording.verify import verify
 from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
@@ -103,6 +114,57 @@ def test_an_arena_of_which_nobody_knows_the_family_is_varied(imported: Battery) 
         assert made.instance.places[0].radius == 1.0
         for name in ("rewardDistance", "rewardSize", "rewardBehind", "XPos"):
             assert made.instance.features[name] == pytest.approx(instance.features[name], abs=0.01)
+
+
+def attempts_at(decisions: Sequence[Decision]) -> list[Episode]:
+    """Attempts at what was chosen, all passed."""
+    return [
+        Episode("s", number, 0, decision, outcome=Outcome.SUCCESS)
+        for number, decision in enumerate(decisions)
+    ]
+
+
+def test_twins_are_counted_with_the_suite_and_paradigm_of_their_instance(
+    tmp_path: Path,
+) -> None:
+    files = [
+        ArenaFile(f"{'near' if k < 3 else 'far'}/open-{k}.yaml", content.decode())
+        for k, (_, content) in enumerate(FILES[:6])
+    ]
+    battery = import_files(files, 0, tmp_path, names="{suite}/{paradigm}-{variant}")
+    measurement = Measurement(SPEC, battery, session="one")
+    attempts = attempts_at(chosen(measurement, 5))
+    assert all(one.decision.made is not None for one in attempts)
+    rows = paradigm_counts(measurement, attempts)
+    assert [(row["suite"], row["paradigm"], row["instances"]) for row in rows] == [
+        ("far", "open", 3),
+        ("near", "open", 3),
+    ]
+    assert sum(int(row["episodes"]) for row in rows) == 5
+    session = Session("s", SPEC, SessionState.RUNNING, "", datetime(2026, 1, 1, tzinfo=UTC))
+    for one, row in zip(attempts, outcome_rows(session, battery, attempts), strict=True):
+        instance = battery.instances[battery.index[one.decision.chosen]]
+        assert row["instance"] != instance.name
+        assert (row["suite"], row["variant"]) == (instance.suite, instance.variant)
+        assert row["group"] == battery.groups[instance.name]
+
+
+@pytest.mark.parametrize(("suites", "suite"), [(("a", "a"), "a"), (("a", "b"), "")])
+def test_what_is_made_for_an_offer_is_counted_with_the_one_suite_of_its_paradigm(
+    suites: tuple[str, str], suite: str, tmp_path: Path
+) -> None:
+    files = [
+        ArenaFile(f"{suites[k]}/open-{k}.yaml", content.decode())
+        for k, (_, content) in enumerate(FILES[:2])
+    ]
+    battery = import_files(files, 0, tmp_path, names="{suite}/{paradigm}-{variant}")
+    measurement = Measurement(dataclasses.replace(SPEC, fresh=False), battery)
+    instance = dataclasses.replace(battery.instances[0], name="offer-1.0", suite="")
+    made = Made("offer-1", instance, "", MadeAs.OFFER)
+    decision = Decision("offer-1.0", 1.0, 1.0, 0.5, {}, "generated", made=made)
+    rows = paradigm_counts(measurement, attempts_at([decision]))
+    assert [row["suite"] for row in rows if row["episodes"]] == [suite]
+    assert len(rows) == (1 if suite else 3)
 
 
 def chosen(measurement: Measurement, n: int) -> list[Decision]:
