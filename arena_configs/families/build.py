@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 from zlib import crc32
@@ -96,23 +96,34 @@ def parameter_values(
 
 
 def controlled(
-    family: Family, paradigm: Paradigm, control: Control, values: Mapping[str, Value]
+    family: Family,
+    paradigm: Paradigm,
+    control: Control,
+    values: Mapping[str, Value],
+    given: Collection[str] = (),
 ) -> dict[str, Value]:
     """Parameters and derived values with what a control sets; other parameters stay as they are.
+
+    A derived value stays as well where it was set, or is drawn instead of worked out.
 
     Args:
         family: The family.
         paradigm: The paradigm.
         control: The control.
         values: Parameters and derived values without it, which its formulas may name.
+        given: Names of those that were set.
 
     Raises:
         ArenaError: A formula has no value.
     """
     scope = {**words(family, paradigm), **values}
-    given = {name: formula.value(scope) for name, formula in control.parameters.items()}
-    kept = {name: values[name] for name in family.parameters}
-    return parameter_values(family, paradigm, {}, {**kept, **given})
+    changed = {name: formula.value(scope) for name, formula in control.parameters.items()}
+    kept = {
+        name: values[name]
+        for name, one in family.ranges_of(paradigm).items()
+        if name in family.parameters or name in given or not isinstance(one, Fixed)
+    }
+    return parameter_values(family, paradigm, {}, {**kept, **changed})
 
 
 def words(family: Family, paradigm: Paradigm) -> dict[str, Value]:

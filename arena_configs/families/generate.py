@@ -195,7 +195,7 @@ def _task(
                 one = _variant(family, draw, number, rng, given, part_of(base))
                 _add(one, seen, fresh)
                 here = [name for name in controls if family.controls[name].is_of(paradigm)]
-                others = [_control(family, one, draw, name) for name in here]
+                others = [_control(family, one, draw, name, given) for name in here]
                 for other in others if fresh_controls else ():
                     _add(other, seen, fresh)
                 found.append((one, others))
@@ -297,10 +297,12 @@ def _variant(
     )
 
 
-def _control(family: Family, one: FamilyInstance, draw: Draw, name: str) -> FamilyInstance:
+def _control(
+    family: Family, one: FamilyInstance, draw: Draw, name: str, given: Mapping[str, Value]
+) -> FamilyInstance:
     """The control of an instance: built from the same values, in the same variant."""
     control = family.controls[name]
-    values = controlled(family, draw.paradigm, control, one.parameters)
+    values = controlled(family, draw.paradigm, control, one.parameters, given)
     built = build_arena(family, scope_of(family, draw.paradigm, values), control, draw.seed)
     flipped, quarters = variant_of(one.variant)
     arena = checked(family, built, flipped, quarters)
