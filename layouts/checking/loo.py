@@ -64,15 +64,18 @@ def loo(fitted: FitResult, features: npt.ArrayLike, outcomes: npt.ArrayLike) -> 
             out with all its outcomes.
 
     Raises:
-        ValueError: Features or outcomes do not fit the layout, or are not those of the fit.
+        ValueError: Features or outcomes do not fit the layout, or are not those of the fit; or it
+            counted outcomes as less than one, whose posterior without one of them is another.
     """
-    from animalcat.layouts.inference.backend import compat
-
     layout = fitted.layout
     checked = layout.check_features(features)
     y = layout.check_outcomes(outcomes, checked)
     if not len(y) or fitted.diagnostics["outcomes"] != len(y):
         raise ValueError(f"{len(y)} outcomes; fitted were {fitted.diagnostics['outcomes']}")
+    if fitted.data is not None and fitted.data.weights is not None:
+        raise ValueError("a fit in which repeats count as less than one cannot be judged by LOO")
+    from animalcat.layouts.inference.backend import compat
+
     evaluator = Evaluator(layout)
     pointwise = evaluator.pointwise(fitted.flat_draws, evaluator.columns(checked), y)
     chains, draws, _ = fitted.draws.shape

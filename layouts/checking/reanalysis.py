@@ -193,7 +193,9 @@ def _paradigm(name: str, draws: Sequence[Drawn], count: int) -> ParadigmResult:
         known += draw.outcome
         done += 1.0
     rate = known / len(draws) if draws else None
-    if len(draws) == count:  # all was played: nothing is left to estimate
+    # Whether all that can be played was; the rest was set aside, and does not count.
+    last = draws[-1].peers if draws and draws[-1].chance > 0.0 else None
+    if len(draws) == count or (last is not None and last.left == 1):  # nothing is left to estimate
         success = WeightedEstimate(rate, 0.0, rate, rate, len(totals))
     else:
         success = _mean(np.array(totals), np.array(weights), 0.0, 1.0)

@@ -23,7 +23,7 @@ from animalcat.layouts.checking.compare import (
 from animalcat.layouts.checking.loo import Loo, compare_layouts, loo
 from animalcat.layouts.checking.predict import LayoutAssessor
 from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
+from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
@@ -142,6 +142,15 @@ def test_layouts_are_told_apart_by_what_they_leave_out() -> None:
     assert rows[1].behind_se == pytest.approx(math.sqrt(200) * (good - bad).std())
     with pytest.raises(ValueError, match="the same outcomes"):
         compare_layouts([Loo("a", good, k, 1), Loo("b", bad[:9], k[:9], 1)])
+
+
+def test_a_fit_that_weighs_its_outcomes_is_refused(aaio: Layout, draw_instances: Draw) -> None:
+    features, y = draw_instances(3, 1), np.array([1.0, 0.0, 1.0])
+    data = FitData(features, y, np.array([1.0, 1.0, 0.3]))
+    draws = aaio.from_standard(np.zeros((2, 5, len(aaio.latents))))
+    fitted = FitResult(aaio, draws, [], {"outcomes": 3}, data)
+    with pytest.raises(ValueError, match="repeats count as less than one"):
+        loo(fitted, features, y)
 
 
 def exact(layout: Layout, features: Floats, y: Floats, left_out: int) -> float:

@@ -58,6 +58,16 @@ def test_a_battery_that_was_played_whole_needs_no_estimate() -> None:
     assert (found.played, found.instances) == (8, 8)
 
 
+def test_what_was_set_aside_is_not_left_to_estimate() -> None:
+    """Of three arenas one was set aside, and the others were played."""
+    found = reanalyse([drawn(1.0, left=2), drawn(0.0, left=1)], {"p": 3})
+    success = found.battery.success
+    assert (success.value, success.sd, success.low, success.high) == (0.5, 0.0, 0.5, 0.5)
+    assert found.notes == ()
+    closed = Drawn("p", 0.0, 0.5, 0.5, Peers(1, 0.5, 0.5, open=False))
+    assert reanalyse([drawn(1.0, left=2), closed], {"p": 3}).battery.success.value is None
+
+
 def test_what_cannot_be_told_is_said() -> None:
     closed = Drawn("p", 1.0, 0.5, 0.5, Peers(10, 0.5, 0.5, open=False))
     repeat = Drawn("p", 1.0, 0.5, 0.1, None)
