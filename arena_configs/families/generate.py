@@ -25,7 +25,12 @@ from animalcat.arena_configs.families.language import PARTS, Family, Paradigm, P
 from animalcat.arena_configs.families.library import AnyFamily, load_family
 from animalcat.arena_configs.families.polar import PolarArena, polar_arenas, shares
 from animalcat.arena_configs.families.polar_template import PolarFamily
-from animalcat.arena_configs.families.sampling import DRAWS, Draw, draw_parameters
+from animalcat.arena_configs.families.sampling import (
+    DRAWS,
+    Draw,
+    constraints_hold,
+    draw_parameters,
+)
 from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.families.variants import mirrored, turned
 from animalcat.arena_configs.model import Arena, ArenaError
@@ -33,7 +38,8 @@ from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.writer import to_yaml
 
 TRIES: Final = 100
-"""Arenas that are built for one instance, before the family is said to leave no room."""
+"""Arenas that are built for one instance, before the family is said to leave no room; and draws of
+the parameters of one variant, before its task is drawn again."""
 _SEEDS: Final[int] = 2**62
 """Seeds that an instance may be drawn from."""
 _PRACTICE: Final = 4
@@ -285,9 +291,7 @@ def _variant(
     part: Part,
 ) -> FamilyInstance:
     variants = family.variants
-    mine = dict(zip(variants.parameters, rng.random(len(variants.parameters)), strict=True))
-    shares_ = {**draw.shares, **{name: float(share) for name, share in mine.items()}}
-    values = parameter_values(family, draw.paradigm, shares_, given)
+    values = _varied(family, draw, rng, given)
     flipped = variants.mirror and number % 2 == 1
     quarters = (number // (2 if variants.mirror else 1)) % 4 if variants.turns else 0
     built = build_arena(family, scope_of(family, draw.paradigm, values), seed=draw.seed)
@@ -295,6 +299,23 @@ def _variant(
     return FamilyInstance(
         "", arena, draw.paradigm.name, values, variant_name(flipped, quarters), part=part
     )
+
+
+def _varied(
+    family: Family, draw: Draw, rng: np.random.Generator, given: Mapping[str, Value]
+) -> dict[str, Value]:
+    """The values of a draw with the parameters of its variants drawn anew.
+
+    Raises:
+        UnfitError: The constraints do not hold with any that were drawn.
+    """
+    names = family.variants.parameters
+    for _ in range(TRIES):
+        mine = dict(zip(names, rng.random(len(names)).tolist(), strict=True))
+        values = parameter_values(family, draw.paradigm, {**draw.shares, **mine}, given)
+        if constraints_hold(family, draw.paradigm, values):
+            return values
+    raise UnfitError(f"the constraints do not hold with other values of {', '.join(names)}")
 
 
 def _control(

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from scipy.special import ndtr, ndtri
 
-from animalcat.arena_configs.families.scope import Formula, Scope, Value
+from animalcat.arena_configs.families.scope import EASE, Formula, Scope, Value
 
 
 class EmptyRangeError(ValueError):
@@ -66,7 +66,7 @@ class Between:
         low: Least number.
         high: Greatest number.
         kind: uniform; log_uniform: uniform in the logarithm; integers: whole numbers, the ends
-            among them.
+            among them where they are whole.
     """
 
     low: Formula
@@ -82,12 +82,23 @@ class Between:
         """The number below which a share of all draws are."""
         low, high = _ends(self.low, self.high, scope)
         if self.kind == "integers":
+            low, high = self._whole(low, high)
             return low + math.floor(share * (high - low + 1.0))
         if self.kind == "log_uniform":
             if low <= 0.0:
                 raise self.low.place.error(f"`{self.low.text}` is {low:g}; it has to be above 0")
             return low * (high / low) ** share
         return low + (high - low) * share
+
+    def _whole(self, low: float, high: float) -> tuple[float, float]:
+        """The least and the greatest whole number between two ends."""
+        least, most = float(math.ceil(low - EASE)), float(math.floor(high + EASE))
+        if least > most:
+            raise EmptyRangeError(
+                f"the low end `{self.low.text}`, rounded up, is {least:g}, above the high end "
+                f"`{self.high.text}`, rounded down: {most:g}"
+            )
+        return least, most
 
 
 @dataclass(frozen=True, slots=True)

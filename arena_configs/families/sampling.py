@@ -50,7 +50,8 @@ def draw_parameters(
         given: Parameters that are set.
 
     Raises:
-        ArenaError: No draw satisfies them; the message names those that contradict each other.
+        ArenaError: No draw satisfies them; the message names those that contradict each other, or
+            says that they hold too rarely.
     """
     for _ in range(DRAWS):
         draw = _drawn(family, paradigm, rng)
@@ -71,14 +72,19 @@ def fits(family: Family, draw: Draw, given: Mapping[str, Value] = MappingProxyTy
         values = parameter_values(family, draw.paradigm, draw.shares, given)
     except UnfitError:
         return False
-    scope = scope_of(family, draw.paradigm, values)
+    return constraints_hold(family, draw.paradigm, values)
+
+
+def constraints_hold(family: Family, paradigm: Paradigm, values: Mapping[str, Value]) -> bool:
+    """Whether every constraint holds for values of the parameters."""
+    scope = scope_of(family, paradigm, values)
     return all(constraint.holds(scope) for constraint in family.constraints)
 
 
 def _contradiction(
     family: Family, paradigm: Paradigm, rng: np.random.Generator, given: Mapping[str, Value]
 ) -> ArenaError:
-    """Say which constraints never hold together: the fewest that tell it."""
+    """Say which constraints never hold together: the fewest that tell it, or that all do rarely."""
     where = f"family {family.name}, paradigm {paradigm.name}"
     rows: list[list[bool]] = []
     reasons = Counter[str]()
@@ -111,4 +117,10 @@ def _contradiction(
             )
             never = "never holds" if size == 1 else "never hold together"
             return first.error(f"{where}: {listed} {never} in {len(rows)} draws", "contradiction")
-    raise AssertionError("some draw satisfies all constraints")
+    hits = int(held.all(axis=1).sum())
+    first = family.constraints[0].place if family.constraints else paradigm.place
+    return first.error(
+        f"{where}: only {hits} of {2 * DRAWS} draws have a value in every range and satisfy all "
+        "constraints; change ranges or constraints so that more do",
+        "no-arena",
+    )

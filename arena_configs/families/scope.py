@@ -14,7 +14,7 @@ Value: TypeAlias = float | str
 """A number, or a word such as the name of an object or of a paradigm."""
 Scope: TypeAlias = Mapping[str, Value]
 
-_EASE: Final = 1e-9
+EASE: Final = 1e-9
 """What rounding of sums may be off by: 0.1 + 0.2 counts as 0.3, and 2.9999999999 as 3."""
 
 
@@ -123,7 +123,7 @@ def _number(expression: Expression, scope: Scope) -> float:
 def _equal(left: Value, right: Value) -> bool:
     if isinstance(left, str) or isinstance(right, str):
         return left == right
-    return math.isclose(left, right, rel_tol=_EASE, abs_tol=_EASE)
+    return math.isclose(left, right, rel_tol=EASE, abs_tol=EASE)
 
 
 def _applied(function: str, given: list[float]) -> float:
@@ -157,13 +157,13 @@ def _applied(function: str, given: list[float]) -> float:
         case "hypot", [x, z]:
             return math.hypot(x, z)
         case "floor", [x]:
-            return float(math.floor(x + _EASE))
+            return float(math.floor(x + EASE))
         case "ceil", [x]:
-            return float(math.ceil(x - _EASE))
+            return float(math.ceil(x - EASE))
         case "round", [x]:
-            return float(math.floor(x + 0.5 + _EASE))
+            return float(math.floor(x + 0.5 + EASE))
         case "mod", [a, b]:
-            rest = a - b * math.floor(a / b + _EASE)
+            rest = a - b * math.floor(a / b + EASE)
             return max(0.0, rest) if b > 0 else rest
         case _:
             raise FormulaError(f"{function} of {len(given)} numbers is not known")

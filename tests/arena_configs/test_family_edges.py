@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from animalcat.arena_configs.batteries import counts_for, draw, read_recipe
 from animalcat.arena_configs.families import (
@@ -12,6 +13,9 @@ from animalcat.arena_configs.families import (
     measure_geometry,
     read_family,
 )
+from animalcat.arena_configs.families.build import parameter_values
+from animalcat.arena_configs.families.sampling import draw_parameters
+from animalcat.arena_configs.model import ArenaError
 
 FIELD = """\
 name: field
@@ -63,3 +67,60 @@ def test_a_derived_value_with_another_formula_follows_a_control() -> None:
     usual, near, other, nearer = drawn(family, 2, controls=["near"])
     assert (near.parameters["twice"], nearer.parameters["twice"]) == (8.0, 12.0)
     assert other.parameters["twice"] != usual.parameters["twice"] != 8.0
+
+
+def test_constraints_hold_for_parameters_of_variants() -> None:
+    head = (
+        "parameters: {b: {uniform: [0, 10]}}\nconstraints: [a > 5, a > b]\n"
+        "variants: {each: 4, parameters: {a: {uniform: [0, 10]}}}\n"
+    )
+    post = "    - {name: Wall, positions: [[5, 5]], sizes: [[1 + a / 10, 1, 1 + b / 10]]}\n"
+    made = drawn(field(head, post), 24)
+    values = [(float(one.parameters["a"]), float(one.parameters["b"])) for one in made]
+    assert all(a > 5 and a > b for a, b in values)
+    assert len({a for a, _ in values}) == 24
+    assert len({b for _, b in values}) == 6
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (
+            "parameters: {a: {uniform: [0, 1]}}\nconstraints: [a < 0.0005]\n",
+            r"^field.yaml:4: constraints\[0\]: .* only 1 of 4000 draws .*; change ranges",
+        ),
+        (
+            "parameters: {a: {uniform: [0, 1]}, b: {uniform: [a, 0.0005]}}\n",
+            "paradigm field: only 3 of 4000 draws have a value in every range",
+        ),
+    ],
+)
+def test_what_holds_too_rarely_is_told(head: str, message: str) -> None:
+    family = field(head)
+    with pytest.raises(ArenaError, match=message):
+        draw_parameters(family, family.paradigms[0], np.random.default_rng(2))
+
+
+@pytest.mark.parametrize(
+    ("ends", "options"),
+    [
+        ("[1, 2.5]", {1.0, 2.0}),
+        ("[0.5, 3]", {1.0, 2.0, 3.0}),
+        ("[-1.5, 0.2]", {-1.0, 0.0}),
+        ("[0.1 * 30, 0.7 * 10]", {3.0, 4.0, 5.0, 6.0, 7.0}),
+    ],
+)
+def test_whole_numbers_are_between_their_ends(ends: str, options: set[float]) -> None:
+    family = field(f"parameters: {{n: {{integers: {ends}}}}}\n")
+    (paradigm,) = family.paradigms
+    shares = [k / 200 for k in range(200)]
+    found = [parameter_values(family, paradigm, {"n": share})["n"] for share in shares]
+    assert set(found) == options
+    assert found == sorted(found, key=float)
+
+
+def test_no_whole_number_between_two_ends_is_told() -> None:
+    family = field("parameters: {n: {integers: [1.2, 1.8]}}\n")
+    message = r"value: n: the low end `1.2`, rounded up, is always above its high end"
+    with pytest.raises(ArenaError, match=message):
+        drawn(family, 1)
