@@ -48,6 +48,7 @@ from animalcat.cli.shared.agent_process import (
 )
 from animalcat.cli.shared.apart import AgentMay, Permission
 from animalcat.cli.shared.command_help import AGENT
+from animalcat.cli.shared.hidden import hidden_folders, remember_hidden
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -304,7 +305,8 @@ def run(
                 max_workers=max_workers or 0,
                 practice=practice,
             )
-        bounds = Bounds(agent_may, arena_folders(battery, features))
+            bounds = Bounds(agent_may, arena_folders(battery, features))
+            remember_hidden(client, campaign.sessions, bounds.hide)
         show_campaign(client, _play(client, campaign, bounds), as_json, against)
 
 
@@ -326,7 +328,8 @@ def resume(
         found = client.get_campaign(campaign)
         for reference in found.spec.agents:
             check_reference(reference)
-        show_campaign(client, _play(client, found, Bounds(agent_may)), as_json)
+        bounds = Bounds(agent_may, hidden_folders(client, found.sessions))
+        show_campaign(client, _play(client, found, bounds), as_json)
 
 
 @app.command("list")
@@ -490,7 +493,9 @@ def _run_file(
                             max_workers=plan.max_workers or 0,
                             practice=plan.practice,
                         )
-                        made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))
+                        bounds = Bounds(agent_may, arena_folders(battery))
+                        remember_hidden(client, campaign.sessions, bounds.hide)
+                        made.append((campaign, bounds))
             for number, (campaign, bounds) in enumerate(made, 1):
                 typer.echo(f"campaign {number} of {len(made)}", err=True)
                 played.append(_play(client, campaign, bounds, cluster))

@@ -17,6 +17,7 @@ from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
 from animalcat.cli.shared.agent_process import AgentProcess, Bounds, check_reference, follow
 from animalcat.cli.shared.apart import AgentMay, Permission
+from animalcat.cli.shared.hidden import hidden_folders
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -119,7 +120,8 @@ def resume(
             check_reference(reference, found.spec.observation_spec)
             if found.paused:
                 found = client.resume_session(found)
-            found = run_agent(client, found, reference, Bounds(agent_may))
+            bounds = Bounds(agent_may, hidden_folders(client, [found]))
+            found = run_agent(client, found, reference, bounds)
         _report(client, found, server, data, as_json)
 
 

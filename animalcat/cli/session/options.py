@@ -16,6 +16,7 @@ from animalcat.cli.shared.agent_process import Bounds
 from animalcat.cli.shared.apart import AgentMay, Permission
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
+from animalcat.cli.shared.hidden import remember_hidden
 from animalcat.cli.shared.output import fail, status
 from animalcat.cli.shared.progress import operation_progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
@@ -265,6 +266,7 @@ class Plan:
         battery = find_battery(client, self.battery, self.fields["seed"], self.features)
         with status("making the session"):
             session = client.create_session(agent=self.agent, battery=battery, **self.fields)
+            remember_hidden(client, [session], self.bounds.hide)
             gaps = left_out(client.profile(session))
         if gaps:
             typer.echo(f"note: {gaps}", err=True)

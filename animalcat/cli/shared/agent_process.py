@@ -85,7 +85,7 @@ class AgentProcess:
             reference: What to run.
             bounds: Within what it plays.
         """
-        ticket = _ticket(client, session)
+        ticket = ticket_for(client, session)
         alone = bounds.may is Permission.PLAY
         inner, self.note = bounds.may is not Permission.ALL, ""
         command = [sys.executable, "-m", "animalcat", "agent", "run"]
@@ -164,8 +164,8 @@ def _door(ticket: Ticket | None) -> Path | None:
     return Path(path) if kind == "unix" and Path(path).is_socket() else None
 
 
-def _ticket(client: Client, session: Session) -> Ticket | None:
-    """A ticket for the session; None from a server that knows no tickets yet."""
+def ticket_for(client: Client, session: Session) -> Ticket | None:
+    """A ticket for a session; None from a server that knows no tickets yet."""
     try:
         return client.get_ticket(session)
     except AnimalcatError as error:
