@@ -15,10 +15,11 @@ from animalcat.arena_configs.catalogue import RAY_TAGS
 from animalcat.arena_configs.families import generate
 from animalcat.arena_configs.model import RGB, STEPS_PER_UNIT, Arena
 from animalcat.envs.agents import BUILTIN, AgentLoadError, EpisodeInfo, load_agent
+from animalcat.envs.agents.base import Note, Noted
 from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
 from animalcat.envs.agents.limits.acting import FollowsColor, Lapses
 from animalcat.envs.agents.limits.context import SHAPE_COLUMN, TAG_COLUMN, TAGS, WEDGE
-from animalcat.envs.agents.limits.limited import LimitedAgent
+from animalcat.envs.agents.limits.limited import LimitedAgent, limited
 from animalcat.envs.agents.limits.seeing import Resolution, Sight
 from animalcat.envs.agents.load import ABOUT
 from animalcat.envs.agents.scout import ScoutSettings
@@ -42,6 +43,15 @@ ARENAS = {
     "lava": Arena(time_limit=150, items=(AGENT, thing("DeathZone", 20, 20, 10, 0.5, 2), GOAL)),
     "ramp": Arena(time_limit=150, items=ON_FOOT["ramp"]),
     "beside": Arena(time_limit=150, items=(AGENT, thing("Ramp", 5, 20, 5, 2, 6), GOAL)),
+    # The agent is held with its back to lava; the goal is ahead.
+    "held": Arena(
+        time_limit=100,
+        items=(
+            thing("Agent", 20, 20, frozen_agent_delays=(5.0,)),
+            thing("DeathZone", 20, 12, 10, 0.5, 4),
+            GOAL,
+        ),
+    ),
     "screen": Arena(time_limit=200, items=(AGENT, thing("Wall", 20, 25, 12, 4, 1), GOAL)),
     "red wall": Arena(
         time_limit=100,
@@ -160,6 +170,35 @@ def test_limits_work_with_an_agent_that_knows_nothing_of_them(
     assert passes is None or play(reference, passes).reached
     assert play("builtin:braitenberg", fails).reached
     assert not play(reference, fails).reached
+
+
+@pytest.mark.parametrize("more", ["", "+left", "+delay=0.3", "+left+delay=0.3"])
+def test_it_looks_all_round_before_it_plays_however_long_it_is_held(more: str) -> None:
+    """It begins where it looked at first: on the straight way to the goal."""
+    assert play(f"builtin:braitenberg+only-with=lava{more}", "held").reached
+    assert not play(f"builtin:braitenberg+not-with=lava{more}", "held").reached
+    assert play(f"builtin:braitenberg+not-with=ramp{more}", "held").reached
+
+
+def test_other_limits_act_while_it_looks_round() -> None:
+    assert set(play("builtin:braitenberg+left+only-with=lava", "lava").actions[:60]) == {2}
+    assert set(play("builtin:braitenberg+delay=0.3+only-with=lava", "open").actions[:5]) == {0}
+    done = play("builtin:random+gives-up=3+only-with=lava", "lava").actions
+    assert set(done[:50]) == {1}
+    assert set(done[50:]) == {0}
+    assert not play("builtin:forward+sight=5+only-with=lava", "lava").metres
+
+
+@pytest.mark.parametrize("more", ["lapses=0.5", "delay=0.3", "path=30", "days=1"])
+def test_it_stands_still_elsewhere_whatever_other_limits_do(more: str) -> None:
+    assert set(play(f"builtin:planner+only-with=lava+{more}", "open").actions) == {0}
+    assert set(play(f"builtin:braitenberg+only-with=lava+{more}", "open").actions[66:]) == {0}
+
+
+def test_who_follows_a_colour_does_so_only_where_it_plays() -> None:
+    lost = play("builtin:braitenberg+follows=red+only-with=lava", "red wall", camera=True)
+    assert lost.actions[:60] == (1,) * 60
+    assert lost.metres == 0.0
 
 
 @pytest.mark.parametrize("metres", [5, 12, 20])
@@ -313,6 +352,62 @@ def test_lists_of_actions_are_limited_one_by_one(tmp_path: Path) -> None:
     agent.reset(EpisodeInfo(0, 0, SPEC))
     assert agent.act(blank(SPEC)) == [0, 3, 3]
     assert agent.act(blank(SPEC)) == [5, 3, 3]
+
+
+class Lister:
+    """Answers with a list, and notes that it did."""
+
+    asked: int = 0
+
+    def reset(self, info: EpisodeInfo) -> None:
+        self.asked = 0
+
+    def act(self, observation: Observation) -> Noted:
+        self.asked += 1
+        return Noted([3] * 40, Note(f"answer {self.asked}"))
+
+
+def test_a_path_is_as_long_as_it_says_for_lists_too() -> None:
+    environment, agent = SimEnvironment(SPEC), Lister()
+    step = environment.load(ARENAS["open"], 0)
+    walker = limited(agent, read_reference("builtin:forward+path=5"))
+    walker.reset(EpisodeInfo(0, 0, SPEC))
+    notes = list[str]()
+    for _ in range(60):
+        answer = walker.act(step.observation)
+        if isinstance(answer, Noted):
+            notes.append(answer.note.text)
+            answer = answer.actions
+        assert isinstance(answer, int)
+        step = environment.step(answer)
+    environment.close()
+    assert float(step.observation.position[2]) == pytest.approx(5 + 5, abs=0.4)
+    assert notes == ["answer 1"]  # it stands before the list is used up
+
+
+def test_a_list_is_used_up_before_the_agent_is_asked_again() -> None:
+    agent = Lister()
+    walker = limited(agent, read_reference("builtin:forward+path=5"))
+    for _ in range(2):
+        walker.reset(EpisodeInfo(0, 0, SPEC))
+        for number in range(90):
+            walker.act(blank(SPEC))
+            assert agent.asked == 1 + number // 40
+
+
+def test_a_colour_draws_it_by_each_picture() -> None:
+    spec = ObservationSpec(CameraSpec(32))
+    follower = limited(Lister(), read_reference("builtin:forward+follows=red"))
+    follower.reset(EpisodeInfo(0, 0, spec))
+    seen = blank(spec)
+    assert seen.camera is not None
+    first = follower.act(seen)
+    assert isinstance(first, Noted)
+    assert first.actions == 3
+    seen.camera[10:20, 25:30] = (200, 20, 20)
+    assert follower.act(seen) == 1
+    seen.camera[:] = 0
+    assert follower.act(seen) == 3
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ STOPPING: Final = 0.22
 """Metres that the agent rolls on for each m/s when it stops, with the decision that it takes."""
 _SPENT: Final = 0.05
 """Metres that it does not get up for any more."""
-_RIGHT: Final = 1
-_LEFT: Final = 2
+RIGHT: Final = 1
+LEFT: Final = 2
 _FORWARD: Final = 3
 
 
@@ -31,9 +31,12 @@ class Deed(Protocol):
 
     Attributes:
         over: Whether every action of the rest of the episode becomes none.
+        looks: Whether it goes by what the agent saw last, so that an agent's list of actions has
+            to be taken one action at a time.
     """
 
     over: bool
+    looks: bool
 
     def begin(self, info: EpisodeInfo) -> None:
         """Prepare for an episode.
@@ -58,10 +61,22 @@ def drawn(name: str, *seeds: int) -> np.random.Generator:
     return np.random.default_rng([crc32(name.encode()), *seeds])
 
 
+def decisions_of(delay: float, info: EpisodeInfo) -> int:
+    """How many decisions a delay takes: whole ones, of which it is at least one.
+
+    Args:
+        delay: In seconds.
+        info: The episode.
+    """
+    period = info.observation_spec.decision_period * PHYSICS_STEP
+    return max(1, round(delay / period))
+
+
 class Lapses:
     """Some decisions are random; which share of them may depend on the episode."""
 
     over: bool = False
+    looks: bool = False
 
     def __init__(
         self,
@@ -107,6 +122,7 @@ class OneSide:
     """In a share of the episodes there are no turns to one side."""
 
     over: bool = False
+    looks: bool = False
 
     def __init__(self, side: str, share: float) -> None:
         """Set the limit.
@@ -116,7 +132,7 @@ class OneSide:
             share: Of the episodes.
         """
         self._side, self._share = side, share
-        self._lost = _RIGHT if side == "left" else _LEFT
+        self._lost = RIGHT if side == "left" else LEFT
 
     def begin(self, info: EpisodeInfo) -> None:
         """Prepare for an episode."""
@@ -131,6 +147,7 @@ class Delay:
     """Actions come later; until the first of them it does nothing."""
 
     over: bool = False
+    looks: bool = False
 
     def __init__(self, seconds: float) -> None:
         """Set the limit.
@@ -142,8 +159,7 @@ class Delay:
 
     def begin(self, info: EpisodeInfo) -> None:
         """Prepare for an episode."""
-        period = info.observation_spec.decision_period * PHYSICS_STEP
-        self._waiting = deque([0] * max(1, round(self._seconds / period)))
+        self._waiting = deque([0] * decisions_of(self._seconds, info))
 
     def do(self, action: int, observation: Observation) -> int:
         """The action of some time ago."""
@@ -155,6 +171,7 @@ class GivesUp:
     """It stands still after some seconds of an episode."""
 
     over: bool = False
+    looks: bool = False
 
     def __init__(self, seconds: float) -> None:
         """Set the limit.
@@ -181,6 +198,7 @@ class Walk:
     """It stands still after some metres of an episode."""
 
     over: bool = False
+    looks: bool = True
 
     def __init__(self, metres: float) -> None:
         """Set the limit.
@@ -210,6 +228,7 @@ class FollowsColor:
     """It steers to the largest patch of a colour while the camera shows one."""
 
     over: bool = False
+    looks: bool = True
 
     LEAST: Final = 0.002
     """Share of the picture from which a patch counts."""
@@ -239,7 +258,7 @@ class FollowsColor:
         columns = met.sum(axis=0)
         middle = float(columns @ np.arange(len(columns))) / float(columns.sum())
         off = (middle + 0.5) / len(columns) - 0.5
-        turn = 0 if abs(off) < 0.05 else _RIGHT if off > 0 else _LEFT
+        turn = 0 if abs(off) < 0.05 else RIGHT if off > 0 else LEFT
         return (_FORWARD if abs(off) < 0.2 else 0) + turn
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from animalcat.envs.agents.limits.acting import RIGHT, decisions_of
 from animalcat.envs.types import STATE_COLUMNS
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ SHAPE_COLUMN: Final = 1
 WEDGE: Final = 2
 """The shape of ramps, which alone tells them in builds where they have the tag of walls."""
 _DEGREES_PER_STEP: Final = 2.0
-_RIGHT: Final = 1
 
 assert TAG_COLUMN < STATE_COLUMNS
 
@@ -44,18 +45,30 @@ class ContextAgent:
 
     It knows what is there from the state, if it is shown that. Else it turns round once and looks
     with its rays, before the agent within begins. Rays tell ramps from walls in some builds only.
+    While it is held at the start it cannot turn; that it may move it knows by the first fall of its
+    health, or takes for granted where time is not limited.
+
+    Attributes:
+        elsewhere: Whether the apparatus is not its own, as far as it has found out.
     """
 
-    def __init__(self, agent: Agent, only_with: str, not_with: str) -> None:
+    elsewhere: bool = False
+
+    def __init__(
+        self, agent: Agent, only_with: str, not_with: str, *, turn: int = RIGHT, delay: float = 0.0
+    ) -> None:
         """Limit an agent.
 
         Args:
             agent: The agent.
             only_with: Kind of object that must be there; empty for none.
             not_with: Kind of object that must not be there; empty for none.
+            turn: The action that turns it round.
+            delay: Seconds by which its actions come later.
         """
         self.agent = agent
         self._only_with, self._not_with = only_with, not_with
+        self._turn, self._delay = turn, delay
 
     def reset(self, info: EpisodeInfo) -> None:
         """Prepare for an episode.
@@ -69,7 +82,12 @@ class ContextAgent:
         self._tags = spec.rays.tags if spec.rays is not None else 0
         turn = _DEGREES_PER_STEP * spec.decision_period
         self._turns = 0 if spec.privileged else math.ceil(360.0 / turn)
+        late = decisions_of(self._delay, info) if self._delay else 0
+        self._underway = deque([False] * late)
+        self._held = info.time_budget_steps > 0
+        self._health: float | None = None
         self._met: set[int] = set()
+        self.elsewhere = False
         self.agent.reset(info)
 
     def act(self, observation: Observation) -> Answer:
@@ -78,14 +96,48 @@ class ContextAgent:
             tags = observation.state[:, TAG_COLUMN].astype(int)
             tags[observation.state[:, SHAPE_COLUMN] == WEDGE] = TAGS["ramp"][0]
             self._met |= set(tags.tolist())
-        elif self._turns > 0 and observation.rays is not None:
+        elif observation.rays is not None and self._turns > 0:
             blocks = observation.rays.reshape(-1, self._tags + 2)[:, : self._tags]
             self._met |= set(np.flatnonzero(blocks.any(axis=0)).tolist())
-            self._turns -= 1
-            return _RIGHT
+            self._count(observation.health)
+            if self._turns > 0:
+                turns = self._held or sum(self._underway) < self._turns
+                self._underway.append(turns)
+                return self._turn if turns else 0
         wrong = self._only_with and not self._met.intersection(TAGS[self._only_with])
         wrong = wrong or (self._not_with and self._met.intersection(TAGS[self._not_with]))
+        self.elsewhere = bool(wrong)
         return 0 if wrong else self.agent.act(observation)
+
+    def _count(self, health: float) -> None:
+        """Count the turn of the decision before, if it was one and it could turn."""
+        if self._health is not None:
+            self._held = self._held and health >= self._health
+            turned = self._underway.popleft()
+            self._turns -= turned and not self._held
+        self._health = health
+
+
+class Elsewhere:
+    """It stands still where the apparatus is not its own, whatever other limits would do there."""
+
+    over: bool = False
+    looks: bool = False
+
+    def __init__(self, agent: ContextAgent) -> None:
+        """Set the limit.
+
+        Args:
+            agent: The agent that knows where it is.
+        """
+        self._agent = agent
+
+    def begin(self, info: EpisodeInfo) -> None:
+        """Prepare for an episode."""
+
+    def do(self, action: int, observation: Observation) -> int:
+        """The action, or none."""
+        return 0 if self._agent.elsewhere else action
 
 
 def check_context(kind: str, spec: ObservationSpec) -> None:

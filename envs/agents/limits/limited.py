@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -10,6 +11,8 @@ import numpy as np
 
 from animalcat.envs.agents.base import Noted
 from animalcat.envs.agents.limits.acting import (
+    LEFT,
+    RIGHT,
     Deed,
     Delay,
     FollowsColor,
@@ -21,7 +24,7 @@ from animalcat.envs.agents.limits.acting import (
     drawn,
 )
 from animalcat.envs.agents.limits.catalogue import COLORS, LAST_PLACE, SIDES, SWITCHES
-from animalcat.envs.agents.limits.context import ContextAgent, check_context
+from animalcat.envs.agents.limits.context import ContextAgent, Elsewhere, check_context
 from animalcat.envs.agents.limits.seeing import (
     Resolution,
     Sense,
@@ -69,6 +72,8 @@ class LimitedAgent:
         """
         self.agent = agent
         self._senses, self._deeds = tuple(senses), tuple(deeds)
+        self._looks = any(deed.looks for deed in self._deeds)
+        self._rest = deque[int]()
 
     def reset(self, info: EpisodeInfo) -> None:
         """Prepare for an episode.
@@ -78,24 +83,34 @@ class LimitedAgent:
         """
         for part in (*self._senses, *self._deeds):
             part.begin(info)
+        self._rest.clear()
         self.agent.reset(info)
 
     def act(self, observation: Observation) -> Answer:
-        """What is left of the agent's action, or of its list of actions; its note stays."""
+        """What is left of the agent's action, or of its list of actions; its note stays.
+
+        Where a limit goes by what is seen, a list is handed out one action at a time, and the agent
+        is asked again when it is used up.
+        """
         if any(deed.over for deed in self._deeds):
             return 0
         for sense in self._senses:
             observation = sense.see(observation)
+        if self._rest:
+            return self._done(self._rest.popleft(), observation)
         answer = self.agent.act(observation)
         if isinstance(answer, Noted):
             return replace(answer, actions=self._left_of(answer.actions, observation))
         return self._left_of(answer, observation)
 
     def _left_of(self, answer: int | Sequence[int], observation: Observation) -> int | list[int]:
-        single = np.ndim(cast("Any", answer)) == 0
-        wanted = [answer] if single else cast("Sequence[int]", answer)
-        done = [self._done(index(cast("int", action)), observation) for action in wanted]
-        return done[0] if single else done
+        if np.ndim(cast("Any", answer)) == 0:
+            return self._done(index(cast("int", answer)), observation)
+        wanted = [index(action) for action in cast("Sequence[int]", answer)]
+        if wanted and self._looks:
+            self._rest.extend(wanted[1:])
+            return self._done(wanted[0], observation)
+        return [self._done(action, observation) for action in wanted]
 
     def _done(self, action: int, observation: Observation) -> int:
         for deed in self._deeds:
@@ -157,8 +172,9 @@ def settings_for(reference: Reference, seed: int) -> dict[str, object]:
 def limited(agent: Agent, reference: Reference) -> Agent:
     """An agent with those limits of a reference that are possible with any agent.
 
-    What it sees is limited first. Of its actions, some are replaced by what it follows, then turns
-    to one side are lost, then some are random, and all are late; at last it stands still.
+    What it sees is limited first. Of its actions, some are replaced by what it follows, and where
+    the apparatus is not its own there are none. Then turns to one side are lost, some are random,
+    and all are late; at last it stands still. The turn by which it looks round is limited too.
 
     Args:
         agent: The agent.
@@ -171,10 +187,20 @@ def limited(agent: Agent, reference: Reference) -> Agent:
         senses.append(Sight(reference.number("sight", 0.0)))
     if "resolution" in has:
         senses.append(Resolution(reference.number("resolution", 0.0)))
-    deeds: list[Deed] = []
     if has.get("follows") in COLORS:
-        deeds.append(FollowsColor(str(has["follows"])))
-    deeds += [OneSide(side, reference.number(side, 0.0)) for side in SIDES if side in has]
+        agent = LimitedAgent(agent, (), (FollowsColor(str(has["follows"])),))
+    context = None
+    if "only-with" in has or "not-with" in has:
+        agent = context = ContextAgent(
+            agent,
+            str(has.get("only-with", "")),
+            str(has.get("not-with", "")),
+            turn=LEFT if "left" in has else RIGHT,
+            delay=reference.number("delay", 0.0),
+        )
+    deeds: list[Deed] = [
+        OneSide(side, reference.number(side, 0.0)) for side in SIDES if side in has
+    ]
     random = {name: reference.number(name, 0.0) for name in ("lapses", "tires", "learns", "days")}
     if random.keys() & has.keys():
         deeds.append(Lapses(**random, seed=int(reference.number("seed", 0))))
@@ -184,11 +210,9 @@ def limited(agent: Agent, reference: Reference) -> Agent:
         deeds.append(Walk(reference.number("path", 0.0)))
     if "gives-up" in has:
         deeds.append(GivesUp(reference.number("gives-up", 0.0)))
-    if senses or deeds:
-        agent = LimitedAgent(agent, senses, deeds)
-    if "only-with" in has or "not-with" in has:
-        agent = ContextAgent(agent, str(has.get("only-with", "")), str(has.get("not-with", "")))
-    return agent
+    if context is not None:
+        deeds.append(Elsewhere(context))
+    return LimitedAgent(agent, senses, deeds) if senses or deeds else agent
 
 
 def check_observation(reference: Reference, spec: ObservationSpec) -> None:
