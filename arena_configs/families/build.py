@@ -55,6 +55,8 @@ class _Frame(NamedTuple):
         return _Frame(self.x + dx, self.y + y, self.z + dz, self.turn + turn)
 
 
+_FLOOR: Final = _Frame()
+"""The frame of what is in no group."""
 _COUNTED: Final = ("i", "angle", "column", "row")
 
 
@@ -176,7 +178,7 @@ class _Builder:
         fields = {**template.fields, **(self.control.fields if self.control else {})}
         values = {name: self._plain(one, self.scope) for name, one in fields.items()}
         items: list[Item] = []
-        for item in self._items(template.entries, self.scope, _Frame()):
+        for item in self._items(template.entries, self.scope, _FLOOR):
             items.append(item)
             if len(items) > MAX_OBJECTS:
                 place = template.entries[0].place
@@ -207,13 +209,15 @@ class _Builder:
     def _made(
         self, fields: Mapping[str, Template], place: Place, scope: Scope, frame: _Frame
     ) -> Item:
-        values = {name: self._plain(one, scope) for name, one in fields.items()}
+        values = {name: self._plain(one, scope, frame) for name, one in fields.items()}
         name = canonical_name(values["name"])
         if name is None:
             raise place.error(f"Animal-AI has no object `{values['name']}`", "unknown-object")
         values["name"] = name
         spots = [_moved(one, frame, place) for one in values.get("positions", ())]
         values["positions"] = spots
+        if "rewardSpawnPos" in values:
+            values["rewardSpawnPos"] = _spawned(values["rewardSpawnPos"], frame, place)
         # Without a rotation, most objects would be turned at random.
         lists = [cast("list[Any]", one) for one in values.values() if isinstance(one, list)]
         copies = max(1, *map(len, lists))
@@ -232,8 +236,8 @@ class _Builder:
             where = ".".join(str(part) for part in first["loc"])
             raise place.error(f"{where}: {first['msg']}") from None
 
-    def _plain(self, template: Template, scope: Scope) -> Any:
-        """A template's value as plain data."""
+    def _plain(self, template: Template, scope: Scope, frame: _Frame = _FLOOR) -> Any:
+        """A template's value as plain data; what an operation spawns is in the group's frame."""
         match template:
             case Number(formula, whole, digits):
                 value = formula.number(scope)
@@ -244,15 +248,13 @@ class _Builder:
                 return value
             case Paint():
                 return self._paint(template, scope)
-            case Record(fields, place, operation):
-                values = {name: self._plain(one, scope) for name, one in fields.items()}
-                if operation:
-                    return {"kind": operation, **values}
-                if "name" in values:  # an item that an operation spawns
-                    return self._made(fields, place, scope, _Frame())
-                return values
+            case Record(fields, place, "") if "name" in fields:  # an item that an operation spawns
+                return self._made(fields, place, scope, frame)
+            case Record(fields, _, operation):
+                values = {name: self._plain(one, scope, frame) for name, one in fields.items()}
+                return {"kind": operation, **values} if operation else values
             case _:
-                return [self._plain(one, scope) for one in template]
+                return [self._plain(one, scope, frame) for one in template]
 
     def _word(self, template: Text, scope: Scope) -> str:
         if not template.text.startswith("$"):
@@ -302,6 +304,11 @@ def _moved(position: Mapping[str, float], frame: _Frame, place: Place) -> dict[s
     if moved["y"] < 0.0:
         raise UnfitError(f"{place.path} stands {-y:.4g} m under the floor")
     return moved
+
+
+def _spawned(spot: dict[str, float], frame: _Frame, place: Place) -> dict[str, float]:
+    """Where a button's food is: anywhere if all is 0; outside of groups negative is random."""
+    return spot if frame == _FLOOR or not any(spot.values()) else _moved(spot, frame, place)
 
 
 def _angle(degrees: float) -> float:

@@ -106,13 +106,16 @@ def colours(arena: Arena) -> list[RGB]:
 
 def _shifted(item: Item, degrees: float, dx: float, dz: float) -> Item:
     def move(at: Vector3) -> Vector3:
+        if at.x < 0.0 or at.z < 0.0:
+            # A turn leaves no axis along which it is known, so it is random along both.
+            return at.model_copy(update={"x": -1.0, "z": -1.0})
         x, z = shifted_point(at.x, at.z, degrees, dx, dz)
         return at.model_copy(update={"x": _rounded(x), "z": _rounded(z)})
 
     def change(other: Item) -> Item:
         return _shifted(other, degrees, dx, dz)
 
-    changes = {"rotations": tuple(_rounded((one + degrees) % 360.0) for one in item.rotations)}
+    changes = {"rotations": _yaws(item, lambda one: one + degrees)}
     return _moved(item, move, change, changes)
 
 
@@ -122,11 +125,11 @@ def _mirrored(item: Item) -> Item:
     base = 180.0 if name in _FACING_X or name in _SWAPPED else 0.0
 
     def move(at: Vector3) -> Vector3:
-        return at.model_copy(update={"x": _rounded(ARENA_SIDE - at.x)})
+        return at.model_copy(update={"x": _opposite(at.x)})
 
     changes: dict[str, Any] = {
         "name": _SWAPPED.get(name, item.name),
-        "rotations": tuple(_rounded((base - one) % 360.0) for one in item.rotations),
+        "rotations": _yaws(item, lambda one: base - one),
         "symbol_names": tuple(map(_mirrored_symbol, item.symbol_names)),
     }
     return _moved(item, move, _mirrored, changes)
@@ -134,19 +137,21 @@ def _mirrored(item: Item) -> Item:
 
 def _turned(item: Item) -> Item:
     def move(at: Vector3) -> Vector3:
-        return at.model_copy(update={"x": at.z, "z": _rounded(ARENA_SIDE - at.x)})
+        return at.model_copy(update={"x": at.z, "z": _opposite(at.x)})
 
-    changes = {"rotations": tuple(_rounded((one + 90.0) % 360.0) for one in item.rotations)}
+    changes = {"rotations": _yaws(item, lambda one: one + 90.0)}
     return _moved(item, move, _turned, changes)
 
 
 def _moved(item: Item, move: Move, change: Callable[[Item], Item], changes: dict[str, Any]) -> Item:
     spot = item.reward_spawn_pos
+    if spot is not None and (spot.x, spot.y, spot.z) != (0.0, 0.0, 0.0):  # zeros mean anywhere
+        spot = move(spot)
     return item.model_copy(
         update={
             **changes,
             "positions": tuple(map(move, item.positions)),
-            "reward_spawn_pos": None if spot is None else move(spot),
+            "reward_spawn_pos": spot,
             "operations": tuple(_operation(one, change) for one in item.operations),
         }
     )
@@ -171,6 +176,16 @@ def _mirrored_symbol(symbol: str) -> str:
     if set(symbol) <= set("01/"):
         return "/".join(row[::-1] for row in symbol.split("/"))
     return symbol
+
+
+def _opposite(along: float) -> float:
+    """The same place along an axis seen from the other end; random stays random."""
+    return along if along < 0.0 else _rounded(ARENA_SIDE - along)
+
+
+def _yaws(item: Item, turn: Callable[[float], float]) -> tuple[float, ...]:
+    """An item's rotations turned; random ones stay random."""
+    return tuple(one if one < 0.0 else _rounded(turn(one) % 360.0) for one in item.rotations)
 
 
 def _rounded(value: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,16 @@ from animalcat.arena_configs.families import (
 )
 from animalcat.arena_configs.families.build import parameter_values
 from animalcat.arena_configs.families.sampling import draw_parameters
-from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.families.variants import mirrored, shifted, turned
+from animalcat.arena_configs.model import (
+    Arena,
+    ArenaError,
+    Item,
+    LimitedInvocations,
+    OperationFromList,
+    ToggleObject,
+    Vector3,
+)
 
 FIELD = """\
 name: field
@@ -124,3 +135,111 @@ def test_no_whole_number_between_two_ends_is_told() -> None:
     message = r"value: n: the low end `1.2`, rounded up, is always above its high end"
     with pytest.raises(ArenaError, match=message):
         drawn(family, 1)
+
+
+BUTTON = """\
+    - at: {at}
+      turn: 90
+      items:
+        - name: SpawnerButton
+          positions: [[-5, 5]]
+          rewardNames: [GoodGoal]
+          rewardWeights: [1]
+          rewardSpawnPos: {spot}
+          operations:
+          - !limitedInvocationsOperation
+            maxInvocations: 2
+            operation: !operationFromList
+              operations:
+              - !toggleObject {{spawnable: !Item {{name: Wall, positions: [[-1, 3]],
+                  rotations: [30], sizes: [1]}}}}
+              - !toggleObject {{spawnable: !Item {{name: Ramp, sizes: [1]}}}}
+              operationWeights: [1, 1]
+"""
+
+
+def spawned(item: Item) -> list[Item]:
+    """What a button's operations spawn."""
+    limited = item.operations[0]
+    assert isinstance(limited, LimitedInvocations)
+    assert isinstance(limited.operation, OperationFromList)
+    found = [one.spawnable for one in limited.operation.operations if isinstance(one, ToggleObject)]
+    return [one for one in found if one is not None]
+
+
+def test_what_is_spawned_is_in_the_frame_of_its_group() -> None:
+    family = field(items=BUTTON.format(at="[20, 0.5, 10]", spot="[2, 1, -6]"))
+    button = drawn(family, 1)[0].arena.items[-1]
+    # A quarter turn takes (x, z) to (z, -x).
+    assert button.positions == (Vector3(x=25, y=0.5, z=15),)
+    assert button.reward_spawn_pos == Vector3(x=14, y=1.5, z=8)
+    wall, ramp = spawned(button)
+    assert (wall.positions, wall.rotations) == ((Vector3(x=23, y=0.5, z=11),), (120.0,))
+    assert (ramp.positions, ramp.rotations) == ((), (90.0,))
+    with pytest.raises(ArenaError, match=r"outside the arena, at \(-1, 8\)"):
+        drawn(field(items=BUTTON.format(at="[5, 10]", spot="[2, 1, -6]")), 1)
+
+
+def test_food_that_may_be_anywhere_stays_so() -> None:
+    grouped = field(items=BUTTON.format(at="[20, 10]", spot="[0, 0, 0]"))
+    plain = BUTTON.format(at="[0, 0]", spot="[-1, 0, 7]").replace("turn: 90", "turn: 0")
+    free = field(items=plain.replace("[[-5, 5]]", "[[5, 5]]").replace("[[-1, 3]]", "[[1, 3]]"))
+    one, other = (drawn(family, 1)[0].arena.items[-1] for family in (grouped, free))
+    assert one.reward_spawn_pos == Vector3()
+    assert other.reward_spawn_pos == Vector3(x=-1, z=7)
+
+
+def button(spot: Vector3, at: Vector3, yaw: float) -> Arena:
+    thing = Item(name="Wall", positions=(at,), rotations=(yaw,))
+    item = Item(
+        name="SpawnerButton",
+        positions=(Vector3(x=10, z=10),),
+        rotations=(0.0,),
+        reward_spawn_pos=spot,
+        operations=(ToggleObject(spawnable=thing),),
+    )
+    return Arena(items=(item,))
+
+
+CHANGES: dict[str, Callable[[Arena], Arena]] = {
+    "mirrored": mirrored,
+    "turned": lambda arena: turned(arena, 1),
+    "turned twice": lambda arena: turned(arena, 2),
+    "shifted": lambda arena: shifted(arena, 90.0, 1.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_variants_leave_what_is_random_to_chance(change: str) -> None:
+    (item,) = CHANGES[change](button(Vector3(), Vector3(x=-1, z=-1), -1.0)).items
+    assert item.reward_spawn_pos == Vector3()
+    (operation,) = item.operations
+    assert isinstance(operation, ToggleObject)
+    assert operation.spawnable is not None
+    assert operation.spawnable.positions == (Vector3(x=-1, z=-1),)
+    assert operation.spawnable.rotations == (-1.0,)
+
+
+@pytest.mark.parametrize(
+    ("change", "before", "after"),
+    [
+        ("mirrored", (-1, 7), (-1, 7)),
+        ("mirrored", (7, -1), (33, -1)),
+        ("mirrored", (7, 3), (33, 3)),
+        ("turned", (-1, 7), (7, -1)),
+        ("turned", (7, 3), (3, 33)),
+        ("turned twice", (7, -1), (33, -1)),
+        ("shifted", (7, -1), (-1, -1)),
+        ("shifted", (7, 3), (4, 33)),
+    ],
+)
+def test_variants_move_what_is_spawned(
+    change: str, before: tuple[float, float], after: tuple[float, float]
+) -> None:
+    spot = Vector3(x=before[0], z=before[1])
+    (item,) = CHANGES[change](button(spot, spot, 0.0)).items
+    (operation,) = item.operations
+    assert isinstance(operation, ToggleObject)
+    assert operation.spawnable is not None
+    wanted = Vector3(x=after[0], z=after[1])
+    assert (item.reward_spawn_pos, operation.spawnable.positions) == (wanted, (wanted,))
