@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pytest
@@ -212,6 +212,61 @@ def test_it_looks_again_when_something_has_moved_and_only_then(
     assert len(beliefs.update(nearer, 0.3)) == len(now)
     assert viewer.view(nearer).balls[0].center.z == 10.0
     assert len(looks) == 3
+
+
+def in_the_dark(now: State, **moved: float) -> State:
+    """A state without light, in which its goal is elsewhere."""
+    dark = now.copy()
+    dark[AGENT_ROW, Column.HIDES] = 1.0
+    (ball,) = np.flatnonzero(balls_in(now))
+    for axis, value in moved.items():
+        dark[ball, Column.CENTER + "xyz".index(axis)] = value
+    return dark
+
+
+def taken_for(beliefs: Beliefs, now: State, time: float) -> tuple[float, float] | None:
+    """x and z of where it takes the one goal to be; None: it knows of none."""
+    believed = beliefs.update(now, time)
+    balls = believed[balls_in(believed)]
+    return None if not len(balls) else (float(balls[0, 3]), float(balls[0, 5]))
+
+
+@pytest.mark.parametrize(("side", "x"), [("left", 12.0), ("right", 28.0)])
+def test_it_forgets_goals_on_its_side_too(side: Literal["left", "right"], x: float) -> None:
+    items = (AGENT, thing("GoodGoal", 28, 30, 1, 1, 1))
+    now = state(first_step(SPEC, items).observation)
+    place = pytest.approx((x, 30.0), abs=0.01)
+    settings = PlannerSettings(side=side)
+    short, fixed = (
+        Beliefs(replace(settings, memory_seconds=1.0)),
+        Beliefs(replace(settings, permanence=False)),
+    )
+    for beliefs in (short, fixed):
+        assert taken_for(beliefs, now, 0.0) == place
+    assert taken_for(short, in_the_dark(now), 0.5) == place
+    assert taken_for(short, in_the_dark(now), 1.5) is None
+    assert taken_for(fixed, in_the_dark(now, z=20.0), 1.5) == place
+    # It has gone to where it takes the goal to be, and there is none.
+    there = in_the_dark(now)
+    there[AGENT_ROW, [Column.CENTER, Column.CENTER + 2]] = (x, 29.0)
+    assert taken_for(fixed, there, 3.0) is None
+
+
+def test_it_confuses_places_on_its_side_too() -> None:
+    walls = (thing("Wall", 28, 25, 4, 3, 1), thing("Wall", 12, 25, 4, 3, 1))
+    now = state(first_step(SPEC, (AGENT, *walls, thing("GoodGoal", 28, 20, 1, 1, 1))).observation)
+    (ball,) = np.flatnonzero(balls_in(now))
+    hidden = now.copy()
+    hidden[ball, Column.CENTER + 2] = 28.0
+    apart = Beliefs(PlannerSettings(places=0))
+    sided = Beliefs(PlannerSettings(places=0, side="right"))
+    for beliefs in (apart, sided):
+        taken_for(beliefs, now, 0.0)
+    other, mirrored = taken_for(apart, hidden, 0.1), taken_for(sided, hidden, 0.1)
+    assert other is not None
+    assert other[0] < 20
+    assert mirrored == pytest.approx((40 - other[0], other[1]), abs=0.01)
+    assert mirrored != pytest.approx((28.0, 28.0), abs=0.1)
 
 
 def test_a_ball_is_touched_where_it_lies_now() -> None:

@@ -50,6 +50,7 @@ class Beliefs:
         self._settings = settings
         self._known: dict[int, _Known] = {}
         self._empty: set[int] = set()
+        self._missed: set[int] = set()
         self._confused: dict[int, npt.NDArray[np.float32] | None] = {}
         self._start: State | None = None
         self._eyes = Eyes()
@@ -79,6 +80,8 @@ class Beliefs:
         hiders = self._eyes.hiders(state)
         for row in np.flatnonzero(balls_in(state)).tolist():
             center = self._believed(state, row, hiders, time)
+            if center is not None and settings.side:
+                center = self._on_its_side(state, row, center)
             keep[row] = center is not None
             if center is not None:
                 believed[row, Column.CENTER : Column.HALF] = center
@@ -94,13 +97,12 @@ class Beliefs:
         seen = not confused and self._sees(state, row, hiders)
         if seen:
             self._empty.discard(number)
+            self._missed.discard(number)
             self._confused.pop(number, None)
             self._known[number] = _Known(center.copy(), time)
         known = self._known.get(number)
         if known is None:
             return None
-        if self._settings.side:
-            return self._on_its_side(state, row)
         if seen:
             return center
         if self._settings.permanence:
@@ -169,17 +171,19 @@ class Beliefs:
         x, _, z = (center - state[AGENT, Column.CENTER : Column.HALF]).tolist()
         return math.hypot(x, z) - float(state[row, Column.HALF]) - AGENT_RADIUS
 
-    def _on_its_side(self, state: State, row: int) -> npt.NDArray[np.float32] | None:
-        """Where a goal is, or would be on its side: mirrored at the line of the first heading."""
+    def _on_its_side(
+        self, state: State, row: int, center: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float32] | None:
+        """Where it takes a goal to be, or that mirrored to its side of the first heading's line."""
         assert self._start is not None
-        number, center = int(state[row, Column.NUMBER]), state[row, Column.CENTER : Column.HALF]
+        number = int(state[row, Column.NUMBER])
         sin, cos = float(self._start[Column.ROTATION + 2]), float(self._start[Column.ROTATION])
         x, _, z = (center - self._start[Column.CENTER : Column.HALF]).tolist()
         right, ahead = x * cos - z * sin, x * sin + z * cos
         off = math.degrees(math.atan2(right, ahead))
         if off > -_STRAIGHT if self._settings.side == "right" else off < _STRAIGHT:
             return center
-        if number in self._empty:
+        if number in self._missed:
             return None
         mirrored = center.copy()
         mirrored[0] -= 2.0 * right * cos
@@ -187,7 +191,7 @@ class Beliefs:
         margin = float(state[row, Column.HALF])
         mirrored[[0, 2]] = np.clip(mirrored[[0, 2]], margin, ARENA_SIDE - margin)
         if self._away(state, row, mirrored) < _ARRIVED:
-            self._empty.add(number)
+            self._missed.add(number)
             return None
         return mirrored
 
