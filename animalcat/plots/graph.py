@@ -52,7 +52,7 @@ def _known(fitted: FitResult, k: int, reading: Reading) -> Known:
     value, start, stop = (digits(one, width) for one in (scale.convert(summary.mean), first, last))
     words = f"{value} ({start} to {stop}) {scale.unit}"
     if scale.full(summary):
-        words = f"{value} {scale.unit}, as hard as it gets"
+        words = f"{value} {scale.unit} (the hardest there is)"
     return Known(
         plain(words.replace("-", "−")),
         density_of(fitted.flat_draws[:, k], places, ends).tolist(),
