@@ -76,6 +76,9 @@ class ArenaReader(PartReader):
             self.ids[called] = self.ids.get(called, False) or not grouped
         repeat = self._repeat(own["repeat"]) if "repeat" in own else None
         inside = (*scope, *repeat.names) if repeat else scope
+        if called and not grouped:
+            both = self.counted.get(called, inside)
+            self.counted[called] = tuple(one for one in both if one in inside)
         when = self.formula(own["if"].node, f"{path}.if", inside) if "if" in own else None
         place = self.place(node, path)
         fields = {key: one for key, one in own.items() if key not in _OWN_KEYS}
@@ -139,7 +142,10 @@ class ArenaReader(PartReader):
             counts = tuple(self.formula(side, f"{where}[{k}]") for k, side in enumerate(sides))
         else:
             counts = (self.formula(one.node, where),)
-        return Repeat(cast("Literal['times', 'ring', 'grid']", kind), counts, name)
+        repeat = Repeat(cast("Literal['times', 'ring', 'grid']", kind), counts, name)
+        if repeat.names.count(name) > 1:
+            raise key.place.error(f"{name!r} has a meaning of its own in a {kind}; take another")
+        return repeat
 
     # Values of the Animal-AI grammar
 

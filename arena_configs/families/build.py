@@ -58,6 +58,8 @@ class _Frame(NamedTuple):
 _FLOOR: Final = _Frame()
 """The frame of what is in no group."""
 _COUNTED: Final = ("i", "angle", "column", "row")
+_HIDDEN: Final = "/"
+"""Name, which no formula can use, of the numbers of copies that `_COUNTED` does not tell."""
 
 
 def parameter_values(
@@ -243,7 +245,7 @@ class _Builder:
                 value = formula.number(scope)
                 return math.floor(value + 0.5) if whole else round(value, digits) + 0.0
             case Text():
-                return self._word(template, scope)
+                return self._word(template)
             case Flag(value):
                 return value
             case Paint():
@@ -256,16 +258,17 @@ class _Builder:
             case _:
                 return [self._plain(one, scope, frame) for one in template]
 
-    def _word(self, template: Text, scope: Scope) -> str:
+    def _word(self, template: Text | Paint) -> str:
         if not template.text.startswith("$"):
             return template.text
-        value = scope[template.text[1:]]
+        value = self.scope[template.text[1:]]
         return value if isinstance(value, str) else f"{value:g}"
 
     def _paint(self, template: Paint, scope: Scope) -> dict[str, float]:
-        name = self._word(Text(template.text, template.place), scope)
+        name = self._word(template)
         if name == "random":
             key = f"{template.place.path}/{[scope.get(one) for one in _COUNTED]}"
+            key += str(scope.get(_HIDDEN, ""))
             rng = np.random.default_rng([self.seed, crc32(key.encode())])
             r, g, b = (int(channel) for channel in rng.integers(0, 256, 3))
         elif name in COLOURS:
@@ -288,6 +291,9 @@ def _copies(repeat: Repeat | None, scope: Scope) -> Iterator[Scope]:
     whole = [round(count) for count in counts]
     for i in range(math.prod(whole)):
         more: dict[str, Value] = {repeat.name: float(i)}
+        if repeat.name != "i" or "i" in scope:
+            number = i if repeat.name != "i" else scope["i"]
+            more[_HIDDEN] = f"{scope.get(_HIDDEN, '')}/{number}"
         if repeat.kind == "ring":
             more["angle"] = 360.0 * i / whole[0]
         elif repeat.kind == "grid":

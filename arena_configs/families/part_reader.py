@@ -32,12 +32,14 @@ class PartReader:
         known: Names that formulas may use.
         words: Words that options and paradigms are.
         ids: Ids, and whether they are of items; of groups alone otherwise.
+        counted: Of ids of items, the names of repeats that formulas in all of them may use.
     """
 
     file: str
     known: set[str] = field(default_factory=set[str])
     words: set[str] = field(default_factory=set[str])
     ids: dict[str, bool] = field(default_factory=dict[str, bool])
+    counted: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     # Plain parts of YAML
 
@@ -101,13 +103,13 @@ class PartReader:
 
     # Formulas
 
-    def formula(self, node: Node, path: str, more: Iterable[str] = ()) -> Formula:
+    def formula(self, node: Node, path: str, more: Sequence[str] = ()) -> Formula:
         """A formula whose names are all known.
 
         Args:
             node: Where it is written.
             path: The keys that lead there.
-            more: Names that are known only here.
+            more: Names that repeats give, which are known only here.
         """
         written = self.scalar(node, path)
         place = self.place(node, path)
@@ -115,8 +117,15 @@ class PartReader:
             expression = parse_formula(written, deciding=True)
         except FormulaError as error:
             raise place.error(str(error), "bad-formula") from None
+        given = {*self.known, *self.words}
         known = {*self.known, *more}
         for name in names(expression):
+            if name in more and name in given:
+                message = (
+                    f"`{written}`: {name!r} is what a repeat counts here, and a parameter, an "
+                    "option or a paradigm as well; give that another name"
+                )
+                raise place.error(message)
             if name not in known and name not in self.words:
                 message = f"`{written}`: unknown name {name!r}.{hint(name, known | self.words)}"
                 raise place.error(message, "unknown-name")

@@ -284,7 +284,7 @@ class _FamilyReader(ArenaReader):
                 self._is_id(called, value.place)
                 if not self.ids[called]:
                     raise value.place.error("this is a group; a control changes fields of items")
-                items[called] = self._changes(value)
+                items[called] = self._changes(value, self.counted[called])
         fields: dict[str, Template] = {}
         if "arena" in own:
             wanted = [one for one in fields_of(Arena) if one not in (*UNUSED, "items")]
@@ -312,11 +312,9 @@ class _FamilyReader(ArenaReader):
                 raise key.place.error(f"there is no paradigm {name!r}.{hint(name, known)}")
         return found
 
-    def _changes(self, key: Key) -> dict[str, Template]:
+    def _changes(self, key: Key, scope: tuple[str, ...]) -> dict[str, Template]:
         known = fields_of(Item)
         own = self.mapping(key.node, key.place.path, tuple(known))
-        # What repeats may name is known where the item is built.
-        scope = ("i", "angle", "column", "row")
         found = {
             name: self._value(one.node, known[name].kind, known[name].many, one.place.path, scope)
             for name, one in own.items()

@@ -15,10 +15,12 @@ from animalcat.arena_configs.families import (
     measure_geometry,
     read_family,
 )
-from animalcat.arena_configs.families.build import parameter_values
+from animalcat.arena_configs.families.build import build_arena, parameter_values, scope_of
+from animalcat.arena_configs.families.palette import COLOURS
 from animalcat.arena_configs.families.sampling import draw_parameters
 from animalcat.arena_configs.families.variants import mirrored, shifted, turned
 from animalcat.arena_configs.model import (
+    RGB,
     Arena,
     ArenaError,
     Item,
@@ -243,3 +245,102 @@ def test_variants_move_what_is_spawned(
     assert operation.spawnable is not None
     wanted = Vector3(x=after[0], z=after[1])
     assert (item.reward_spawn_pos, operation.spawnable.positions) == (wanted, (wanted,))
+
+
+REPEATED = """\
+    - at: [20, 20]
+      repeat: {times: 2, as: k}
+      items:
+        - {id: post, name: Wall, positions: [[5 + 4 * k, 2 * i]], sizes: [1], repeat: 3}
+    - {id: post, name: Wall, positions: [[5, 5 + 2 * i]], sizes: [1], repeat: 2}
+    - {id: stone, name: Wall, positions: [[8 + 3 * column, 12 + 3 * row + far / 9]], sizes: [1],
+       repeat: {grid: [2, 2], as: number}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("food: {positions: [[20 + i, 9]]}", r"controls.c.items.food.positions\[0\].x: .*name 'i'"),
+        ("post: {sizes: [1 + k]}", r"field.yaml:17: controls.c.items.post.sizes\[0\]: .* 'k'"),
+        ("post: {sizes: [1 + row]}", "unknown name 'row'"),
+        ("stone: {sizes: [1 + i]}", "unknown name 'i'"),
+    ],
+)
+def test_controls_may_name_what_their_items_repeat_alone(fields: str, message: str) -> None:
+    with pytest.raises(ArenaError, match=message):
+        field("derived: {far: 9}\n", REPEATED, f"controls:\n  c: {{items: {{{fields}}}}}\n")
+
+
+def test_controls_name_repeats_of_any_name() -> None:
+    tail = (
+        "controls:\n  c: {items: {stone: {sizes: [[1, 1 + number + column, 1]]},"
+        " post: {sizes: [[1, 1 + i, 1]]}}}\n"
+    )
+    one, control = drawn(field("derived: {far: 9}\n", REPEATED, tail), 1, controls=["c"])
+    assert {item.sizes[0].y for item in one.arena.items[2:]} == {1.0}
+    heights = [item.sizes[0].y for item in control.arena.items[2:]]
+    assert heights == [1, 2, 3, 1, 2, 3, 1, 2, 1, 3, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("head", "repeat", "message"),
+    [
+        ("parameters: {angle: {uniform: [1, 9]}}", "{ring: 3}, turn: angle", "'angle' is what a"),
+        ("derived: {angle: 9}", "{ring: 3}, at: [20, angle]", r"at.z: `angle`: 'angle' is what"),
+        ("derived: {row: 9}", "{grid: [2, 2]}, turn: row * 3", "'row' is what a repeat counts"),
+        ("derived: {i: 9}", "2, turn: i", "'i' is what a repeat counts here, and a parameter"),
+        ("parameters: {p: {choice: [i, z]}}", "2, if: p == i", "an option or a paradigm as well"),
+        ("derived: {k: 9}", "{times: 2, as: k}", "'k' cannot be the name of the number"),
+        ("", "{ring: 2, as: angle}", "'angle' has a meaning of its own in a ring; take another"),
+        ("", "{grid: [2, 2], as: row}", "'row' has a meaning of its own in a grid"),
+    ],
+)
+def test_a_name_is_not_both_a_parameter_and_counted(head: str, repeat: str, message: str) -> None:
+    group = f"    - {{repeat: {repeat}, items: [{{name: Wall, positions: [[5, 5]]}}]}}\n"
+    with pytest.raises(ArenaError, match=message):
+        field(f"{head}\n" if head else "", group)
+
+
+def test_parameters_may_be_named_like_what_other_repeats_count() -> None:
+    head = "parameters:\n  angle: {uniform: [40, 50]}\n  column: {choice: [blue, red]}\n"
+    group = """\
+    - {name: Wall, positions: [[8 + 4 * i, 8]], rotations: [angle], sizes: [1], repeat: 2}
+    - at: [20, 33]
+      repeat: {grid: [2, 1]}
+      turn: angle
+      items: [{name: Wall, positions: [[4 * i, 0]], sizes: [1], colors: [$column]}]
+"""
+    (one,) = drawn(field(head, group), 1)
+    walls = one.arena.items[2:]
+    assert {item.rotations[0] for item in walls} == {round(float(one.parameters["angle"]), 3)}
+    red, green, blue = COLOURS[str(one.parameters["column"])]
+    assert {item.colors for item in walls[2:]} == {(RGB(r=red, g=green, b=blue),)}
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [("{times: 3, as: k}", "{times: 3, as: m}"), ("3", "3"), ("{times: 3, as: k}", "3")],
+)
+def test_every_copy_has_a_random_colour_of_its_own(outer: str, inner: str) -> None:
+    group = f"""\
+    - at: [20, 30]
+      repeat: {outer}
+      items:
+        - name: Wall
+          repeat: {inner}
+          positions: [[{"4 * k - 9" if "k" in outer else "0"}, 0]]
+          sizes: [1]
+          colors: [random]
+"""
+    family = field(items=group)
+    arena = build_arena(family, scope_of(family, family.paradigms[0], {}), seed=3)
+    assert len({item.colors for item in arena.items[2:]}) == 9
+
+
+def test_random_colours_of_a_plain_repeat_stay_what_they_were() -> None:
+    wall = "{name: Wall, positions: [[5, 5 + i]], colors: [random], repeat: {grid: [1, 2]}}"
+    family = field(items=f"    - {wall}\n")
+    arena = build_arena(family, scope_of(family, family.paradigms[0], {}), seed=3)
+    colours = [(one.r, one.g, one.b) for item in arena.items[2:] for one in item.colors]
+    assert colours == [(132, 155, 98), (12, 25, 200)]
