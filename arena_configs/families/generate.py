@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -81,6 +82,7 @@ def generate(
         ClaimError: A claim does not hold.
     """
     chosen = load_family(family) if isinstance(family, str) else family
+    check_asked(chosen, part, paradigm, controls, given)
     wanted = _Wanted(part, paradigm, tuple(controls), given, seen is not None)
     if isinstance(chosen, PolarFamily):
         return _polar(chosen, n, rng, wanted)
@@ -88,6 +90,39 @@ def generate(
     if measure is not None:
         check_claims(chosen, made, measure, played=played)
     return made
+
+
+def check_asked(
+    family: AnyFamily,
+    part: Part | None = None,
+    paradigm: str | None = None,
+    controls: Sequence[str] = (),
+    given: Mapping[str, Value] = MappingProxyType({}),
+) -> None:
+    """Refuse what a family does not have.
+
+    Args:
+        family: The family.
+        part: The part that is asked for; None for both.
+        paradigm: The paradigm; None for all.
+        controls: Names of controls.
+        given: Parameters that are set.
+
+    Raises:
+        ArenaError: It does not have it, or what is set is not finite.
+    """
+    where = f"family {family.name}"
+    if part is not None and part not in PARTS:
+        raise ArenaError(f"{where} has no part {part!r}; it has {' and '.join(PARTS)}")
+    if paradigm is not None:
+        _one_of([one.name for one in family.paradigms], paradigm, where, "paradigm")
+    polar = isinstance(family, PolarFamily)
+    for control in controls:
+        _one_of([] if polar else [*family.controls], control, where, "control")
+    for name, value in given.items():
+        _one_of([] if polar else [*family.ranges], name, where, "parameter")
+        if not isinstance(value, str) and not math.isfinite(value):
+            raise ArenaError(f"{where}: parameter {name!r} is set to {value}; give a finite number")
 
 
 class _Wanted(NamedTuple):
@@ -103,15 +138,9 @@ class _Wanted(NamedTuple):
 def _polar(
     family: PolarFamily, n: int, rng: np.random.Generator, wanted: _Wanted
 ) -> list[FamilyInstance]:
-    part, paradigm, controls, given, _ = wanted
-    if controls:
-        raise ArenaError(f"family {family.name} has no control {controls[0]!r}; it has none")
-    if given:
-        raise ArenaError(f"family {family.name} has no parameters to set")
-    if paradigm is not None:
-        known = {one.name: one for one in family.paradigms}
-        _one_of(known, paradigm, f"family {family.name}", "paradigm")
-        family = family.model_copy(update={"paradigms": (known[paradigm],)})
+    part = wanted.part
+    if wanted.paradigm is not None:
+        family = family.only(wanted.paradigm)
     made: list[PolarArena] = []
     while len(made) < n:
         more = polar_arenas(family, n, rng)
@@ -134,18 +163,7 @@ def _polar(
 def _instances(
     family: Family, n: int, rng: np.random.Generator, wanted: _Wanted, seen: set[str]
 ) -> Iterator[FamilyInstance]:
-    part, paradigm, controls, given, _ = wanted
-    where = f"family {family.name}"
-    if part is not None and part not in PARTS:
-        raise ArenaError(f"{where} has no part {part!r}; it has {' and '.join(PARTS)}")
-    for control in controls:
-        _one_of(family.controls, control, where, "control")
-    for name in given:
-        _one_of(family.ranges, name, where, "parameter")
-    strata = {one.name: one for one in family.paradigms}
-    if paradigm is not None:
-        _one_of(strata, paradigm, where, "paradigm")
-        strata = {paradigm: strata[paradigm]}
+    strata = {one.name: one for one in family.paradigms if wanted.paradigm in (None, one.name)}
     width, index = len(str(n)), 0
     counts = shares([one.weight for one in strata.values()], n)
     for stratum, count in zip(strata.values(), counts, strict=True):
@@ -166,7 +184,7 @@ def _instances(
                     yield replace(other, name=called, task=task_name, control_of=name)
 
 
-def _one_of(known: Mapping[str, object], name: str, where: str, what: str) -> None:
+def _one_of(known: Sequence[str], name: str, where: str, what: str) -> None:
     if name not in known:
         there = ", ".join(known) or "none"
         raise ArenaError(f"{where} has no {what} {name!r}; it has {there}")

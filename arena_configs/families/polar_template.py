@@ -148,3 +148,12 @@ class PolarFamily(_Template):
         if kind is None or not kind.ball or kind.reward != "good":
             raise ValueError(f"{self.goal} is not a goal that gives its size as a reward")
         return self
+
+    def only(self, paradigm: str) -> PolarFamily:
+        """The family with one of its paradigms alone.
+
+        Args:
+            paradigm: Name of the paradigm.
+        """
+        kept = tuple(one for one in self.paradigms if one.name == paradigm)
+        return self.model_copy(update={"paradigms": kept})

@@ -22,7 +22,7 @@ from animalcat.arena_configs.families.build import (
     scope_of,
 )
 from animalcat.arena_configs.families.claims import Measure, bounds
-from animalcat.arena_configs.families.generate import base_arena, checked, part_of
+from animalcat.arena_configs.families.generate import base_arena, check_asked, checked, part_of
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_name
 from animalcat.arena_configs.families.language import Claim, Family, Part
 from animalcat.arena_configs.families.library import load_family
@@ -122,15 +122,15 @@ def search(
         tick: Told how many are measured.
 
     Raises:
-        ArenaError: There is no such family, demand or paradigm, or no instance could be built.
+        ArenaError: There is no such family, demand, part, paradigm or parameter, a number is not
+            finite, or no instance could be built.
     """
     chosen = load_family(family) if isinstance(family, str) else family
     asked = demands_of(demands)
+    check_asked(chosen, part, paradigm, given=given)
     if isinstance(chosen, PolarFamily):
-        return _polar(chosen, asked, rng, measure, part)
-    if paradigm is not None and paradigm not in (one.name for one in chosen.paradigms):
-        there = ", ".join(one.name for one in chosen.paradigms)
-        raise ArenaError(f"family {chosen.name} has no paradigm {paradigm!r}; it has {there}")
+        narrow = chosen if paradigm is None else chosen.only(paradigm)
+        return _polar(narrow, asked, rng, measure, part)
     return _Search(chosen, asked, rng, measure, part, paradigm, given, looks, tick).run()
 
 
@@ -138,7 +138,7 @@ def demands_of(demands: Mapping[str, float]) -> dict[str, float]:
     """Demands by their full names.
 
     Raises:
-        ArenaError: There is no demand of a name.
+        ArenaError: There is no demand of a name, it is there twice, or it is not finite.
     """
     found: dict[str, float] = {}
     for name, value in demands.items():
@@ -148,6 +148,10 @@ def demands_of(demands: Mapping[str, float]) -> dict[str, float]:
                 f"there is no demand {name!r}; `animalcat arena features` lists them all, and "
                 f"short names are {', '.join(SHORT)}"
             )
+        if full in found:
+            raise ArenaError(f"demand {full} is asked for twice, as {name} as well; give it once")
+        if not math.isfinite(value):
+            raise ArenaError(f"demand {name} is asked to be {value}; give a finite number")
         found[full] = value
     return found
 
@@ -375,6 +379,12 @@ def _polar(
                 f"family {family.name} cannot be made for {name}; it can for {', '.join(known)}"
             )
     there = places(family)
+    if not there:
+        names = ", ".join(one.name for one in family.paradigms)
+        raise ArenaError(
+            f"family {family.name}, paradigm {names}: it cannot be made for demands, which takes "
+            "open floor and the family's own distances and sizes; take another paradigm"
+        )
     wanted = [
         (
             one,
@@ -402,6 +412,8 @@ def _polar(
         if part in (None, part_of(solved.arena)):
             break
         solved = solve(family, demands, rng)
+    else:
+        raise ArenaError(f"family {family.name}: no arena with these demands is for {part}")
     features = measure(solved.arena)
     name = f"{family.name}-made"
     instance = FamilyInstance(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from animalcat.arena_configs.families import (
 from animalcat.arena_configs.families.build import build_arena, parameter_values, scope_of
 from animalcat.arena_configs.families.palette import COLOURS
 from animalcat.arena_configs.families.sampling import draw_parameters
+from animalcat.arena_configs.families.search import search
 from animalcat.arena_configs.families.variants import mirrored, shifted, turned
 from animalcat.arena_configs.model import (
     RGB,
@@ -344,3 +347,55 @@ def test_random_colours_of_a_plain_repeat_stay_what_they_were() -> None:
     arena = build_arena(family, scope_of(family, family.paradigms[0], {}), seed=3)
     colours = [(one.r, one.g, one.b) for item in arena.items[2:] for one in item.colors]
     assert colours == [(132, 155, 98), (12, 25, 200)]
+
+
+@pytest.mark.parametrize(
+    ("family", "demands", "more", "message"),
+    [
+        ("navigation", {}, {"paradigm": "nonsense"}, "navigation has no paradigm 'nonsense'"),
+        ("navigation", {}, {"given": {"a": 3.0}}, "has no parameter 'a'; it has none"),
+        ("navigation", {}, {"part": "tests"}, "no part 'tests'; it has practice and test"),
+        ("y-maze", {}, {"part": "tests"}, "no part 'tests'; it has practice and test"),
+        ("y-maze", {}, {"given": {"nosuch": 3.0}}, "y-maze has no parameter 'nosuch'; it has "),
+        ("y-maze", {}, {"given": {"arm": math.inf}}, "'arm' is set to inf; give a finite"),
+        ("y-maze", {"distance": math.nan}, {}, "distance is asked to be nan; give a finite"),
+        ("navigation", {"size": -math.inf}, {}, "size is asked to be -inf; give a finite number"),
+        ("navigation", {"rewardDistance": 9.0}, {}, "rewardDistance is asked for twice, as "),
+    ],
+)
+def test_requests_that_no_family_can_meet_are_refused(
+    family: str, demands: dict[str, float], more: dict[str, object], message: str
+) -> None:
+    def look(arena: Arena) -> NoReturn:
+        raise AssertionError("it is not refused")
+
+    rng = np.random.default_rng(0)
+    with pytest.raises(ArenaError, match=message):
+        search(family, {**demands, "distance": 12.0, **demands}, rng, look, **more)  # type: ignore[arg-type]
+    if not demands:
+        with pytest.raises(ArenaError, match=message):
+            drawn(family, 1, **more)
+
+
+def test_controls_of_a_family_without_any_are_refused() -> None:
+    with pytest.raises(ArenaError, match="navigation has no control 'open'; it has none"):
+        drawn("navigation", 1, controls=["open"])
+
+
+def test_a_goal_over_open_floor_is_made_in_the_paradigm_that_is_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    for paradigm in ("open-front", "open-behind"):
+        found = search("navigation", {"distance": 20.0}, rng, measure_geometry, paradigm=paradigm)
+        assert (found.instance.paradigm, found.exact) == (paradigm, True)
+    with pytest.raises(ArenaError, match="paradigm wall-front: it cannot be made for demands"):
+        search("navigation", {"distance": 20.0}, rng, measure_geometry, paradigm="wall-front")
+
+
+def test_a_part_that_no_solved_arena_is_of_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def always_test(arena: Arena) -> str:
+        return "test"
+
+    monkeypatch.setattr("animalcat.arena_configs.families.search.part_of", always_test)
+    rng = np.random.default_rng(0)
+    with pytest.raises(ArenaError, match="no arena with these demands is for practice"):
+        search("navigation", {"distance": 20.0}, rng, measure_geometry, part="practice")
