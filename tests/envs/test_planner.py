@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.model import Arena, Item, Point, Vector3
+from animalcat.arena_configs.model import Arena, ArenaConfig, Item, Point, Vector3
+from animalcat.arena_configs.sequence import merged
 from animalcat.envs.agents import load_agent
 from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.planner.agent import PlannerAgent
 from animalcat.envs.agents.planner.beliefs import Beliefs, Hiders
 from animalcat.envs.agents.planner.order import best_plan, later, ripe
 from animalcat.envs.agents.planner.settings import PlannerSettings
 from animalcat.envs.agents.planner.solving import SPEC, Solution, solve
 from animalcat.envs.agents.planner.terrain import Floats, Mask, Terrain
-from animalcat.envs.agents.planner.view import Ball, Viewer, balls_in
+from animalcat.envs.agents.planner.view import Ball, Viewer, balls_in, is_other
 from animalcat.envs.backends import make_environment
 from animalcat.envs.messages import pack_steps, spec_from_json, spec_to_json, unpack_steps
 from animalcat.envs.sim.environment import SimEnvironment
@@ -267,6 +269,84 @@ def test_it_confuses_places_on_its_side_too() -> None:
     assert other[0] < 20
     assert mirrored == pytest.approx((40 - other[0], other[1]), abs=0.01)
     assert mirrored != pytest.approx((28.0, 28.0), abs=0.1)
+
+
+SCREEN = thing("Wall", 20, 25, 12, 4, 1)
+
+
+def in_two_arenas(settings: PlannerSettings, first: Arena, second: Arena) -> Any:
+    """A planner that has decided once in the second arena, into which the first has merged."""
+    agent: Any = PlannerAgent(settings)
+    environment = SimEnvironment(SPEC)
+    try:
+        arenas = {0: first.model_copy(update={"merge_next_arena": True}), 1: second}
+        step = environment.load(merged(ArenaConfig(arenas=arenas)), 0)
+        agent.reset(EpisodeInfo(0, 0, SPEC, 500))
+        rows = len(state(step.observation))
+        while len(state(step.observation)) == rows:
+            step = environment.step(agent.act(step.observation))
+            assert step.ended_by is None
+        agent.act(step.observation)
+    finally:
+        environment.close()
+    return agent
+
+
+@pytest.mark.parametrize(
+    "settings", [PlannerSettings(memory_seconds=60.0), PlannerSettings(places=0)]
+)
+def test_it_knows_no_goal_of_an_arena_by_one_of_the_arena_before(settings: PlannerSettings) -> None:
+    first = Arena(time_limit=250, items=(AGENT, thing("GoodGoal", 20, 9, 1, 1, 1)))
+    second = Arena(items=(AGENT, GOAL, SCREEN))
+    agent = in_two_arenas(settings, first, second)
+    assert agent.status == "waiting for what moves"  # the first look at an arena without goals
+    assert not agent._velocity
+
+
+def test_a_goal_of_the_next_arena_has_not_leapt_there() -> None:
+    first = Arena(time_limit=250, items=(AGENT, thing("GoodGoal", 20, 9, 1, 1, 1)))
+    agent = in_two_arenas(PlannerSettings(), first, Arena(items=(AGENT, GOAL, SCREEN)))
+    ((x, _, z),) = agent._velocity.values()
+    assert np.hypot(x, z) < 0.1
+
+
+def test_an_arena_is_told_from_one_that_it_has_merged_into() -> None:
+    items = (AGENT, GOAL, thing("Wall", 10, 10, 2, 2, 2), thing("GoodGoalMulti", 9, 30, 1, 1, 1))
+    now = state(first_step(SPEC, items).observation)
+    moved, grown, other, leapt, fewer = (now.copy() for _ in range(5))
+    moved[AGENT_ROW, Column.CENTER] += 1.6
+    grown[1, Column.HALF] += 0.3
+    other[1, Column.TAG] += 1
+    leapt[AGENT_ROW, Column.CENTER] += 4.0
+    fewer = fewer[[0, 1, 3]]
+    more = np.vstack([now, now[1]])
+    more[-1, Column.NUMBER] = now[:, Column.NUMBER].max() + 1
+    assert not any(is_other(now, later, 3) for later in (now, moved, grown, fewer, more))
+    wider = now.copy()
+    wider[2, Column.HALF] += 0.3
+    assert all(is_other(now, later, 3) for later in (other, leapt, wider))
+    assert is_other(fewer, now, 3)
+
+
+def test_its_place_nearest_to_a_goal_is_one_of_the_ground_as_it_is() -> None:
+    """What appears changes the numbers of places."""
+    walled = [thing("Wall", 20, z, 6, 5, 1) for z in (32, 38)]
+    walled += [thing("Wall", x, 35, 1, 5, 5) for x in (17.5, 22.5)]
+    agent: Any = PlannerAgent()
+    agent.reset(EpisodeInfo(0, 0, SPEC, 500))
+    environment = SimEnvironment(SPEC)
+    step = environment.load(Arena(time_limit=250, items=(AGENT, *walled, GOAL)), 0)
+    while agent.status != "no way to any reward":
+        step = environment.step(agent.act(step.observation))
+    environment.world.spawn_item(thing("Wall", 5, 20, 8, 1, 30, y=3))
+    step = environment.step(0)
+    agent.act(step.observation)
+    assert agent.status == "no way to any reward"
+    number, point = agent._nearest
+    terrain = agent._terrain(agent._viewer.view(state(step.observation)), agent._pushes)
+    assert terrain.point(number) == point
+    assert point.z > 25
+    environment.close()
 
 
 def test_a_ball_is_touched_where_it_lies_now() -> None:

@@ -16,7 +16,7 @@ from animalcat.envs.agents.planner.motion import Body
 from animalcat.envs.agents.planner.order import Plan, best_plan
 from animalcat.envs.agents.planner.settings import PlannerSettings
 from animalcat.envs.agents.planner.terrain import Terrain
-from animalcat.envs.agents.planner.view import Viewer
+from animalcat.envs.agents.planner.view import Viewer, is_other
 from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
@@ -94,9 +94,16 @@ class PlannerAgent:
                 "show: make the session privileged (--privileged), or choose another agent"
             )
         self.status = "looking"
-        self._state: State
         self._period = spec.decision_period
         self._limit = info.time_budget_steps * spec.decision_period * PHYSICS_STEP
+        self._able = self.settings
+        self._patience = self._able.patience_s
+        self._enter()
+
+    def _enter(self) -> None:
+        """Begin with an arena: the first of the episode, or one that the last has merged into."""
+        self._shown: State | None = None
+        self._state: State
         self._viewer = Viewer()
         self._terrains: dict[tuple[bytes, bool], Terrain | None] = {}
         self._fields: dict[tuple[object, ...], Floats] = {}
@@ -111,14 +118,13 @@ class PlannerAgent:
         self._barred: list[tuple[float, float]] = []
         self._opened = 0
         self._pressed: float | None = None
-        self._nearest, self._look = 0, 0.0
+        self._nearest: tuple[int, Point] | None = None
+        self._look = 0.0
         self._pushes = False
         self._plan, self._due = Plan((), 0.0), 0.0
         self._about: tuple[tuple[int, tuple[int, ...], bool], ...] = ()
-        self._able = self.settings
         self._beliefs, self._search = Beliefs(self._able), Search(self._able)
-        self._looking: tuple[int, int] | None = None
-        self._patience = self._able.patience_s
+        self._looking: tuple[Terrain, int] | None = None
 
     def act(self, observation: Observation) -> int:
         """Choose one action.
@@ -128,6 +134,9 @@ class PlannerAgent:
         """
         if observation.state is None:
             raise ValueError("builtin:planner was given an observation without the arena's state")
+        if self._shown is not None and is_other(self._shown, observation.state, self._period):
+            self._enter()
+        self._shown = observation.state
         self._state = self._beliefs.update(observation.state, self._time)
         view = self._viewer.view(self._state)
         self._watch(view)
@@ -385,14 +394,14 @@ class PlannerAgent:
             return self._hold()
         self._search.look(terrain, self._state)
         aim = self._looking
-        if aim is None or aim[0] != id(terrain) or self._search.sees(terrain, aim[1]):
+        if aim is None or aim[0] is not terrain or self._search.sees(terrain, aim[1]):
             closed = self._shut(terrain, [ball for ball in view.balls if ball.shunned])
             place = self._search.following(terrain, body.place, closed)
             if place is None:
                 self._search.again()
                 self._looking = None
                 return self._hold()
-            aim = self._looking = id(terrain), place
+            aim = self._looking = terrain, place
         self.status = "looking for a reward"
         field = self._field_to(terrain, view, np.array([aim[1]]), f"search {aim[1]}")
         if math.isinf(_cost(terrain, field, body)):
@@ -437,15 +446,18 @@ class PlannerAgent:
         ground = terrain.ground
         ball = min(wanted, key=lambda b: math.dist(b.center, (body.x, body.y, body.z)))
         closed = terrain.shut([b for b in view.balls if b.shunned])
-        reached = ground.graph(closed).reached(body.place) if self._due_near(ball) else None
-        if reached is not None:
+        nearest = self._nearest_on(terrain)
+        if nearest is None or self._time >= self._look:
+            self._look = self._time + _LOOK_AGAIN
+            reached = ground.graph(closed).reached(body.place)
             end = terrain.settled(ball)
             away = np.sqrt(
                 (ground.x - end.x) ** 2 + (ground.z - end.z) ** 2 + (ground.height - end.y) ** 2
             )
             away[~reached | closed] = np.inf
-            self._nearest = int(np.argmin(away))
-        field = self._field_to(terrain, view, np.array([self._nearest]), f"near {self._nearest}")
+            nearest = int(np.argmin(away))
+            self._nearest = nearest, terrain.point(nearest)
+        field = self._field_to(terrain, view, np.array([nearest]), f"near {nearest}")
         if _cost(terrain, field, body) > 0.6:
             return self._go(terrain, view, body, field, ball)
         off = math.degrees(math.atan2(ball.center.x - body.x, ball.center.z - body.z)) - body.yaw
@@ -458,12 +470,13 @@ class PlannerAgent:
             seen = motion.advance(terrain.land, balls, seen, 0, 0, 3, 0.0)
         return turn if seen.state == 2 else 3 * move + turn
 
-    def _due_near(self, ball: Ball) -> bool:
-        """Whether it is time to look again for the place that is nearest to a reward."""
-        due = self._time >= self._look
-        if due:
-            self._look = self._time + _LOOK_AGAIN
-        return due
+    def _nearest_on(self, terrain: Terrain) -> int | None:
+        """The place that it found nearest to a reward, if the ground still has it by its number."""
+        if self._nearest is None:
+            return None
+        number, point = self._nearest
+        same = number < len(terrain.ground) and terrain.point(number) == point
+        return number if same else None
 
     def _field_to(self, terrain: Terrain, view: View, places: Numbers, name: str) -> Floats:
         """Cost of the way to some places from everywhere."""

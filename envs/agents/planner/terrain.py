@@ -119,6 +119,11 @@ class Terrain:
             barred |= raised[targets] | raised[:, None]
         return np.where(barred, -1, targets)
 
+    def point(self, place: int) -> Point:
+        """Where the body's centre is at a place."""
+        ground = self.ground
+        return Point(float(ground.x[place]), float(ground.height[place]), float(ground.z[place]))
+
     def reached(self, start: int, closed: Mask) -> Mask:
         """Places to which there is a way from a place that enters no closed one."""
         met = np.zeros(len(self.ground), np.bool_)

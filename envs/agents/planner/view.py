@@ -13,6 +13,7 @@ from animalcat.arena_configs.catalogue import LOGGED_TAGS
 from animalcat.arena_configs.geometry import Solid, rotate
 from animalcat.arena_configs.model import Point
 from animalcat.envs.state import AGENT, Column
+from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from animalcat.envs.state import State
 
 _SHAPES: Final[tuple[PartShape, ...]] = ("box", "sphere", "wedge", "shell")
+_SPHERE: Final = _SHAPES.index("sphere")
 _BALLS: Final = frozenset(
     LOGGED_TAGS.index(tag)
     for tag in (
@@ -47,6 +49,9 @@ _FACE: Final = 0.3
 _UPRIGHT: Final = 0.985
 """Cosine of the tilt above which a solid counts as standing upright."""
 _BAD: Final = 1e-9
+_FASTEST: Final = 60.0
+"""m/s along the floor that nothing exceeds: a goal that the agent hits at 26.7 m/s has less."""
+_ROUNDING: Final = 1e-3
 
 
 class Ball(NamedTuple):
@@ -119,10 +124,33 @@ class View:
     key: bytes
 
 
+def is_other(before: State, now: State, period: int) -> bool:
+    """Whether a state is of another arena than the one a decision before: one merged into it.
+
+    In an arena, numbers are never given anew, things keep their kind, and none of them leaps.
+
+    Args:
+        before: The state before.
+        now: The state.
+        period: Physics steps in a decision.
+    """
+    numbers, old = now[:, Column.NUMBER], before[:, Column.NUMBER]
+    if not np.array_equal(numbers, old):
+        new = np.setdiff1d(numbers, old, assume_unique=True)
+        if len(new) and new.min() < old.max():
+            return True
+        now, before = now[np.isin(numbers, old)], before[np.isin(old, numbers)]
+    kinds = now[:, Column.SHAPE : Column.CENTER] != before[:, Column.SHAPE : Column.CENTER]
+    change = now[:, Column.CENTER : Column.ROTATION] - before[:, Column.CENTER : Column.ROTATION]
+    leaps = np.hypot(change[:, 0], change[:, 2]) > _FASTEST * period * PHYSICS_STEP
+    resized = np.abs(change[now[:, Column.SHAPE] != _SPHERE, 3:]) > _ROUNDING
+    return bool(kinds.any() or leaps.any() or resized.any())
+
+
 def balls_in(state: State) -> npt.NDArray[np.bool_]:
     """Which rows of a state are goals."""
     tags = state[:, Column.TAG].astype(np.int64)
-    met = _IS_BALL[tags] & (state[:, Column.SHAPE] == 1)
+    met = _IS_BALL[tags] & (state[:, Column.SHAPE] == _SPHERE)
     met[AGENT] = False
     return met
 
