@@ -10,8 +10,10 @@ from typing import Any, Final, NoReturn, cast
 from animalcat.arena_configs.families.ranges import Between, Choice, Fixed, Normal, Range
 from animalcat.arena_configs.families.scope import Formula, Place, Value
 from animalcat.arena_configs.nodes import Node
-from animalcat.formulas import FormulaError, names, parse_formula
+from animalcat.formulas import Call, Expression, FormulaError, names, parse_formula
 
+_LARGEST: Final = 5000
+"""Most parts of a formula; abs has its argument twice, so each abs in another doubles them."""
 _RANGES: Final = ("uniform", "log_uniform", "integers", "normal", "choice")
 
 
@@ -117,6 +119,12 @@ class PartReader:
             expression = parse_formula(written, deciding=True)
         except FormulaError as error:
             raise place.error(str(error), "bad-formula") from None
+        if _unfolded(expression) > _LARGEST:
+            message = (
+                f"`{written[:80]}` is nested too deeply; make a derived value of what is inside of "
+                "some abs(...) or comparison"
+            )
+            raise place.error(message, "bad-formula")
         given = {*self.known, *self.words}
         known = {*self.known, *more}
         for name in names(expression):
@@ -201,6 +209,22 @@ class PartReader:
                 message = f"expected {len(options)} weights of at least 0, some above 0"
                 self.wrong(keys["weights"].node, f"{path}.weights", message)
         return Choice(tuple(options), tuple(weights))
+
+
+def _unfolded(expression: Expression, known: dict[int, int] | None = None) -> int:
+    """The number of parts of a formula, counting what is in it twice each time.
+
+    Args:
+        expression: The formula.
+        known: Numbers of parts that are worked out already, by the identity of the expression.
+    """
+    if not isinstance(expression, Call):
+        return 1
+    known = {} if known is None else known
+    if id(expression) not in known:
+        parts = sum(_unfolded(one, known) for one in expression.arguments)
+        known[id(expression)] = 1 + parts
+    return known[id(expression)]
 
 
 def number_of(written: str) -> float | None:

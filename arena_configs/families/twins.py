@@ -398,7 +398,8 @@ class _Guess:
                 else:
                     row.append(value if isinstance(value, float | int) else 0.0)
             rows.append(row)
-        return np.array(rows, np.float64).reshape(len(rows), -1)
+        width = sum(len(words) or 1 for words in self._words.values())
+        return np.array(rows, np.float64).reshape(len(rows), width)
 
 
 def _kernel(a: Floats, b: Floats) -> Floats:

@@ -21,6 +21,7 @@ from animalcat.arena_configs.families.build import build_arena, parameter_values
 from animalcat.arena_configs.families.palette import COLOURS
 from animalcat.arena_configs.families.sampling import draw_parameters
 from animalcat.arena_configs.families.search import search
+from animalcat.arena_configs.families.twins import Stratum, Wanted
 from animalcat.arena_configs.families.variants import mirrored, shifted, turned
 from animalcat.arena_configs.model import (
     RGB,
@@ -399,3 +400,24 @@ def test_a_part_that_no_solved_arena_is_of_is_told(monkeypatch: pytest.MonkeyPat
     rng = np.random.default_rng(0)
     with pytest.raises(ArenaError, match="no arena with these demands is for practice"):
         search("navigation", {"distance": 20.0}, rng, measure_geometry, part="practice")
+
+
+@pytest.mark.parametrize("form", ["abs({})", "({} in (1, 2))"])
+def test_what_is_nested_too_deeply_is_refused_at_once(form: str) -> None:
+    formula = "far"
+    for _ in range(45):
+        formula = form.format(formula)
+    head = f"parameters: {{far: 9}}\nderived: {{near: '{formula}'}}\n"
+    with pytest.raises(ArenaError, match=r"^field.yaml:4: derived.near: .* is nested too deeply; "):
+        field(head)
+    shallow = "abs(abs(abs(abs(far - 30))))"
+    family = field(f"parameters: {{far: 9}}\nderived: {{near: '{shallow}'}}\n")
+    assert drawn(family, 1)[0].parameters["near"] == 21.0
+
+
+def test_a_stratum_without_arenas_has_no_twins() -> None:
+    family = field(items="    - {name: Wall, positions: [[50, 5]], sizes: [1]}\n")
+    stratum = Stratum(family, family.paradigms[0], None, measure_geometry)
+    assert stratum.pool == ()
+    aims = {"rewardDistance": Wanted(20.0, 1.0)}
+    assert stratum.twin({}, aims, np.random.default_rng(0), measure_geometry) is None
