@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from animalcat.layouts.inference.fit import FitError, FitResult
@@ -37,6 +38,11 @@ class Ending:
         if learner.misfit:
             self._fits.warm(learner.widened_layout)
 
+    @property
+    def under_way(self) -> bool:
+        """Whether the session is being ended."""
+        return self._task is not None and not self._task.done()
+
     def close(self) -> None:
         """Cancel the fits that are under way, because the server is stopping."""
         self._fits.close()
@@ -47,11 +53,12 @@ class Ending:
 
     async def cancel(self) -> Session:
         """End a cancelled session with the profile that the live posterior gives."""
-        return await self._once(self._cancel)
+        cancelled = SessionState.CANCELLED, Cause.CANCELLED.value
+        return await self._once(partial(self._end_live, *cancelled))
 
     async def fail(self, reason: str) -> None:
         """End a session that cannot go on with the profile that the live posterior gives."""
-        await self._end_live(SessionState.FAILED, reason)
+        await self._once(partial(self._end_live, SessionState.FAILED, reason))
 
     async def live_report(self, session: Session | None = None) -> Report:
         """Return the profile according to the live posterior as it is now.
@@ -78,8 +85,9 @@ class Ending:
         return await evidence.live_fit()
 
     async def _once(self, end: Callable[[], Coroutine[Any, Any, Session]]) -> Session:
-        """Run `end`, or wait for the caller that started it first."""
+        """Run `end`, or wait for the caller that started it first; nothing more begins."""
         if self._task is None:
+            self._schedule.close()
             self._task = asyncio.create_task(end())
             self._task.add_done_callback(self._look)
         return await asyncio.shield(self._task)
@@ -87,6 +95,7 @@ class Ending:
     def _look(self, task: asyncio.Task[Session]) -> None:
         if task.cancelled() or task.exception() is not None:
             self._task = None  # the next agent tries again
+            self._schedule.reopen()
 
     async def _finish(self) -> Session:
         await self._schedule.settle(certify=self._record.session.spec.certify)
@@ -109,11 +118,8 @@ class Ending:
         await self._record.end(SessionState.FINISHED, reason, report, learner.misfit)
         return self._record.session
 
-    async def _cancel(self) -> Session:
-        await self._schedule.settle(certify=False)
-        return await self._end_live(SessionState.CANCELLED, Cause.CANCELLED.value)
-
     async def _end_live(self, state: SessionState, reason: str) -> Session:
+        await self._schedule.settle(certify=False)
         report = await self.live_report(replace(self._record.session, state=state, reason=reason))
         misfit = self._schedule.evidence.measurement.learner.misfit
         await self._record.end(state, reason, report, misfit)

@@ -51,8 +51,8 @@ class SessionEngine:
 
     @property
     def playing(self) -> bool:
-        """Whether an agent is connected, or the session is being finished."""
-        return self._seats.taken
+        """Whether an agent is connected, or the session is being ended."""
+        return self._seats.taken or self._ending.under_way
 
     @property
     def left(self) -> bool:
@@ -85,7 +85,8 @@ class SessionEngine:
         await self._seats.let_go(Cause.CANCELLED)
         if not self.session.state.over:
             await self._schedule.load()
-            await self._ending.cancel()
+            # Who has come meanwhile is let go once nothing can begin any more.
+            await asyncio.gather(self._ending.cancel(), self._seats.let_go(Cause.CANCELLED))
         if self.session.state is not SessionState.CANCELLED:
             self._record.check_goes_on()
         return self.session
@@ -136,8 +137,8 @@ class SessionEngine:
         if self.playing:
             raise ServiceError(
                 Code.IN_USE,
-                f"an agent plays session {self.session.id}; wait until it has left before you "
-                "declare an outcome invalid",
+                f"session {self.session.id} is being played or ended; wait until that is over "
+                "before you declare an outcome invalid",
             )
         return await self._schedule.invalidate(number, attempt, reason)
 

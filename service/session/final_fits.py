@@ -40,8 +40,8 @@ class FinalFits:
         Raises:
             FitError: The fit failed, on this machine or on any.
         """
-        fitted = await self._fit(learner.layout, learner.data(), "profile")
         told = tuple(tell.episode for tell in learner.posterior.tells)
+        fitted = await self._fit(learner.layout, learner.data(), "profile")
         if fitted.data is not None:
             fitted = replace(fitted, data=fitted.data._replace(episodes=told))
         try:

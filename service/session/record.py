@@ -47,6 +47,7 @@ class SessionRecord:
         self.session = session
         self._store = store
         self._bus = bus
+        self._moving = asyncio.Lock()
         self._hindrances: dict[object, str] = {}
 
     def check_goes_on(self) -> None:
@@ -62,19 +63,22 @@ class SessionRecord:
             )
 
     async def set_state(self, state: SessionState) -> None:
-        """Store and announce a new state of the session.
+        """Store and announce a new state of the session, unless it has ended meanwhile.
 
         Where it cannot be stored that nobody plays any more, it is shown even so: it is true.
         """
-        try:
-            stored = await asyncio.to_thread(self._store.set_state, self.session.id, state)
-        except Exception:
-            if state is SessionState.WAITING:
-                self.session = replace(self.session, state=state)
-                self.tell(None)
-            raise
-        self.session = replace(self.session, state=stored.state, reason=stored.reason)
-        self.tell(None)
+        async with self._moving:
+            if self.session.state.over:
+                return
+            try:
+                stored = await asyncio.to_thread(self._store.set_state, self.session.id, state)
+            except Exception:
+                if state is SessionState.WAITING:
+                    self.session = replace(self.session, state=state)
+                    self.tell(None)
+                raise
+            self.session = replace(self.session, state=stored.state, reason=stored.reason)
+            self.tell(None)
 
     async def set_paused(self, paused: bool) -> None:
         """Store and announce that the session is paused, or goes on.
@@ -129,16 +133,17 @@ class SessionRecord:
 
     async def end(self, state: SessionState, reason: str, report: Report, misfit: str) -> None:
         """Store the profile and the end of the session, and announce it."""
-        self.session = await asyncio.to_thread(
-            self._store.finish_session,
-            self.session.id,
-            state,
-            reason,
-            report.profile,
-            report.capabilities,
-            misfit,
-        )
-        self.tell(None)
+        async with self._moving:
+            self.session = await asyncio.to_thread(
+                self._store.finish_session,
+                self.session.id,
+                state,
+                reason,
+                report.profile,
+                report.capabilities,
+                misfit,
+            )
+            self.tell(None)
 
     def tell(self, ended: Episode | None) -> None:
         """Announce the present session, and the attempt that ended if one did."""

@@ -47,6 +47,7 @@ class Schedule:
         self._evidence: Evidence | None = None
         self._last_look: int | None = None
         self._conclusion = ""
+        self._closed = False
         self._broken = False
         self._draining = False
         self._loaded = False
@@ -121,6 +122,14 @@ class Schedule:
             self._conclusion = reason
             self._books.notify_all()
 
+    def close(self) -> None:
+        """Let nothing more begin, because the session is being ended with what is known."""
+        self._closed = True
+
+    def reopen(self) -> None:
+        """Let episodes begin again, because the session could not be ended."""
+        self._closed = False
+
     async def next(self, link: AgentLink) -> Episode | None:
         """Wait until an attempt can begin, and begin it.
 
@@ -128,13 +137,13 @@ class Schedule:
             link: The agent that is to play it.
 
         Returns:
-            The attempt; None if the session has enough or is over.
+            The attempt; None if the session has enough, is being ended or is over.
 
         Raises:
             AgentLeftError: The agent left, or an error of another agent's play stopped the session.
         """
         async with self._books:
-            while not self._record.session.state.over:
+            while not (self._closed or self._record.session.state.over):
                 if self._broken:
                     raise AgentLeftError(Cause.SESSION_STOPPED)
                 if self._draining:
@@ -178,20 +187,27 @@ class Schedule:
     async def is_spent(self) -> bool:
         """Return whether nothing is left to play, so that the session needs no more agents."""
         async with self._books:
+            if self._closed:
+                return True
             if self._broken or self._record.session.state.over:
                 return False
             await self._tell_due()
-            if self.evidence.ledger.idle is not None or await self._may_begin():
+            if not self._conclusion and self.evidence.ledger.idle is not None:
+                return False
+            if await self._may_begin():
                 return False
             return await self._has_enough()
 
     async def settle(self, *, certify: bool) -> None:
         """Wait for what is being played, and tell every outcome that counts, as the session ends.
 
+        `close` comes first, so that nothing begins afterwards.
+
         Args:
             certify: Whether to apply the certificates that are due, and wait for them if need be.
         """
         async with self._books:
+            self._books.notify_all()  # who waits for a turn need not
             await self._books.wait_for(lambda: not self.evidence.ledger.playing)
             await self.evidence.take_in_all(certify=certify)
 
@@ -241,7 +257,7 @@ class Schedule:
 
     async def _choose(self, process: str) -> Episode | None:
         """Choose an attempt and begin it in the store; None if none can begin now."""
-        if self._paused:
+        if self._paused or self._conclusion:  # not even what was begun and does not count yet
             return None
         ledger = self.evidence.ledger
         number, decision = ledger.idle, None

@@ -1,0 +1,243 @@
+"""A session that is being ended is closed: what is played and what its profile says agree."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from animalcat import names
+from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult
+from animalcat.layouts.inference.fitter import Fitter
+from animalcat.layouts.library import load_layout
+from animalcat.service.model import Session, SessionSpec, SessionState
+from animalcat.service.session import final_fits
+from animalcat.service.session.ending import Ending
+from animalcat.service.session.events import EventBus
+from animalcat.service.session.record import SessionRecord
+from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
+
+from .conftest import NOW, Service, action, walk
+from .test_campaign import create
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+Start = Callable[..., Any]
+SESSION = Session("s", SessionSpec("a", "b"), SessionState.WAITING, "", NOW)
+
+
+class Slow(Fitter):
+    """Begins no fit before it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.may = asyncio.Event(), asyncio.Event()
+
+    async def fit(self, request: FitRequest) -> FitResult:
+        self.asked.set()
+        await self.may.wait()
+        return await super().fit(request)
+
+
+class Held:
+    """A function that waits in its thread until it may go on."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.begun, self.may = threading.Event(), threading.Event()
+
+    def __call__(self, *args: Any) -> Any:
+        self.begun.set()
+        assert self.may.wait(120)
+        return self._function(*args)
+
+
+async def profile_of(service: Service, session: str) -> dict[str, Any]:
+    request = results_pb2.GetProfileRequest(name=f"{session}/profile")
+    return json.loads((await service.profiles.GetProfile(request)).profile_json)
+
+
+async def comes_in_vain(
+    service: Service, session: str, go_on: Callable[[], None], **who: Any
+) -> Any:
+    """Let an agent come; what it is told first, where an episode would come at once."""
+    async with service.agent(session, **who) as stream:
+        await stream.receive("welcome")
+        told = asyncio.ensure_future(stream.receive())
+        await asyncio.wait([told], timeout=3.0)
+        go_on()
+        return await told
+
+
+async def test_who_comes_while_a_session_is_cancelled_plays_nothing(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with start(tmp_path) as service:
+        session = await service.create(6)
+        async with service.agent(session) as stream:
+            await stream.receive("welcome")
+            await stream.episode(walk)
+        await service.settled(session, "WAITING", asyncio.sleep)
+    async with start(tmp_path) as service:
+        store = service.running.engines.parts.store
+        ends = Held(store.finish_session)
+        monkeypatch.setattr(store, "finish_session", ends)
+        request = sessions_pb2.CancelSessionRequest(name=session)
+        cancelling = asyncio.ensure_future(service.sessions.CancelSession(request))
+        await asyncio.to_thread(ends.begun.wait)
+        told = await comes_in_vain(service, session, ends.may.set)
+        assert isinstance(told, gateway_pb2.SessionEnd)
+        assert told.state == sessions_pb2.SESSION_STATE_CANCELLED
+        assert (await cancelling).session.episodes == 1
+        assert (await service.get(session)).state == sessions_pb2.SESSION_STATE_CANCELLED
+        assert (await profile_of(service, session))["provenance"]["episodes"] == 1
+        counted = [e for e in await service.list_episodes(session) if e.outcome <= 2]
+        assert len(counted) == 1
+
+
+async def test_what_was_begun_is_not_played_while_the_last_fit_is_made(
+    start: Start, tmp_path: Path
+) -> None:
+    """A campaign is ended; one of its agents had died in an episode, and is started again."""
+    slow = Slow()
+    try:
+        async with start(tmp_path, slow) as service:
+            campaign = await create(service, agents=["walks", "stands"])
+            session = campaign.sessions[0].name
+            async with service.agent(session, agent="walks") as stream:
+                await stream.receive("welcome")
+                await stream.episode(walk)
+                await stream.receive("episode_start")
+                await stream.send(action(0, 3))
+                await stream.receive("ask")
+            await service.settled(session, "WAITING", asyncio.sleep)
+            request = campaigns_pb2.EndCampaignRequest(name=campaign.name)
+            ending = (await service.campaigns.EndCampaign(request)).operation
+            await slow.asked.wait()
+            told = await comes_in_vain(service, session, slow.may.set, agent="walks")
+            assert isinstance(told, gateway_pb2.SessionEnd)
+            assert told.state == sessions_pb2.SESSION_STATE_FINISHED
+            await service.done(ending)
+            assert (await service.get(session)).episodes == 1
+            assert (await profile_of(service, session))["diagnostics"]["outcomes"] == 1
+            episodes = await service.list_episodes(session)
+            assert [e.outcome == types_pb2.OUTCOME_VOID for e in episodes] == [False, True]
+            form = results_pb2.PROFILE_FORMAT_NETCDF
+            export = results_pb2.ExportProfileRequest(name=f"{session}/profile", format=form)
+            assert (await service.profiles.ExportProfile(export)).content
+    finally:
+        slow.may.set()
+        await slow.close()
+
+
+async def test_nothing_changes_while_a_session_is_ended(start: Start, tmp_path: Path) -> None:
+    """Neither is an outcome declared invalid, nor is the session deleted."""
+    slow = Slow()
+    try:
+        async with start(tmp_path, slow) as service:
+            session = await service.create(6)
+            async with service.agent(session) as stream:
+                await stream.receive("welcome")
+                await stream.episode(walk)
+            await service.settled(session, "WAITING", asyncio.sleep)
+            engines = service.running.engines
+            engine = await engines.get(names.parse_session(session))
+            ending = asyncio.ensure_future(engine.conclude("it is enough"))
+            await slow.asked.wait()
+            invalid = sessions_pb2.InvalidateEpisodeRequest(
+                name=f"{session}/episodes/0", reason="no"
+            )
+            with pytest.raises(Exception, match="is being played or ended"):
+                await service.sessions.InvalidateEpisode(invalid)
+            with pytest.raises(Exception, match="is being played"):
+                await service.sessions.DeleteSession(
+                    sessions_pb2.DeleteSessionRequest(name=session)
+                )
+            slow.may.set()
+            assert (await ending).state is SessionState.FINISHED
+    finally:
+        slow.may.set()
+        await slow.close()
+
+
+async def test_a_session_that_could_not_be_ended_goes_on(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with start(tmp_path) as service:
+        session = await service.create(2)
+        store = service.running.engines.parts.store
+
+        def full(*_: Any) -> None:
+            raise OSError(28, "no space left")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "finish_session", full)
+            with pytest.raises(Exception, match="disk is full"):
+                await service.sessions.CancelSession(
+                    sessions_pb2.CancelSessionRequest(name=session)
+                )
+        assert (await service.play(session)).episodes == 2
+
+
+def _keep_nothing(*_: Any) -> None:
+    pass
+
+
+def _failed(*_: Any) -> Session:
+    return replace(SESSION, state=SessionState.FAILED)
+
+
+async def test_a_fit_says_which_episodes_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where another one was told while it was made."""
+    monkeypatch.setattr(final_fits, "keep_fit", _keep_nothing)
+    layout = load_layout("aaio")
+    tells = [SimpleNamespace(episode=4), SimpleNamespace(episode=5)]
+    data = SimpleNamespace(features=np.zeros((2, 3)), outcomes=np.zeros(2), weights=None)
+    learner: Any = SimpleNamespace(
+        layout=layout, data=lambda: data, posterior=SimpleNamespace(tells=tells)
+    )
+
+    async def fit(request: FitRequest) -> FitResult:
+        tells.append(SimpleNamespace(episode=6))
+        given = FitData(data.features, data.outcomes)
+        return FitResult(layout, np.zeros((1, 1, 1)), [], {}, given)
+
+    parts: Any = SimpleNamespace(fitter=SimpleNamespace(fit=fit), files=None)
+    fitted = await final_fits.FinalFits(SESSION, parts).profile(learner)
+    assert fitted.data is not None
+    assert fitted.data.episodes == (4, 5)
+
+
+async def test_a_session_that_fails_waits_for_what_is_played() -> None:
+    done: list[str] = []
+
+    class Fake:
+        evidence = SimpleNamespace(measurement=SimpleNamespace(learner=SimpleNamespace(misfit="")))
+
+        def close(self) -> None:
+            done.append("closed")
+
+        async def settle(self, *, certify: bool) -> None:
+            done.append("settled")
+
+        async def live_report(self, session: Session) -> Any:
+            done.append(session.reason)
+            return SimpleNamespace(profile={}, capabilities=())
+
+    schedule: Any = Fake()
+    schedule.evidence.live_report = schedule.live_report
+    store = SimpleNamespace(finish_session=_failed)
+    parts: Any = SimpleNamespace(store=store, bus=EventBus(), fitter=None, files=None)
+    record = SessionRecord(SESSION, parts.store, parts.bus)
+    await Ending(record, schedule, parts).fail("nothing can be played")
+    assert done == ["closed", "settled", "nothing can be played"]
+    await record.set_state(SessionState.WAITING)  # as the last agent leaves
+    assert record.session.state is SessionState.FAILED
