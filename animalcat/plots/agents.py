@@ -14,6 +14,7 @@ from animalcat.layouts.checking.scores import bootstrap
 from animalcat.layouts.checking.scores import brier as brier_score
 from animalcat.layouts.explaining.wording import Scale, plain_scale
 from animalcat.layouts.model.units import plain_unit
+from animalcat.plots.prediction import judged
 from animalcat.plots.readings import Reading, read_axis, reading_of
 from animalcat.plots.style import (
     DARK,
@@ -335,10 +336,11 @@ def brier(tables: Mapping[str, pd.DataFrame]) -> Figure:
     of success, p (1 - p), which is known only afterwards.
 
     Args:
-        tables: Table of outcomes by agent.
+        tables: Table of outcomes by agent, each as `prediction.with_observed` returns it.
 
     Raises:
-        ValueError: An agent has no episode that counts and has a prediction.
+        ValueError: An agent has no episode that counts and has a prediction, or what was predicted
+            of it is not success.
     """
     figure = new_figure(6.0, 4.4)
     axes: Any = figure.add_subplot(1, 1, 1)
@@ -347,12 +349,14 @@ def brier(tables: Mapping[str, pd.DataFrame]) -> Figure:
     axes.text(0.5, 0.256, "overall share, known afterwards", ha="center", fontsize=8, color=SOFT)
     top = 0.28
     for name, colour, marker in agent_styles(list(tables)):
-        table = tables[name]
-        kept = table[table["outcome"].isin(["success", "failure"]) & table["predicted"].notna()]
-        if not len(kept):
-            raise ValueError(f"{name}: no episode that counts has a prediction")
-        predicted = kept["predicted"].to_numpy(np.float64)
-        passed = (kept["outcome"] == "success").to_numpy(np.float64)
+        try:
+            predicted, passed, success = judged(tables[name])
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        if not success:
+            raise ValueError(
+                f"{name}: its layout predicts another outcome first, and this picture is of success"
+            )
         found = bootstrap(brier_score, predicted, passed, seed=0, repeats=500)
         at = float(passed.mean())
         axes.plot([at, at], [found.low, found.high], color=colour, lw=2)

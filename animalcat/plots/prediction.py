@@ -14,6 +14,7 @@ from scipy.special import betaincinv, stdtrit
 from animalcat.layouts.checking.scores import murphy, reliability_curve
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitData, FitResult
+from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.nodes import Feature
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
 from animalcat.plots.style import (
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GridPart: TypeAlias = Literal["predicted", "seen"]
+
+OBSERVED: Final = "observed"
+"""Column of a table of outcomes whose predictions are of something else than success."""
 
 _DRAWS: Final = 500
 """Draws that curves and bands are made of."""
@@ -247,23 +251,79 @@ def _seen(cells: Sequence[_Cells], outcomes: Floats, *, scores: bool) -> tuple[F
     return share, words
 
 
+def with_observed(table: pd.DataFrame, fitted: FitResult) -> pd.DataFrame:
+    """Return a table of outcomes with what its predictions are to be compared with.
+
+    A decision predicts the first outcome of the layout, as a share of the most that it can be. If
+    that is success, the table says what came of it, and is returned as it is. Otherwise the column
+    `OBSERVED` has the share that was observed; it is missing where nothing was.
+
+    Args:
+        table: A table of outcomes, with the number of each attempt's episode.
+        fitted: What the episodes that count were fitted to.
+    """
+    layout, data = fitted.layout, fitted.data
+    first = layout.outcomes[0]
+    if first.source == "success":
+        return table
+    shares: dict[int, float] = {}
+    if data is not None and data.episodes:
+        values = data.outcomes.reshape(len(data.features), -1)[:, 0]
+        share = values / trials_of(layout, first.likelihood, data.features)
+        shares = dict(zip(data.episodes, share.tolist(), strict=True))
+    return table.assign(**{OBSERVED: [shares.get(int(n), np.nan) for n in table["episode"]]})
+
+
+class Judged(NamedTuple):
+    """What was predicted before each episode that counts, and what came of it.
+
+    Attributes:
+        predicted: (episodes,), in [0, 1].
+        observed: (episodes,): 1 where an episode was passed, else 0; or shares of another outcome.
+        success: Whether it is success that was predicted.
+    """
+
+    predicted: Floats
+    observed: Floats
+    success: bool
+
+
+def judged(table: pd.DataFrame) -> Judged:
+    """Return predictions with what came of them.
+
+    Args:
+        table: A table of outcomes, as `with_observed` returns it; attempts that do not count are
+            left out.
+
+    Raises:
+        ValueError: No episode that counts has a prediction.
+    """
+    success = OBSERVED not in table
+    if len(table):
+        counts = table["outcome"].isin(["success", "failure"]) & table["predicted"].notna()
+        table = table[counts if success else counts & table[OBSERVED].notna()]
+    if not len(table):
+        raise ValueError("no episode that counts has a prediction")
+    seen = table["outcome"] == "success" if success else table[OBSERVED]
+    predicted = np.asarray(table["predicted"], np.float64)
+    return Judged(predicted, np.asarray(seen, np.float64), success=success)
+
+
 def reliability(table: pd.DataFrame, profile: Mapping[str, Any] | None = None) -> Figure:
     """Draw how often episodes were passed against how often that was predicted beforehand.
 
-    The predictions are those of the decisions, made before each episode was played.
+    The predictions are those of the decisions, made before each episode was played. If they are of
+    something else than success, its mean shares are drawn.
 
     Args:
-        table: A table of outcomes; attempts that do not count are left out.
+        table: A table of outcomes, as `with_observed` returns it; attempts that do not count are
+            left out.
         profile: The profile, for title and labels.
 
     Raises:
         ValueError: No episode that counts has a prediction.
     """
-    counted = table[table["outcome"].isin(["success", "failure"]) & table["predicted"].notna()]
-    if not len(counted):
-        raise ValueError("no episode that counts has a prediction")
-    predicted = counted["predicted"].to_numpy(np.float64)
-    passed = (counted["outcome"] == "success").to_numpy(np.float64)
+    predicted, passed, success = judged(table)
     figure = new_figure(4.6, 4.8)
     axes: Any = figure.add_subplot(1, 1, 1)
     axes.plot([0, 1], [0, 1], color=PRIOR, lw=1.5, zorder=1)
@@ -287,7 +347,8 @@ def reliability(table: pd.DataFrame, profile: Mapping[str, Any] | None = None) -
     )
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
     axes.set_xlabel(f"predicted before the episode\n{words}", fontsize=9, color=INK)
-    axes.set_ylabel("passed (share, 90 % interval, number)", fontsize=9, color=INK)
+    what = "passed (share" if success else "observed (mean share"
+    axes.set_ylabel(f"{what}, 90 % interval, number)", fontsize=9, color=INK)
     tidy(axes)
     if profile is not None:
         entitle(figure, *about(profile))

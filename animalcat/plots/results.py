@@ -15,6 +15,7 @@ from animalcat.layouts.inference.arviz_data import documents_of
 from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.inference.summary import summarise
 from animalcat.layouts.model.spec import Layout, from_dict
+from animalcat.plots.prediction import with_observed
 
 
 class Results(NamedTuple):
@@ -24,7 +25,7 @@ class Results(NamedTuple):
         profile: The profile, as JSON.
         fitted: The posterior with its draws and data.
         table: One row for each episode that counts, with the columns of `animalcat.outcomes` that
-            belong to episodes.
+            belong to episodes, and what predictions are compared with (`with_observed`).
     """
 
     profile: Mapping[str, Any]
@@ -73,7 +74,10 @@ def read_results(content: Path | bytes) -> Results:
         for name, values in constant.data_vars.items()
         if values.dims == ("episode",)
     }
-    return Results(profile, fitted, pd.DataFrame(columns))
+    table = pd.DataFrame(columns)
+    if fitted.data is not None:
+        table = with_observed(table.assign(episode=fitted.data.episodes), fitted)
+    return Results(profile, fitted, table)
 
 
 def _data(layout: Layout, constant: Any, observed: Any) -> FitData:

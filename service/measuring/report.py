@@ -12,7 +12,12 @@ from animalcat import names
 from animalcat.arena_configs.features import FEATURES
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.stopping import settled_status
-from animalcat.layouts.checking.reanalysis import Drawn, Reanalysis, reanalyse
+from animalcat.layouts.checking.reanalysis import (
+    Drawn,
+    Reanalysis,
+    WeightedEstimate,
+    reanalyse,
+)
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.inference.fit import FitError, FitResult
@@ -415,6 +420,8 @@ def reanalysis(
 ) -> Reanalysis:
     """Estimate what a session says of the whole battery, by the recorded propensities.
 
+    The predictions are checked only if they are of success.
+
     Args:
         spec: The session's specification.
         layout: The session's layout.
@@ -441,7 +448,29 @@ def reanalysis(
         )
         for e in counted
     ]
-    return reanalyse(draws, Counter(paradigms))
+    found = reanalyse(draws, Counter(paradigms))
+    first = layout.outcomes[0]
+    return found if first.source == "success" else _unchecked(found, first.name)
+
+
+def _unchecked(found: Reanalysis, predicted: str) -> Reanalysis:
+    """Leave out how predictions of another outcome compare with success.
+
+    The share of successes stays. It is right on average whatever was predicted.
+    """
+    unknown = WeightedEstimate(None, None, None, None, 0)
+    return replace(
+        found,
+        paradigms=tuple(replace(one, residual=unknown) for one in found.paradigms),
+        battery=replace(found.battery, residual=unknown),
+        calibration=(),
+        brier=None,
+        notes=(
+            *found.notes,
+            f"predictions are not checked: they are of the layout's first outcome, {predicted}, "
+            "and not of success",
+        ),
+    )
 
 
 def _peers(decision: Decision) -> dict[str, Any]:

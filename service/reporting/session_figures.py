@@ -46,7 +46,8 @@ def session_figures(
 
     Args:
         fitted: The posterior, with the data that it was fitted to.
-        table: Table of outcomes with the predictions made before each episode.
+        table: Table of outcomes with the predictions made before each episode, as
+            `prediction.with_observed` returns it.
         told: What is known of each node, in words, by node.
     """
     names = fitted.layout.latent_names
@@ -158,12 +159,13 @@ def _passed_by(fitted: FitResult, demand: str) -> str:
 
 
 def _reliability(table: pd.DataFrame) -> str:
-    rows = table[table["outcome"].isin(["success", "failure"]) & table["predicted"].notna()]
-    if not len(rows):
+    try:
+        predicted, observed, success = prediction.judged(table)
+    except ValueError:
         return ""
-    passed = (rows["outcome"] == "success").to_numpy(np.float64)
-    parts = murphy(rows["predicted"].to_numpy(np.float64), passed)
+    parts = murphy(predicted, observed)
+    what = "Share of episodes passed" if success else "Mean share observed"
     return (
-        f"Share of episodes passed against the share predicted before them, over {len(rows)} "
-        f"episodes in {parts.groups} groups; the Brier score is {parts.brier:.3f}."
+        f"{what} against the share predicted before them, over {len(observed)} episodes in "
+        f"{parts.groups} groups; the Brier score is {parts.brier:.3f}."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from markupsafe import Markup
@@ -12,11 +12,15 @@ from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import HDI_SHARE
 from animalcat.outcomes import outcomes_frame
 from animalcat.plots.inline import inline_svg
+from animalcat.plots.prediction import with_observed
 from animalcat.service.measuring.profile_words import battery_rate, warnings
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.maps import arena_map
 from animalcat.service.reporting.session_figures import scores, session_figures
 from animalcat.service.reporting.templates import templates
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = Mapping[str, Any]
 
@@ -50,7 +54,8 @@ def session_page(
     layout: Row = profile.get("layout", {})
     scales = told.scales_of(fitted)
     nodes = told.node_rows(profile["nodes"], fitted.layout.latents, scales)
-    figures, missing = _figures(fitted, rows, {row.name: row.told for row in nodes})
+    table = with_observed(outcomes_frame(rows), fitted)
+    figures, missing = _figures(fitted, table, {row.name: row.told for row in nodes})
     units = {f.name: f.unit for f in fitted.layout.features}
     episodes = told.episode_rows(rows, because or {}, units)
     maps, without = _maps([row.instance for row in episodes], arenas)
@@ -90,7 +95,8 @@ def session_page(
         missing=missing,
         strip=episodes,
         constant=_constant(fitted),
-        predictions=told.predictions(rows),
+        predictions=told.predictions(table, fitted.layout.outcomes[0].source),
+        of_success=fitted.layout.outcomes[0].source == "success",
         predicts=predicts,
         left_out=about.get("coverage"),
         paradigms=about.get("paradigms") or (),
@@ -107,12 +113,12 @@ def session_page(
 
 
 def _figures(
-    fitted: FitResult, rows: Sequence[Row], nodes: Mapping[str, str]
+    fitted: FitResult, table: pd.DataFrame, nodes: Mapping[str, str]
 ) -> tuple[dict[str, list[Markup]], dict[str, list[str]]]:
     """Pictures by the part of the page, and why there are none."""
     figures: dict[str, list[Markup]] = {}
     missing: dict[str, list[str]] = {}
-    for k, drawn in enumerate(session_figures(fitted, outcomes_frame(rows), nodes)):
+    for k, drawn in enumerate(session_figures(fitted, table, nodes)):
         if drawn.figure is None:
             if drawn.alt not in missing.setdefault(drawn.part, []):
                 missing[drawn.part].append(drawn.alt)

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,8 +14,12 @@ from animalcat.layouts.checking.scores import auc, murphy
 from animalcat.layouts.explaining.wording import WIDER, Scale, figure, percent, scale_of, words_of
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import NodeSummary
-from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.model.nodes import Latent, OutcomeSource
+from animalcat.plots.prediction import judged
 from animalcat.service.measuring.profile_words import STATUS_MEANS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = Mapping[str, Any]
 
@@ -36,6 +40,13 @@ _ENDED: Final[Mapping[str, str]] = {
     "death": "died",
     "time_limit": "ran out of time",
     "fault": "the simulator failed",
+}
+_PREDICTED: Final[Mapping[OutcomeSource, str]] = {
+    "success": "its success",
+    "return": "its score, the share of what could be gained,",
+    "time_left": "the share of its time that would be left",
+    "rewards": "the share of its rewards that would be taken",
+    "choice": "whether the right place would be chosen",
 }
 _MARKS: Final[Mapping[str, str]] = {
     "success": "●",
@@ -307,36 +318,38 @@ def number(value: float) -> str:
     return _minus(f"{value:.3g}")
 
 
-def predictions(rows: Sequence[Row]) -> list[str]:
-    """How good the predictions made before each episode were, in sentences; empty without any."""
-    known = [
-        row
-        for row in rows
-        if row["outcome"] in ("success", "failure") and row.get("predicted") is not None
-    ]
-    if not known:
+def predictions(table: pd.DataFrame, source: OutcomeSource = "success") -> list[str]:
+    """How good the predictions made before each episode were, in sentences; empty without any.
+
+    Args:
+        table: A table of outcomes, as `plots.prediction.with_observed` returns it.
+        source: Where the outcome comes from that was predicted.
+    """
+    try:
+        predicted, observed, success = judged(table)
+    except ValueError:
         return []
-    predicted = np.array([row["predicted"] for row in known], np.float64)
-    passed = np.array([row["outcome"] == "success" for row in known], np.float64)
-    parts = murphy(predicted, passed)
+    parts = murphy(predicted, observed)
     base = parts.uncertainty
+    overall = "the overall share of success" if success else "the overall mean"
     said = [
-        f"Before each of {len(known)} episodes its success was predicted. The Brier score of these "
-        f"predictions is {parts.brier:.3f}; 0 is perfect.",
+        f"Before each of {len(observed)} episodes {_PREDICTED[source]} was predicted. The Brier "
+        f"score of these predictions is {parts.brier:.3f}; 0 is perfect.",
         f"It is the sum of reliability {parts.reliability:.3f} (how far predicted shares are from "
         f"those seen), less resolution {parts.resolution:.3f} (how much the groups differ), plus "
-        f"uncertainty {base:.3f} (what always predicting the overall share of success would "
-        f"score), plus {_minus(f'{parts.within:.3f}')} for differences within groups "
-        "(Murphy 1973; ten groups of equal width).",
+        f"uncertainty {base:.3f} (what always predicting {overall} would score), plus "
+        f"{_minus(f'{parts.within:.3f}')} for differences within groups (Murphy 1973; ten groups "
+        "of equal width).",
     ]
     if base > 0.0:
         better = 1.0 - parts.brier / base
         how = f"{percent(better)} less than" if better >= 0.0 else "more than"
         said.append(
-            f"That is {how} always predicting the overall share of success would score, which "
-            f"however is known only afterwards. The area under the ROC curve is "
-            f"{auc(predicted, passed):.2f}."
+            f"That is {how} always predicting {overall} would score, which however is known only "
+            "afterwards."
         )
+        if success:
+            said.append(f"The area under the ROC curve is {auc(predicted, observed):.2f}.")
     else:
         said.append(
             "All outcomes are alike, so nothing says whether hard and easy arenas are told apart."

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.layouts.inference.fit import FitData, FitResult
+from animalcat.layouts.inference.summary import summarise
 from animalcat.layouts.library import load_layout
-from animalcat.plots import prediction, read_results
+from animalcat.outcomes import outcomes_frame
+from animalcat.plots import agents, prediction, read_results
 from animalcat.plots.results import Results
 from animalcat.service.measuring.profile_words import warnings
 from animalcat.service.measuring.report import provenance
@@ -202,11 +205,68 @@ def test_attempts_that_do_not_count_are_counted_apart() -> None:
 
 def test_predictions_are_decomposed_as_murphy_has_it() -> None:
     rows = [{"outcome": "success", "predicted": 0.9}, {"outcome": "failure", "predicted": 0.3}] * 5
-    said = " ".join(predictions(rows))
+    said = " ".join(predictions(pd.DataFrame(rows)))
     # Brier (0.01 + 0.09) / 2; both groups are pure, so resolution is all of the uncertainty.
     for words in ("predictions is 0.050", "reliability 0.050", "resolution 0.250", "80 % less"):
         assert words in said, said
-    assert predictions([{"outcome": "void", "predicted": 0.5}]) == []
+    assert predictions(pd.DataFrame([{"outcome": "void", "predicted": 0.5}])) == []
+    assert predictions(outcomes_frame([])) == []
+
+
+def taking_three_of_four() -> tuple[FitResult, list[dict[str, Any]]]:
+    """A session in which every arena is passed, and three of its four rewards are taken.
+
+    That is what the layout predicts: its first outcome is the number of rewards taken.
+    """
+    layout = load_layout("navigation-speed", "rewards")
+    asked = {"rewardDistance": 10.0, "timeLimit": 60.0, "rewards": 4.0}
+    features = np.array([[asked[name] for name in layout.feature_names]] * 8)
+    rng = np.random.default_rng(0)
+    draws = layout.from_standard(rng.standard_normal((2, 60, len(layout.latents))))
+    outcomes = np.array([[3.0, 0.5]] * 7 + [[np.nan, 0.5]])
+    nodes = summarise(layout, draws.reshape(120, -1), np.full(120, 1 / 120), np.full(4, 120.0))
+    fitted = FitResult(layout, draws, nodes, {}, FitData(features, outcomes, None, tuple(range(8))))
+    row = {"instance": "i", "outcome": "success", "predicted": 0.75, "features": asked}
+    rows = [{**row, "episode": k, "attempt": 1} for k in range(8)]
+    rows.append({**row, "episode": 3, "attempt": 0, "outcome": "void"})
+    return fitted, rows
+
+
+def test_predictions_are_compared_with_the_outcome_that_they_are_of() -> None:
+    fitted, rows = taking_three_of_four()
+    table = prediction.with_observed(outcomes_frame(rows), fitted)
+    found = prediction.judged(table)
+    assert found.predicted.tolist() == found.observed.tolist() == [0.75] * 7
+    said = " ".join(predictions(table, "rewards"))
+    assert "7 episodes the share of its rewards that would be taken was predicted" in said
+    assert "predictions is 0.000" in said
+    assert "success" not in said
+    assert "ROC" not in said
+    (axes,) = prediction.reliability(table).axes
+    (point,) = (line for line in axes.lines if line.get_marker() == "o")
+    assert (point.get_xdata(), point.get_ydata()) == ([0.75], [0.75])
+    assert "observed (mean share" in axes.get_xlabel() + axes.get_ylabel()
+    with pytest.raises(ValueError, match=r"mine: .* this picture is of success"):
+        agents.brier({"mine": table})
+
+
+def test_the_page_of_a_layout_of_counts_does_not_judge_them_by_success() -> None:
+    fitted, rows = taking_three_of_four()
+    nodes = {
+        one.name: {"mean": one.mean, "sd": one.sd, "hdi": list(one.hdi)} for one in fitted.nodes
+    }
+    profile = {"nodes": nodes, "diagnostics": {"outcomes": 8}, "provenance": {}, "layout": {}}
+    words = Page(session_page(profile, fitted, rows, {})).words
+    assert "the share of its rewards that would be taken was predicted" in words
+    assert "its success was predicted" not in words
+    assert "wide as if of trials" in words
+
+
+def test_a_session_whose_predictions_are_of_success_is_judged_by_it(known: Results) -> None:
+    table = prediction.with_observed(known.table, known.fitted)
+    assert table is known.table
+    assert prediction.judged(table).success
+    assert known.table["episode"].tolist() == list(range(len(known.table)))
 
 
 def test_names_mean_nothing_to_tex() -> None:

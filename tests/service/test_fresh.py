@@ -312,7 +312,9 @@ async def test_a_fresh_session_plays_keeps_and_replays_its_twins(
         assert episode.instance.startswith(f"{made.offer}.")
         told = sessions_pb2.EpisodeSummary(name=f"{session}/episodes/{episode.episode}-0")
         told.MergeFrom(episode)
-        assert f"a variation of {made.offer}" in why(episode_from_proto(told), {})
+        words = why(episode_from_proto(told), {})
+        assert f"a variation of {made.offer}" in words
+        assert f"outcome predicted {episode.decision.predicted:.2f}" in words
         path = next((tmp_path / "whole").rglob(f"{session.split('/')[1]}/{episode.episode}-0.mcap"))
         recording = read_episode(path)
         assert recording.header.arena_yaml == made.arena_yaml

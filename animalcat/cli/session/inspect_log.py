@@ -142,7 +142,8 @@ def _sample(
     error = scores = None
     if outcome in _PASSED:
         predicted = row["predicted"]
-        said = told if predicted is None else f"{told}; success was predicted with {predicted:.0%}"
+        # Of the layout's first outcome: the probability of success, or the mean share.
+        said = told if predicted is None else f"{told}; outcome predicted: {predicted:.0%}"
         scores = {
             "success": scorer.Score(value=_PASSED[outcome], answer=outcome, explanation=said),
             "return": scorer.Score(value=row["return"], explanation=said),

@@ -85,7 +85,8 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
         return "\n".join([first, *_because(decision), *cause])
     lines = [
         f"episode {episode.number}: {decision.instance}, {reason}, with probability "
-        f"{decision.propensity:.2g}; success predicted {decision.predicted:.2f}",
+        # Of the layout's first outcome: the probability of success, or the mean share.
+        f"{decision.propensity:.2g}; outcome predicted {decision.predicted:.2f}",
         *_because(decision),
         f"  score {decision.score:.3g}" + "".join(f", {margin}" for margin in margins),
     ]
