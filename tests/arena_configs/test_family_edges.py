@@ -405,7 +405,7 @@ def test_a_part_that_no_solved_arena_is_of_is_told(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("form", ["abs({})", "({} in (1, 2))"])
 def test_what_is_nested_too_deeply_is_refused_at_once(form: str) -> None:
     formula = "far"
-    for _ in range(45):
+    for _ in range(14):
         formula = form.format(formula)
     head = f"parameters: {{far: 9}}\nderived: {{near: '{formula}'}}\n"
     with pytest.raises(ArenaError, match=r"^field.yaml:4: derived.near: .* is nested too deeply; "):
