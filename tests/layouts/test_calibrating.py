@@ -26,7 +26,12 @@ from animalcat.layouts.calibrating.assessment import (
     profiles_compared,
     simulated_coverage,
 )
-from animalcat.layouts.calibrating.calibrate import calibrate, calibrated_layout, population_model
+from animalcat.layouts.calibrating.calibrate import (
+    calibrate,
+    calibrated_layout,
+    population_model,
+    regressed,
+)
 from animalcat.layouts.calibrating.population import (
     CalibrationError,
     Effort,
@@ -193,6 +198,48 @@ def test_what_is_certain_is_taken_as_it_is_and_what_is_not_predicts_less_boldly(
     assert wider.calibration is not None
     less = [one.sharpness for _, one in wider.calibration.instances]
     assert (np.array(less) < 0.8 * certain.sharpness[0]).all()
+
+
+def regressed_one(logits: np.ndarray, passed: np.ndarray) -> tuple[float, float]:
+    """Easiness and sharpness of one instance, of which nothing is known before."""
+    e, a = regressed(logits[:, np.newaxis], passed[:, np.newaxis], np.zeros(1), np.ones(1))
+    return float(e[0]), float(a[0])
+
+
+@pytest.mark.parametrize("passed", [0.01, 0.3, 0.93])
+@pytest.mark.parametrize("odds", [0.0, 13.8, -13.8])
+def test_where_all_agents_are_alike_their_share_is_predicted(odds: float, passed: float) -> None:
+    e, a = regressed_one(np.full(200, odds), np.full(200, passed))
+    assert expit(a * odds + e) == pytest.approx(passed, abs=1e-4)
+    if not odds:
+        assert a == 1.0
+
+
+def test_where_all_agents_nearly_fail_the_likeliest_easiness_is_found() -> None:
+    """Steps of Newton's method that are not halved end at the ends of the ranges here."""
+    logits = np.linspace(-13.8, -8.2, 200)
+    passed = expit(logits[:, np.newaxis] + 2.0 * np.linspace(-2.0, 2.0, 21)).mean(axis=1)
+    e, a = regressed_one(logits, passed)
+    off = passed - expit(a * logits + e)
+    ridge = 1e-3
+    assert off.sum() == pytest.approx(ridge * e, abs=1e-6)
+    assert off @ logits == pytest.approx(ridge * (a - 1.0), abs=1e-6)
+    assert -1.0 < e < 2.0
+    assert 0.5 < a < 1.1
+
+
+def test_where_agents_pass_the_other_way_round_sharpness_ends_at_its_least() -> None:
+    logits = np.linspace(-4.0, 3.0, 200)
+    e, a = regressed_one(logits, expit(-2.0 * logits))
+    assert a == 0.1
+    assert expit(a * logits + e).mean() == pytest.approx(expit(-2.0 * logits).mean(), abs=1e-4)
+    assert regressed_one(logits, expit(logits + 30.0))[0] == 8.0
+
+
+def test_what_is_no_number_is_not_kept() -> None:
+    logits, known = np.zeros((5, 2)), np.array([0.0, np.nan])
+    with pytest.raises(CalibrationError, match="1 of 2 instances are no finite numbers"):
+        regressed(logits, logits, known, np.ones(2))
 
 
 def test_easiness_is_found_where_a_feature_was_filled_in() -> None:
