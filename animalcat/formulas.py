@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -171,6 +171,14 @@ def _cut(formula: str) -> str:
     return repr(formula if len(formula) <= 80 else formula[:77] + "...")
 
 
+def _among(
+    side: Expression, operator: ast.In | ast.NotIn, options: Iterable[Expression]
+) -> Expression:
+    """Whether a side is one of some options, or none of them."""
+    found = Call("any", tuple(Call("equal", (side, option)) for option in options))
+    return found if isinstance(operator, ast.In) else Call("not", (found,))
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
     formula: str
@@ -242,25 +250,24 @@ class _Reader:
             case ast.IfExp(test=test, body=body, orelse=other):
                 return Call("choose", (inner(test), inner(body), inner(other)))
             case ast.Compare(left=left, ops=operators, comparators=others):
-                sides = [left, *others]
-                found = tuple(
-                    self._compared(inner(a), operator, b, depth)
-                    for a, operator, b in zip(sides, operators, others, strict=False)
-                )
-                return found[0] if len(found) == 1 else Call("all", found)
+                side, found = inner(left), list[Expression]()
+                for k, (operator, other) in enumerate(zip(operators, others, strict=True), 1):
+                    if isinstance(operator, ast.In | ast.NotIn):
+                        if not isinstance(other, ast.Tuple | ast.List) or k < len(others):
+                            raise self._misplaced(other)
+                        found.append(_among(side, operator, map(inner, other.elts)))
+                    else:
+                        # Read once, though it may stand in two comparisons.
+                        right = inner(other)
+                        found.append(self._compared(side, operator, right, other))
+                        side = right
+                return found[0] if len(found) == 1 else Call("all", tuple(found))
             case _:
                 raise self._misplaced(node)
 
     def _compared(
-        self, left: Expression, operator: ast.cmpop, other: ast.expr, depth: int
+        self, left: Expression, operator: ast.cmpop, right: Expression, other: ast.expr
     ) -> Expression:
-        if isinstance(operator, ast.In | ast.NotIn):
-            if not isinstance(other, ast.Tuple | ast.List):
-                raise self._misplaced(other)
-            options = [self.read(one, depth + 1) for one in other.elts]
-            found = Call("any", tuple(Call("equal", (left, option)) for option in options))
-            return found if isinstance(operator, ast.In) else Call("not", (found,))
-        right = self.read(other, depth + 1)
         match operator:
             case ast.Lt():
                 return Call("less", (left, right))

@@ -91,3 +91,11 @@ def test_names_are_those_that_it_depends_on() -> None:
         "wall",
         "b",
     )
+
+
+def test_chains_within_chains_are_read_once() -> None:
+    """Read twice at every level, this one would take hours."""
+    formula = "x"
+    for _ in range(30):
+        formula = f"(0 <= {formula} <= 1)"
+    parse_formula(formula, deciding=True)

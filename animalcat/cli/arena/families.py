@@ -118,6 +118,8 @@ def make(
     """
     if part is not None and part not in PARTS:
         fail(f"--part {part}: it is {' or '.join(PARTS)}")
+    if control and demand:
+        fail("--control and --demand do not go together: arenas for demands have no controls")
     given = _settings(settings or [])
     try:
         chosen = _family(family)
