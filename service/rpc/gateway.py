@@ -34,27 +34,39 @@ HELLO_SECONDS: Final = 30.0
 
 
 _CAUSES: Final = {
-    Cause.ACTION_TIMEOUT: ServiceError(
+    Cause.ACTION_TIMEOUT: (
         Code.ACTION_TIMEOUT,
         "the action came too late; connect again to go on. The episode is void and will be "
         "repeated, unless the agent has spent more than it may: then it is a failure",
     ),
-    Cause.BAD_FRAMES: ServiceError(
+    Cause.BAD_FRAMES: (
         Code.TOO_MANY_BAD_FRAMES,
         f"{MAX_BAD_FRAMES} bad frames came in a row; the episode is void and will be repeated "
         "when the agent connects again",
     ),
-    Cause.SERVER_STOPPED: ServiceError(
+    Cause.SERVER_STOPPED: (
         Code.SHUTTING_DOWN,
         "the server is shutting down; nothing that was acknowledged is lost, resume the session",
     ),
-    Cause.SESSION_STOPPED: ServiceError(
+    Cause.SESSION_STOPPED: (
         Code.SESSION_FAILED,
         "the session stopped because of a failure while another agent played it; nothing that was "
         "acknowledged is lost, resume the session",
     ),
 }
 """What an agent that is still connected is told when its link ends, by cause."""
+_UNTOLD: Final = {
+    Code.SESSION_FAILED: (
+        "the session cannot go on. Whoever runs it finds why in the server's log, and in the state "
+        "and the attempts of the session; nothing that was acknowledged is lost"
+    ),
+    Code.UNREADABLE: "",
+    Code.NOT_COVERED: "",
+}
+"""What an agent is told of errors whose own text may name arenas, demands or files.
+
+Empty for the text of the catalogue.
+"""
 
 
 class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
@@ -108,9 +120,9 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             await _carry(stream, seat)
         except AgentLeftError as left:
             if left.cause in _CAUSES:
-                await _fail(stream, _CAUSES[left.cause])
+                await _fail(stream, ServiceError(*_CAUSES[left.cause]))
         except Exception as error:  # noqa: BLE001 - becomes a frame and a status
-            await _fail(stream, error)
+            await _fail(stream, _told(public(error)))
 
     async def _admit(self, stream: Stream, session_id: str, hello: gateway_pb2.Hello) -> Seat:
         """Let an agent play that comes anew."""
@@ -187,15 +199,20 @@ async def _carry(stream: Stream, seat: Seat) -> None:
         await stream.write(_session_end(seat.playing.result()))
 
 
-async def _fail(stream: Stream, error: Exception) -> NoReturn:
+def _told(error: ServiceError) -> ServiceError:
+    """Return what an agent may know of an error: nothing of what it plays or is to play."""
+    text = _UNTOLD.get(error.code)
+    return error if text is None else ServiceError(error.code, text)
+
+
+async def _fail(stream: Stream, error: ServiceError) -> NoReturn:
     """End the stream with an error, sent both as a frame and as a status."""
-    shown = public(error)
     await stream.write(
         gateway_pb2.EvaluateResponse(
-            error=types_pb2.Error(code=shown.code, message=shown.message, fatal=True)
+            error=types_pb2.Error(code=error.code, message=error.message, fatal=True)
         )
     )
-    raise shown from error
+    raise error
 
 
 async def _read_hello(stream: Stream) -> gateway_pb2.Hello:
@@ -221,7 +238,7 @@ def _check_hello(hello: gateway_pb2.Hello, session: Session) -> None:
     if session.state.over:
         raise ServiceError(
             Code.SESSION_OVER,
-            f"{name} is {session.state.name.lower()} ({session.reason}); create a new session",
+            f"{name} is {session.state.name.lower()}; create a new session",
         )
     if hello.agent != session.spec.agent:
         raise ServiceError(

@@ -330,11 +330,17 @@ class TestBackend:
                 path.write_text("!ArenaConfig\narenas: {}\n")
             async with service.agent(session) as stream:
                 await stream.receive("welcome")
-                error = await stream.refused("SESSION_FAILED")
-            assert "new session" in error.message
+                failed = await stream.refused("SESSION_FAILED")
             found = await service.settled(session, "FAILED", asyncio.sleep)
+            async with service.agent(session) as stream:
+                over = await stream.refused("SESSION_OVER")
         assert found.episodes == 0
-        assert "backend" in found.reason
+        assert "no instance can be played" in found.reason
+        assert "backend: " in found.reason
+        assert failed.message.startswith("the session cannot go on")
+        for told in (failed.message, over.message):  # agents learn nothing of what they play
+            assert "instance" not in told
+            assert "backend" not in told
 
 
 class TestRequests:
