@@ -32,7 +32,7 @@ from animalcat.service.library.layouts import (
 )
 from animalcat.service.measuring.against import compared, facing
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import Session, SessionSpec
+from animalcat.service.model import Episode, Opponent, Session, SessionSpec
 from animalcat.service.rpc.paging import paged, stored
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
@@ -62,13 +62,12 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     async def CreateSession(  # noqa: N802
         self, request: sessions_pb2.CreateSessionRequest, context: Any
     ) -> sessions_pb2.CreateSessionResponse:
-        """Create a session that waits for its agent."""
+        """Create a session that waits for its agent; a repeated call returns the same session."""
         checked_id(request.request_id)
         definition = request.spec.layout_definition
         spec, measurement = await self.checked(spec_of_session_from_proto(request.spec), definition)
         if spec.against is not None:
-            other = await self._engines.stored(spec.against.session)
-            opponent = facing(spec, other, await self._engines.episodes(other.id))
+            opponent = await self._opponent(spec, spec.against.session, request.request_id)
             covered = sorted(measurement.coverage.features)
             spec, _ = await self.checked(compared(spec, opponent, covered), definition)
         try:
@@ -82,6 +81,19 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         except ValueError as error:
             raise ServiceError(Code.REQUEST_ID_REUSED, str(error)) from error
         return sessions_pb2.CreateSessionResponse(session=session_to_proto(session))
+
+    async def _opponent(self, spec: SessionSpec, session: str, request_id: str) -> Opponent:
+        """Return what a new session faces; in a repeated call what it faced in the first one.
+
+        The other session may have gone on meanwhile, or have been deleted.
+        """
+        if request_id:
+            known = await asyncio.to_thread(self._engines.parts.store.requested, request_id)
+            faced = None if known is None else known.spec.against
+            if faced is not None and faced.session == session:
+                return faced
+        other = await self._engines.stored(session)
+        return facing(spec, other, await self._engines.episodes(other.id))
 
     async def GetSession(  # noqa: N802
         self, request: sessions_pb2.GetSessionRequest, context: Any
@@ -133,13 +145,13 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """Stream a session's progress as it happens, until the session is over."""
         name = names.parse_session(request.name)
         session = await self._engines.session(name)
-        seen: set[tuple[int, int]] = set()
+        sent: set[tuple[int, int, str]] = set()
         with self._engines.parts.bus.watch(name) as events:
             # Watch before reading, so that no event is missed; what comes twice is dropped.
             if request.from_start:
                 for episode in await asyncio.to_thread(self._engines.parts.store.episodes, name):
                     if episode.outcome is not None:
-                        seen.add((episode.number, episode.attempt))
+                        sent.add(_version(episode))
                         await context.write(
                             sessions_pb2.WatchSessionResponse(
                                 session=session_to_proto(session),
@@ -152,7 +164,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             )
             while not session.state.over:
                 session, episode = await events.get()
-                if episode is not None and (episode.number, episode.attempt) in seen:
+                if episode is not None and _version(episode) in sent:
                     continue
                 await context.write(
                     sessions_pb2.WatchSessionResponse(
@@ -256,6 +268,11 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         kept = record_of(layout, definition)
         await asyncio.to_thread(self._engines.parts.store.put_layout, kept)
         return spec, measurement
+
+
+def _version(episode: Episode) -> tuple[int, int, str]:
+    """Tell finished attempts apart, and what one was before it was declared invalid."""
+    return episode.number, episode.attempt, episode.invalid
 
 
 def _layout(spec: SessionSpec, definition: str) -> Layout:

@@ -146,6 +146,10 @@ class SessionStore(ABC):
         """Return the session with this id; None if there is none."""
 
     @abstractmethod
+    def requested(self, request_id: str) -> Session | None:
+        """Return the session that was created under this request id; None if there is none."""
+
+    @abstractmethod
     def sessions(
         self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
     ) -> Listing[Session]:

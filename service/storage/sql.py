@@ -228,11 +228,8 @@ class SqlStore(SessionStore):
         table = schema.sessions
         with self._changing() as db:
             if request_id:
-                row = db.execute(
-                    _session_query().where(table.c.request_id == request_id)
-                ).one_or_none()
-                if row is not None:
-                    known = _session(row)
+                known = _requested(db, request_id)
+                if known is not None:
                     if asked_for(known.spec) != asked_for(spec):
                         raise ValueError(f"request id {request_id!r} was used for another session")
                     return known
@@ -264,6 +261,11 @@ class SqlStore(SessionStore):
         with self._reader.connect() as db:
             row = db.execute(_session_query().where(schema.sessions.c.id == session)).one_or_none()
         return None if row is None else _session(row)
+
+    def requested(self, request_id: str) -> Session | None:
+        """Return the session that was created under this request id; None if there is none."""
+        with self._reader.connect() as db:
+            return _requested(db, request_id)
 
     def sessions(
         self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
@@ -384,14 +386,12 @@ class SqlStore(SessionStore):
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
             if row is None:
                 raise KeyError(f"no campaign {campaign}")
-            states = select(sessions.c.id, sessions.c.state).where(
-                sessions.c.id.in_(_sessions_of(row))
-            )
-            for session, state in db.execute(states):
-                if not SessionState[state].over:
+            its_own = _session_query().where(sessions.c.id.in_(_sessions_of(row)))
+            for session in map(_session, db.execute(its_own)):
+                if not session.state.over:
                     raise InUseError(
-                        f"session {session} of campaign {campaign} is not over; end the campaign "
-                        "first"
+                        f"session {session.id} of campaign {campaign} is not over; end the "
+                        "campaign first"
                     )
             db.execute(delete(table).where(table.c.id == campaign))
 
@@ -737,6 +737,12 @@ def _session_query() -> Select[Any]:
         counted.correlate(table).scalar_subquery().label("episodes"),
         passed.correlate(table).scalar_subquery().label("successes"),
     )
+
+
+def _requested(db: Connection, request_id: str) -> Session | None:
+    this = schema.sessions.c.request_id == request_id
+    row = db.execute(_session_query().where(this)).one_or_none()
+    return None if row is None else _session(row)
 
 
 def _one_session(db: Connection, session: str) -> Session:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -115,6 +116,42 @@ async def played(service: Any, session: str) -> dict[str, bool]:
 
 def facing(session: str) -> sessions_pb2.Opponent:
     return sessions_pb2.Opponent(session=session)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_repeated_request_makes_one_session_though_the_opponent_plays_on(
+    service: Any,
+) -> None:
+    first = await service.create(3, agent="against:first")
+
+    async def play(episodes: int) -> None:
+        async with service.agent(first, agent="against:first") as stream:
+            await stream.receive("welcome")
+            for _ in range(episodes):
+                await stream.episode(forward)
+        await service.settled(first, "WAITING", asyncio.sleep)
+
+    async def create(**changes: Any) -> sessions_pb2.Session:
+        fields: dict[str, Any] = {
+            "agent": AGENT,
+            "battery": "batteries/small",
+            "layout": "aaio",
+            "against": facing(first),
+            "stop": sessions_pb2.StoppingRule(max_episodes=24),
+            **changes,
+        }
+        request = sessions_pb2.CreateSessionRequest(
+            spec=sessions_pb2.SessionSpec(**fields), request_id="against:again"
+        )
+        return (await service.sessions.CreateSession(request)).session
+
+    await play(1)
+    made = await create()
+    assert len(made.spec.against.outcomes) == 1
+    await play(1)
+    assert await create() == made
+    with pytest.raises(grpc.aio.AioRpcError, match="was used for another session"):
+        await create(seed=1)
 
 
 @pytest.mark.asyncio(loop_scope="session")

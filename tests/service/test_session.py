@@ -20,6 +20,8 @@ from animalcat.outcomes import read_outcomes
 from animalcat.service.recording import read_episode
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 
+from .conftest import walk
+
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 Start = Callable[[Path], Any]
@@ -72,6 +74,26 @@ async def test_past_episodes_can_be_watched_again(service: Any) -> None:
     events = [event async for event in service.sessions.WatchSession(request)]
     assert [e.episode.episode for e in events if e.HasField("episode")] == [0, 1, 2]
     assert events[-1].session.state == sessions_pb2.SESSION_STATE_FINISHED
+
+
+async def test_who_watches_from_the_start_hears_that_an_outcome_is_invalid(service: Any) -> None:
+    session = await service.create(3, certify=False, seed=41)
+    async with service.agent(session) as stream:
+        await stream.receive("welcome")
+        await stream.episode(walk)
+    await service.settled(session, "WAITING", asyncio.sleep)
+    request = sessions_pb2.WatchSessionRequest(name=session, from_start=True)
+    watching = aiter(service.sessions.WatchSession(request))
+    told = [await anext(watching)]
+    while told[-1].HasField("episode"):
+        told.append(await anext(watching))
+    assert (told[0].episode.episode, told[0].episode.invalid) == (0, "")
+    await service.sessions.InvalidateEpisode(
+        sessions_pb2.InvalidateEpisodeRequest(name=f"{session}/episodes/0", reason="a power cut")
+    )
+    await service.sessions.CancelSession(sessions_pb2.CancelSessionRequest(name=session))
+    heard = [event.episode async for event in watching if event.HasField("episode")]
+    assert [(episode.episode, episode.invalid) for episode in heard] == [(0, "a power cut")]
 
 
 async def test_profile_and_outcomes_are_exported(service: Any) -> None:

@@ -30,7 +30,7 @@ from animalcat.service.model import (
     SessionState,
 )
 from animalcat.service.storage import records
-from animalcat.service.storage.base import UnreadableError, readable
+from animalcat.service.storage.base import InUseError, UnreadableError, readable
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.testing.storage_suite import NOW, SPEC, attempt
 from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
@@ -153,6 +153,26 @@ def test_one_bad_session_breaks_no_list(tmp_path: Path, column: str, value: str)
     store.close()
 
 
+@pytest.mark.parametrize(("column", "value"), [("spec", "{"), ("state", "ASLEEP")])
+def test_a_campaign_with_a_bad_session_can_be_deleted(
+    tmp_path: Path, column: str, value: str
+) -> None:
+    store = SqlStore.in_directory(tmp_path)
+    for name in ("a", "b"):
+        store.create_session(name, SPEC, NOW)
+    spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
+    store.create_campaign(Campaign("c", spec, ("a", "b"), NOW))
+    damage(tmp_path, "sessions", column, value, "id = 'b'")
+    with pytest.raises(InUseError, match="session a of campaign c is not over"):
+        store.delete_campaign("c")
+    store.finish_session("a", SessionState.CANCELLED, "", {}, ())
+    store.delete_campaign("c")
+    for name in ("a", "b"):
+        store.delete_session(name)
+    assert not store.sessions()
+    store.close()
+
+
 def test_one_bad_attempt_breaks_no_list(tmp_path: Path) -> None:
     store = SqlStore.in_directory(tmp_path)
     session = store.create_session("s", SPEC, NOW).id
@@ -202,6 +222,9 @@ async def test_a_server_serves_what_can_be_read(
         why = await refused(service.sessions.CancelSession(cancel))
         assert "policy.name" in why
         assert "delete the session" in why
+        async with service.agent("sessions/bad", agent=SPEC.agent) as stream:
+            told = await stream.refused("UNREADABLE")
+        assert "policy" not in told.message  # agents learn nothing of how they are measured
         profile = results_pb2.GetProfileRequest(name="sessions/bad/profile")
         await refused(service.profiles.GetProfile(profile))
         campaigns = await service.campaigns.ListCampaigns(campaigns_pb2.ListCampaignsRequest())
