@@ -213,7 +213,7 @@ class Measurement:
         """Choose the next instance to practise on; None if none is left.
 
         Args:
-            used: Names of the battery's instances that were practised on, or failed too often.
+            used: Names of the battery's instances of which an attempt was begun.
         """
         name = next((name for name in self._practice if name not in used), None)
         if name is None:

@@ -200,11 +200,10 @@ class Evidence:
         """Choose the instance for an episode number; None if none is left.
 
         What is practised has no say in what is chosen later: randomness is keyed by the number
-        among the episodes that count.
+        among the episodes that count. It is nothing that another slot may have begun already.
         """
         if number < self._practice:
-            used = self.ledger.practice_arenas()
-            return await self._think(self.measurement.practise, used)
+            return await self._think(self.measurement.practise, self.ledger.chosen())
         pending = self.ledger.pending(number)
         return await self._think(self.measurement.choose, number - self._practice, pending)
 

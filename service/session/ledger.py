@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from animalcat.service.model import PRACTICE, Decision, Episode
+from animalcat.service.model import Decision, Episode
 
 MAX_FAULTS: Final = 3
 """Backend faults of one instance after which it is set aside."""
@@ -97,10 +97,10 @@ class Ledger:
         decision = self._decisions[number]
         return None if decision.instance in self.set_aside else decision
 
-    def practice_arenas(self) -> set[str]:
-        """Return the names of the battery's instances that were practised on, or set aside."""
-        chosen = [d.chosen for d in self._decisions.values() if d.reason == PRACTICE]
-        return {*chosen, *self.set_aside}
+    def chosen(self) -> set[str]:
+        """Return the names of the battery's instances of which an attempt was begun."""
+        over = (episode.decision for episode in self.attempts)
+        return {decision.chosen for decision in (*self._decisions.values(), *over)}
 
     def pending(self, number: int) -> list[str]:
         """List the instances of all other numbers whose outcomes have not been told."""

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from animalcat.service.model import Cause, Decision, Episode, Outcome
+from animalcat.service.batteries.instance import Instance
+from animalcat.service.model import PRACTICE, Cause, Decision, Episode, Made, MadeAs, Outcome
 from animalcat.service.session.evidence import AHEAD, lag
 from animalcat.service.session.ledger import MAX_FAULTS, Ledger
 
 
 def decision(instance: str) -> Decision:
     return Decision(instance, 0.0, 1.0, 0.5, {}, "random")
+
+
+def twin(of: str) -> Decision:
+    instance = Instance(f"{of}-twin", "p", {}, 0.0, 250, 7, "")
+    return Decision(
+        instance.name, 0.0, 0.0, 0.0, {}, PRACTICE, made=Made(of, instance, "", MadeAs.TWIN)
+    )
 
 
 def episode(number: int, outcome: Outcome, attempt: int = 0, cause: str = "") -> Episode:
@@ -46,6 +54,19 @@ class TestLedger:
         assert ledger.decision(0) is None
         assert ledger.set_aside == {"i0"}
         assert ledger.pending(1) == []
+
+    def test_what_was_begun_is_not_practised_on_whatever_became_of_it(self) -> None:
+        """Also what is scored in another slot, and the arenas whose twins failed too often."""
+        ledger = Ledger(
+            [
+                Episode("s", 0, k, twin(name), "p", Outcome.FAULT, cause="backend: no")
+                for k, name in enumerate([*["a"] * MAX_FAULTS, *["b"] * MAX_FAULTS])
+            ],
+            practice=1,
+        )
+        ledger.begin(Episode("s", 1, 0, decision("i1")))
+        assert ledger.decision(0) is None
+        assert ledger.chosen() == {"a", "b", "i1"}
 
     @pytest.mark.parametrize("cause", [Cause.SERVER_STOPPED, Cause.SESSION_STOPPED])
     def test_faults_of_ours_blame_nobody(self, cause: Cause) -> None:

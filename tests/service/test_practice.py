@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -21,10 +22,20 @@ from animalcat.layouts.adaptive.plan import Policy
 from animalcat.service.batteries.battery import ArenaFile, import_files
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.measurement import Measurement, practice_order
-from animalcat.service.model import SessionSpec
+from animalcat.service.model import (
+    PRACTICE,
+    Decision,
+    Episode,
+    Outcome,
+    Session,
+    SessionSpec,
+    SessionState,
+)
 from animalcat.service.recording import read_episode, verify
+from animalcat.service.session.evidence import Evidence
+from animalcat.service.session.ledger import MAX_FAULTS
 from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
-from tests.service.conftest import FILES, Service, action, walk
+from tests.service.conftest import FILES, NOW, Service, action, walk
 from tests.service.test_direct import Walker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -210,6 +221,29 @@ async def test_what_is_set_apart_for_practice_comes_first(tmp_path: Path) -> Non
     assert not measurement.learner.left
     with pytest.raises(ServiceError, match="practice"):
         Measurement(replace(spec, practice=24), battery)
+
+
+async def test_what_another_slot_has_played_is_not_practised_on(tmp_path: Path) -> None:
+    """An arena to practise on fails too often; the next in order counts in another slot."""
+    battery = import_files([ArenaFile(name, text.decode()) for name, text in FILES], 0, tmp_path)
+    spec = SessionSpec("a", "small", practice=1, seed=1, slots=2)
+    measurement = Measurement(spec, battery)
+    order = practice_order(spec, battery, [one.name for one in battery.instances])
+
+    def attempt(number: int, name: str, outcome: Outcome, k: int = 0) -> Episode:
+        decision = Decision(name, 0.0, 1.0, 0.5, {}, "random" if number else PRACTICE)
+        cause = "backend: no" if outcome is Outcome.FAULT else ""
+        return Episode("s", number, k, decision, outcome=outcome, cause=cause)
+
+    attempts = [attempt(0, order[0], Outcome.FAULT, k) for k in range(MAX_FAULTS)]
+    attempts.append(attempt(1, order[1], Outcome.SUCCESS))
+    parts: Any = SimpleNamespace(store=None, fitter=None, files=None, versions={})
+    session = Session("s", spec, SessionState.WAITING, "", NOW)
+    evidence = Evidence(session, measurement, attempts, parts)
+    decision = await evidence.choose(0)
+    assert decision is not None
+    assert (decision.instance, decision.reason) == (order[2], PRACTICE)
+    evidence.close()
 
 
 async def test_a_campaign_does_not_hand_out_practice(service: Service) -> None:
