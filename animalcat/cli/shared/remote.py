@@ -34,7 +34,7 @@ Server = Annotated[
         "--server",
         metavar="HOST:PORT",
         help="Ask this server. Without it, the server that works on the data directory is asked, "
-        "or a private one that ends with the command.",
+        "or a private one that ends with the last command that uses it.",
         rich_help_panel=OUTPUT,
     ),
 ]
