@@ -148,6 +148,11 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
                 "version wrote it; otherwise cancel its sessions and delete it",
             )
 
+        for session in campaign.sessions:
+            if not (await self._engines.session(session)).state.over:
+                await self._engines.claim(session)  # another server would play on
+                break
+
         async def work(tick: Tick) -> str:
             await self._end(campaign, tick)
             return names.campaign_name(campaign.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from animalcat.service.batteries.battery import BATTERIES, Battery, load
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.measuring.certificates import CERTIFICATES
-from animalcat.service.model import Episode, Session, SessionState
+from animalcat.service.model import Campaign, Episode, Session, SessionState
 from animalcat.service.session.engine import SessionEngine
 from animalcat.service.session.events import Event
 from animalcat.service.session.parts import Parts
@@ -27,10 +27,16 @@ class Engines:
     """The engines of all sessions that are not over; used on one event loop only.
 
     A session has the same engine until it is over, so that it has only one writer.
+
+    Attributes:
+        parts: What they share.
+        conduct: Called with a campaign of which this server has come to own a session, where
+            several servers share the store.
     """
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
+        self.conduct: Callable[[Campaign], None] = lambda campaign: None
         self._engines: dict[str, SessionEngine] = {}
         self._batteries: dict[str, Battery] = {}
         self._making = asyncio.Lock()
@@ -55,8 +61,9 @@ class Engines:
         async with self._making:
             engine = self._engines.get(session)
             if engine is None:
-                stored = await self.stored(session)
-                await self._claim(session)
+                await self.stored(session)  # what is not there cannot be owned
+                await self.claim(session)
+                stored = await self.stored(session)  # as its last owner left it
                 engine = SessionEngine(
                     stored, await self.battery(stored.spec.battery_digest), self.parts
                 )
@@ -64,8 +71,8 @@ class Engines:
                 self._engines[session] = engine
         return engine
 
-    async def _claim(self, session: str) -> None:
-        """Become the server that owns a session, where several share the store.
+    async def claim(self, session: str) -> None:
+        """Become the server that owns a session and its campaign, where several share the store.
 
         Raises:
             ServiceError: Another server owns it.
@@ -73,13 +80,18 @@ class Engines:
         claims = self.parts.claims
         if claims is None:
             return
-        other = await asyncio.to_thread(claims.claim, session)
+        campaign = await asyncio.to_thread(self.parts.store.campaign_of, session)
+        its_own = () if campaign is None else campaign.sessions
+        other = await asyncio.to_thread(claims.claim, session, its_own)
         if other is not None:
+            what = f"session {session}{'' if campaign is None else ', with its campaign,'}"
             raise ServiceError(
                 Code.SERVED_ELSEWHERE,
-                f"session {session} is served by the server at {other.address}; connect there. If "
-                f"that server has died, this one takes over within {claims.seconds:g} s",
+                f"{what} is served by the server at {other.address}; connect there. If that server "
+                f"has died, this one takes over within {claims.seconds:g} s",
             )
+        if campaign is not None:
+            self.conduct(campaign)
 
     async def keep_claims(self) -> None:
         """Renew this server's claims for as long as it lives; it may end by being cancelled.
@@ -169,7 +181,7 @@ class Engines:
             stored = await self.session(session)
             engine = self._engines.get(session)
             if engine is None:
-                await self._claim(session)
+                await self.claim(session)
             if engine is not None and engine.playing:
                 raise ServiceError(
                     Code.IN_USE, f"session {session} is being played; cancel it first"

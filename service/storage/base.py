@@ -219,6 +219,10 @@ class SessionStore(ABC):
         """Return the campaign with this id; None if there is none."""
 
     @abstractmethod
+    def campaign_of(self, session: str) -> Campaign | None:
+        """Return the campaign to which a session belongs; None if there is none."""
+
+    @abstractmethod
     def campaigns(
         self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
     ) -> Listing[Campaign]:

@@ -4,15 +4,18 @@ A server claims a session before it makes an engine for it, and renews its claim
 lives. When it dies, its claims run out, and the next server that is asked takes the session over.
 A server that was only slow, and has lost a claim meanwhile, cannot write any more: every write of a
 session looks at the claim in the same transaction (`SqlStore`), and all times are the database's.
+The sessions of a campaign are claimed together, since one server hands out episodes to all of them.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, delete, insert, select, text, update
 
+from animalcat.service.model import SessionState
 from animalcat.service.storage import schema
 
 _TABLE: Final = schema.claims
@@ -57,27 +60,33 @@ class Claims:
         """Tell others, from now on, where this server listens."""
         self.owner = self.owner._replace(address=address)
 
-    def claim(self, session: str) -> Owner | None:
+    def claim(self, session: str, campaign: Sequence[str] = ()) -> Owner | None:
         """Own a session, unless another server does.
+
+        Args:
+            session: The session.
+            campaign: All sessions of its campaign. Those that are not over are owned together with
+                it, unless it is over itself; if another server owns one of them, none is.
 
         Returns:
             The other server; None if the session is this server's now.
         """
         with self._engine.begin() as db:
             now = _now(db)
-            one = _TABLE.c.session == session
-            row = db.execute(select(_TABLE).where(one)).one_or_none()
+            wanted = _not_over(db, campaign)
+            if session not in wanted:
+                wanted = {session}
+            rows = db.execute(select(_TABLE).where(_TABLE.c.session.in_(wanted))).all()
+            for row in rows:
+                if row.owner != self.owner.id and row.until >= now:
+                    return Owner(row.owner, row.address)
+            db.execute(delete(_TABLE).where(_TABLE.c.session.in_(wanted)))
             values = {
                 "owner": self.owner.id,
                 "address": self.owner.address,
                 "until": now + self.seconds,
             }
-            if row is None:
-                db.execute(insert(_TABLE).values(session=session, **values))
-            elif row.owner == self.owner.id or row.until < now:
-                db.execute(update(_TABLE).where(one).values(values))
-            else:
-                return Owner(row.owner, row.address)
+            db.execute(insert(_TABLE), [{"session": one, **values} for one in sorted(wanted)])
         return None
 
     def renew(self) -> frozenset[str]:
@@ -105,6 +114,13 @@ def check_owner(db: Connection, session: str, owner: str) -> None:
     holder = db.scalar(select(_TABLE.c.owner).where(_TABLE.c.session == session))
     if holder != owner:
         raise NotOwnerError(f"another server owns session {session} now")
+
+
+def _not_over(db: Connection, sessions: Sequence[str]) -> set[str]:
+    table = schema.sessions
+    states = [state.name for state in SessionState if not state.over]
+    these = table.c.id.in_(sessions) & table.c.state.in_(states)
+    return set(db.scalars(select(table.c.id).where(these)))
 
 
 def _now(db: Connection) -> float:

@@ -296,12 +296,11 @@ class SqlStore(SessionStore):
         with self._writing(session) as db:
             if _one_session(db, session).state is SessionState.RUNNING:
                 raise InUseError(f"session {session} is running; cancel it first")
-            for campaign in db.execute(select(schema.campaigns)):
-                if session in _sessions_of(campaign):
-                    raise InUseError(
-                        f"session {session} belongs to campaign {campaign.id}; delete that "
-                        "campaign first"
-                    )
+            if (campaign := _campaign_of(db, session)) is not None:
+                raise InUseError(
+                    f"session {session} belongs to campaign {campaign.id}; delete that campaign "
+                    "first"
+                )
             first()
             for part in (schema.episodes, schema.certificates, schema.profiles, schema.chain):
                 db.execute(delete(part).where(part.c.session == session))
@@ -365,6 +364,11 @@ class SqlStore(SessionStore):
         with self._reader.connect() as db:
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
         return None if row is None else _campaign(row)
+
+    def campaign_of(self, session: str) -> Campaign | None:
+        """Return the campaign to which a session belongs; None if there is none."""
+        with self._reader.connect() as db:
+            return _campaign_of(db, session)
 
     def campaigns(
         self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
@@ -865,6 +869,11 @@ def _campaign(row: Row[Any]) -> Campaign:
         return Campaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
     sessions, most = _sessions_of(row), row.max_workers
     return Campaign(row.id, spec, sessions, created, row.reason, max_workers=most)
+
+
+def _campaign_of(db: Connection, session: str) -> Campaign | None:
+    rows = db.execute(select(schema.campaigns))
+    return next((_campaign(row) for row in rows if session in _sessions_of(row)), None)
 
 
 def _no_spec(agent: str, battery: str) -> SessionSpec:

@@ -156,6 +156,8 @@ class StorageSuite:
         limited = replace(campaign, max_workers=3)
         assert store.create_campaign(limited) == limited
         assert store.campaign("c") == limited
+        assert store.campaign_of(session) == store.campaign_of(other) == limited
+        assert store.campaign_of("x") is None
         assert store.end_campaign("c", "enough").reason == "enough"
         assert store.end_campaign("c", "again").reason == "enough"
         store.create_campaign(replace(campaign, id="d"))
@@ -179,7 +181,9 @@ class StorageSuite:
 
     def test_same_request_id_is_applied_once(self, store: SessionStore) -> None:
         """A repeated request id returns the first session, or is refused for another spec."""
+        assert store.requested("r1") is None
         first = store.create_session("s", SPEC, NOW, "r1")
+        assert store.requested("r1") == first
         again = store.create_session("t", SPEC, NOW, "r1")
         assert again == first
         assert len(store.sessions()) == 1

@@ -100,6 +100,25 @@ class TestClaims:
         two[1].finish_episode(finished(attempt(session, 0)))
         assert two[0].episodes(session) == [finished(attempt(session, 0))]
 
+    def test_the_sessions_of_a_campaign_that_are_not_over_are_claimed_together(
+        self, two: list[SqlStore]
+    ) -> None:
+        one, other = (store.claims(60.0) for store in two)
+        for name in ("a", "b", "c", "d"):
+            two[0].create_session(name, SPEC, NOW)
+        assert one.claim("c") is None
+        two[0].finish_session("c", SessionState.CANCELLED, "", {}, ())
+        one.release("c")
+        campaign = ("a", "b", "c")
+        assert one.claim("d") is None
+        assert other.claim("a", campaign) is None
+        assert one.claim("b", campaign) is not None
+        assert one.claim("c", campaign) is None  # one that is over may be read anywhere
+        assert (one.renew(), other.renew()) == ({"c", "d"}, {"a", "b"})
+        other.release()
+        assert one.claim("b", campaign) is None
+        assert one.renew() == {"a", "b", "c", "d"}
+
     def test_of_many_that_claim_at_once_one_gets_it(self, two: list[SqlStore]) -> None:
         claims = [store.claims(60.0) for store in two] * 4
         with ThreadPoolExecutor(8) as pool:
