@@ -72,7 +72,8 @@ def loo(fitted: FitResult, features: npt.ArrayLike, outcomes: npt.ArrayLike) -> 
     y = layout.check_outcomes(outcomes, checked)
     if not len(y) or fitted.diagnostics["outcomes"] != len(y):
         raise ValueError(f"{len(y)} outcomes; fitted were {fitted.diagnostics['outcomes']}")
-    if fitted.data is not None and fitted.data.weights is not None:
+    weights = None if fitted.data is None else fitted.data.weights
+    if weights is not None and (weights < 1.0).any():
         raise ValueError("a fit in which repeats count as less than one cannot be judged by LOO")
     from animalcat.layouts.inference.backend import compat
 

@@ -28,7 +28,7 @@ def run(*arguments: object) -> Result:
     [
         (("check", LAYOUT, "--table", TABLE), "Say --agent COLUMN"),
         (("check", LAYOUT, "--table", TABLE, "--agent", "elm"), "reading.csv: no column 'elm'"),
-        (("check", LAYOUT, "--table", "no.csv", "--agent", "oak"), "no.csv: No such file"),
+        (("check", LAYOUT, "--table", "no.csv", "--agent", "oak"), "no.csv: no such file or"),
         (("check", "reading", "--table", TABLE, "--agent", "oak"), "valid: "),
         (("check", "aaio", "--table", TABLE, "--agent", "oak"), "no column 'rewardDistance'"),
         (

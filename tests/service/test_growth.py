@@ -111,7 +111,7 @@ async def test_an_invalid_outcome_counts_no_longer(service: Service) -> None:
         await stream.receive("welcome")
         for _ in range(2):
             await stream.episode(lambda _: 3)
-        with pytest.raises(grpc.aio.AioRpcError, match="an agent plays session"):
+        with pytest.raises(grpc.aio.AioRpcError, match="is being played or ended"):
             await invalidate(service, session, 1)
     await service.settled(session, "WAITING", asyncio.sleep)
     before = {e.name: e for e in await service.list_episodes(session) if e.outcome <= 2}
