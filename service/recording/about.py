@@ -81,10 +81,10 @@ def labels(recording: Recording, anew: bool) -> list[str]:
 
 
 def asked_for(recording: Recording) -> str:
-    """The predicted success and the demands of the arena in words; empty where nothing is known."""
+    """The predicted outcome and the demands of the arena in words; empty where nothing is known."""
     header, found = recording.header, list[str]()
     if header.HasField("decision") and header.decision.propensity > 0.0:
-        found.append(f"predicted success {header.decision.predicted:.0%}")
+        found.append(f"outcome predicted: {header.decision.predicted:.0%}")
     demands = ", ".join(_demands(recording))
     return "; ".join([*found, *([demands] if demands else [])])
 

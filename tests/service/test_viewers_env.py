@@ -113,7 +113,7 @@ def test_inspect_opens_a_session(told: dict[str, Any], form: str) -> None:
     first, failed, void, _ = samples
     assert first["input"] == "arena-0: rewardDistance 4 m"
     assert first["scores"]["success"]["value"] == "C"
-    assert "predicted with 25%" in first["scores"]["success"]["explanation"]
+    assert "outcome predicted: 25%" in first["scores"]["success"]["explanation"]
     assert first["messages"][1]["content"] == "step 2: a goal!"
     assert first["metadata"]["demands"] == {"rewardDistance [m]": 4.0, "lava": 0.0}
     assert first["metadata"]["versions"] == {"animalcat": "0.1.0"}
