@@ -68,7 +68,7 @@ class Section:
 
 SECTIONS: Final[Mapping[str, Section]] = {
     "precision": Section(80, 300, (4, 20)),
-    "small": Section(400, 120, (12, 12)),
+    "small": Section(400, 200, (12, 15)),
     "generated": Section(40, 150, (3, 10)),
     "arenas": Section(200, 60, (6, 10)),
     "real": Section(12, 150, (1, 18)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from animalcat.benchmarks.adaptive_curves import (
 )
 from animalcat.benchmarks.adaptive_sessions import Player, Task, Trajectory, World
 from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.adaptive.retest import DeterminismPrior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.simulation.simulate import prior_agents
 
@@ -28,6 +30,8 @@ GRID: Final = (
 """Episodes after which posteriors of the large battery are looked at; 656 are 30 % of it."""
 SMALL: Final = tuple(range(2, 70))
 FULL_OP: Final = 2188
+HALVES: Final = DeterminismPrior(0.5, 0.5)
+"""What is declared of a population of which half is deterministic."""
 RANDOM: Final = (100, 200, 400, 800)
 
 
@@ -84,12 +88,23 @@ def large_rows(rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
 
 
 def small_tasks(world: World, rounds: int) -> list[list[Task]]:
-    """Per agent: repeats allowed, no repeats, and a random order through the whole battery."""
+    """Per agent: repeats allowed, no repeats, and a random order through the whole battery.
+
+    Then repeats allowed in a population that is known to be half random and half deterministic:
+    first as an agent that is random, then as one that is deterministic.
+    """
+
+    def task(player: Player, policy: Policy | None, seed: int, **others: Any) -> Task:
+        return Task("aaio", player, policy, seed, SMALL, fallback=False, **others)
+
+    often = Policy(exposures=0)
     return [
         [
-            Task("aaio", player, Policy(exposures=0), seed, SMALL, fallback=False),
-            Task("aaio", player, Policy(), seed, SMALL, fallback=False),
-            Task("aaio", player, None, seed, SMALL),
+            task(player, often, seed),
+            task(player, Policy(), seed),
+            task(player, None, seed),
+            task(player, often, seed, determinism=HALVES),
+            task(replace(player, fixed=True), often, seed, determinism=HALVES),
         ]
         for seed, player in enumerate(players(world, rounds))
     ]
@@ -97,7 +112,9 @@ def small_tasks(world: World, rounds: int) -> list[list[Task]]:
 
 def small_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
     """Target 2."""
-    repeats, once, random = (sd_curves([r[k] for r in rounds]).mean(axis=2) for k in range(3))
+    repeats, once, random, told, fixed = (
+        sd_curves([r[k] for r in rounds]).mean(axis=2) for k in range(5)
+    )
     squares, _, all_squares = (square_errors(world, [r[k] for r in rounds]) for k in range(3))
     note = f"{len(rounds)} agents of the prior, random on repeats"
 
@@ -131,6 +148,20 @@ def small_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[dic
             bootstrap(size, lambda rows: spent(once, 1.05, rows)),
             at_most=0.7,
             note=note,
+        ),
+        row(
+            "AAIO 69, repeats, half declared deterministic: share of the episodes, random agents",
+            bootstrap(size, lambda rows: spent(told, 1.0, rows)),
+            at_most=0.5,
+            upper=True,
+            note=note,
+        ),
+        row(
+            "AAIO 69, repeats, half declared deterministic: the same, both halves",
+            bootstrap(size, lambda rows: spent((told + fixed) / 2.0, 1.0, rows)),
+            at_most=0.5,
+            upper=True,
+            note=f"{size} agents of the prior, each once random and once deterministic",
         ),
     ]
 

@@ -19,6 +19,7 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
 from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
+from animalcat.layouts.adaptive.retest import DeterminismPrior
 from animalcat.layouts.explaining.session import prediction_of
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
@@ -87,6 +88,7 @@ class Player:
         days: Length of good and bad days in episodes, by which it is `before` and `after` in turn;
             0: it turns once, as `start` and `episodes` say.
         upset: Whether it is `after` in every episode that follows a failure, and `before` else.
+        fixed: Whether an instance always ends as it did the first time.
         theta: (latents,): where it is as the layout says; counts and scores are drawn by it.
     """
 
@@ -98,6 +100,7 @@ class Player:
     theta: Floats | None = None
     days: int = 0
     upset: bool = False
+    fixed: bool = False
 
     def probability(self, episode: int, failed: bool = False) -> Floats:
         """Probability of success in an episode, (instances,), after a failure or not."""
@@ -127,6 +130,7 @@ class Task:
         fallback: Whether choices are random while an alarm stands.
         rules: Version of the decision rules.
         judged: Whether the end is judged: does the layout predict the agent, and what is misfit?
+        determinism: What the learner is told of how random agents are; None: what the layout says.
         in_blocks: Whether a random order is told in blocks from checkpoint to checkpoint, without
             an alarm: much sooner, and equal but for rounding.
     """
@@ -141,6 +145,7 @@ class Task:
     fallback: bool = True
     rules: int = RULES
     judged: bool = False
+    determinism: DeterminismPrior | None = None
     in_blocks: bool = False
 
 
@@ -246,6 +251,7 @@ class _Luck:
         """Outcome of an instance that was played some number of times before."""
         player, layout = self._task.player, self._world.layout
         succeeds = isinstance(layout.outcome, Bernoulli)
+        count = 0 if player.fixed else count
         if count not in self._drawn:
             generator = rng(self._task.seed, "outcome", count)
             if succeeds:
@@ -270,7 +276,15 @@ def simulate(task: Task) -> Trajectory:
     ready = _ready(task.world, task.seed % few if task.held_out else None)
     bank, luck = ready.bank, _Luck(task, ready)
     policy = task.policy or Policy("random")
-    learner = Learner(bank, policy, task.rule, task.seed, rules=task.rules, fallback=task.fallback)
+    learner = Learner(
+        bank,
+        policy,
+        task.rule,
+        task.seed,
+        rules=task.rules,
+        fallback=task.fallback,
+        determinism=task.determinism,
+    )
     own = int(np.count_nonzero(~bank.offered))
     order = rng(task.seed, "order", 0).permutation(own)
     plays = np.zeros(len(bank), np.int64)

@@ -149,6 +149,7 @@ class Learner:
         *,
         rules: int = RULES,
         fallback: bool = True,
+        determinism: DeterminismPrior | None = None,
     ) -> None:
         """Start before the first episode.
 
@@ -159,6 +160,8 @@ class Learner:
             seed: Seed of all randomness.
             rules: Version of the decision rules; pass the stored one to continue an earlier test.
             fallback: Whether choices are stratified random while the alarm stands.
+            determinism: How many agents are random and how many deterministic, which says how much
+                repeats count; by default what the layout's calibration says, or a third each.
 
         Raises:
             RulesError: This version of the rules is not known.
@@ -177,6 +180,7 @@ class Learner:
         self.seed = seed
         self.rules = rules
         self._fallback = fallback
+        self._determinism = determinism or _determinism_of(self.layout)
         endless = not self.policy.exposures and not self.rule.futility
         if self.rule.combine == "all" and endless:
             raise ValueError(
@@ -229,10 +233,11 @@ class Learner:
 
     @property
     def doubt(self) -> float:
-        """How far the layout is in doubt, from a third to 1, by what the session shows of it.
+        """How far the layout is in doubt by what the session shows of it; 1 is full doubt.
 
-        Random draws are rarer, and choices sharper, the less it is in doubt. Under rules of version
-        1 it is always 1.
+        Random draws are rarer, and choices sharper, the less it is in doubt (see `Alarm.doubt`).
+        Where bets against it are far ahead, doubt is more than 1 and random draws are more
+        frequent. Under rules of version 1 it is always 1.
         """
         return 1.0 if self.rules == 1 else self._alarm.doubt
 
@@ -569,10 +574,6 @@ class Learner:
 
     def _begin(self) -> None:
         self._posterior = LivePosterior(self.layout, self.seed)
-        made = self.layout.calibration
-        known = UNKNOWN
-        if made is not None and made.determinism is not None:
-            known = DeterminismPrior(*made.determinism)
         ways = self.bank.stratifications
         if self.rules > 1:
             ways += self.bank.known_stratifications
@@ -580,7 +581,7 @@ class Learner:
         self._forecasts: list[Forecast] = []
         own = int(np.count_nonzero(~self.bank.offered))
         self._bettor = RateBettor(own) if self._succeeds else None
-        self._evidence: WeightedOutcomes[str] = WeightedOutcomes(known)
+        self._evidence: WeightedOutcomes[str] = WeightedOutcomes(self._determinism)
         self._told: list[_Told] = []
         self._reseeds: list[_Reseed] = []
         self._contradicted = False
@@ -719,8 +720,17 @@ class Learner:
             "rule": asdict(self.rule),
             "seed": self.seed,
             "rules": self.rules,
+            "determinism": asdict(self._determinism),
         }
         return json.loads(json.dumps(made))
+
+
+def _determinism_of(layout: Layout) -> DeterminismPrior:
+    """What a layout knows of how random agents are."""
+    made = layout.calibration
+    if made is None or made.determinism is None:
+        return UNKNOWN
+    return DeterminismPrior(*made.determinism)
 
 
 def _wager(saved: Sequence[Any] | None = None) -> Wager | None:

@@ -51,6 +51,9 @@ RANDOM: Final = "random"
 """The reason of a random draw."""
 _SHARPER: Final = 5.0
 """Factor of the sharpness of choices where the layout is in no doubt."""
+_REPEATING: Final = 5.0
+"""Factor of the sharpness of choices where instances may be repeated: what tells most is not used
+up then (docs/adaptive.md)."""
 WORTHWHILE: Final = 0.05
 """A repeat that counts as less of an outcome than this is only played as a probe."""
 
@@ -107,7 +110,7 @@ class Chooser:
             bank: The instances to choose from.
             policy: How to choose; by default `Policy()`.
             broad: Whether choices for what instances tell are spread over all of them as their
-                worth has it, and not mostly over the best.
+                worth has it, and not mostly over the best, as by rules of versions 1 and 2.
             aside: Names of instances that are no longer in the bank; the policy may list them.
         """
         self.bank = bank
@@ -115,7 +118,7 @@ class Chooser:
         self.gains = GainEstimator(bank)
         self._broad = broad
         self._aside = frozenset(aside)
-        self._selected = 1.0, self._built(self.policy)
+        self._selected = 1.0, self._built(self._sharpened(1.0))
         self._fallback = self._built(_fallback_of(self.policy))
 
     def choose(
@@ -136,8 +139,9 @@ class Chooser:
             episode: Number of the episode to come; it keys the randomness.
             distrust: Whether the layout is contradicted. What instances would tell is then unknown,
                 so the choice is stratified random, after what the policy lists.
-            doubt: How far the layout is in doubt, from 0 to 1. It is a factor of the share of
-                random draws; with 0 choices are `_SHARPER` times as sharp.
+            doubt: How far the layout is in doubt, 0 or more. It is a factor of the share of random
+                draws. With 0, choices are `_SHARPER` times as sharp; from 1 on they are as the
+                policy says.
             bettor: What stakes on the success rate of the whole battery; None: nothing is staked.
 
         Returns:
@@ -222,15 +226,18 @@ class Chooser:
     def _selector(self, doubt: float) -> Selector:
         """The policy's selector, as it is while the layout is so far in doubt."""
         if doubt != self._selected[0]:
-            policy = replace(
-                self.policy,
-                random_share=doubt * self.policy.random_share,
-                sharpness=min(
-                    self.policy.sharpness * (1.0 + (_SHARPER - 1.0) * (1.0 - doubt)), MOST_SHARPNESS
-                ),
-            )
-            self._selected = doubt, self._built(policy)
+            self._selected = doubt, self._built(self._sharpened(doubt))
         return self._selected[1]
+
+    def _sharpened(self, doubt: float) -> Policy:
+        factor = 1.0 + (_SHARPER - 1.0) * (1.0 - min(doubt, 1.0))
+        if self.policy.exposures != 1 and not self._broad:
+            factor *= _REPEATING
+        return replace(
+            self.policy,
+            random_share=min(doubt * self.policy.random_share, 1.0),
+            sharpness=min(factor * self.policy.sharpness, MOST_SHARPNESS),
+        )
 
     def _built(self, policy: Policy) -> Selector:
         return _selector_of(policy, self.bank, self._broad, self._aside)

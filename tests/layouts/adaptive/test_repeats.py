@@ -11,10 +11,11 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.outcomes import WeightedOutcomes
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import WORTHWHILE, Chooser
-from animalcat.layouts.adaptive.retest import Retest
+from animalcat.layouts.adaptive.retest import DeterminismPrior, Retest
 from animalcat.layouts.adaptive.selectors import SETTLED
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -155,3 +156,33 @@ def test_what_repeats_tell_shrinks_with_their_weight(
 def test_shares_of_probes_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match=r"probes 1.5 is not in \[0, 1\]"):
         Policy(exposures=0, probes=1.5)
+
+
+def test_choices_are_sharper_where_instances_may_be_repeated(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    bank = Bank(aaio, draw_instances(30, 2), ["p"] * 30)
+
+    def best(policy: Policy, broad: bool = False) -> float:
+        chooser = Chooser(bank, policy, broad=broad)
+        return float(chooser.propensities(posterior, History()).max())
+
+    once, often = Policy(random_share=0.0), Policy(random_share=0.0, exposures=0)
+    assert best(often) > best(once)
+    assert best(often, broad=True) == best(once, broad=True)
+
+
+def test_a_learner_may_be_told_how_random_agents_are(aaio: Layout, draw_instances: Draw) -> None:
+    bank = Bank(aaio, draw_instances(10, 2), ["p"] * 10)
+    often = Policy(exposures=0)
+    told, others = (
+        Learner(bank, often, determinism=DeterminismPrior(0.0, 1.0)),
+        Learner(bank, often),
+    )
+    for learner in (told, others):
+        learner.tell("0", 1.0)
+        learner.tell("0", 1.0)
+    assert told.data().weights == pytest.approx([1.0, 0.0], abs=1e-3)
+    assert others.data().weights[1] > 0.2
+    with pytest.raises(ValueError, match="another determinism"):
+        Learner(bank, often).restore(told.save())
