@@ -111,12 +111,14 @@ def test_nobody_makes_what_nobody_can(battery: Battery) -> None:
 
 
 def test_telling_the_same_again_chooses_and_makes_the_same(battery: Battery) -> None:
-    lived = Measurement(SPEC, battery)
+    # Random draws are of the battery, so that some of the eight arenas are not made.
+    spec = dataclasses.replace(SPEC, policy=Policy(random_share=1.0, generate=True))
+    lived = Measurement(spec, battery)
     told: list[tuple[Decision, bool]] = []
     for number in range(8):
         decision = lived.choose(number)
         assert decision is not None
-        fresh = Measurement(SPEC, battery)
+        fresh = Measurement(spec, battery)
         for k, (before, success) in enumerate(told):
             fresh.learn(before)
             fresh.learner.tell(before.instance, success, k)
