@@ -160,7 +160,7 @@ def test_what_is_played_is_found_in_the_battery_or_with_the_decision(battery: Ba
 
 def asking(**changes: Any) -> dict[str, Any]:
     policy = sessions_pb2.SelectionPolicy(
-        name=sessions_pb2.POLICY_NAME_VARIANCE, random_share=0.3, generate=True
+        name=sessions_pb2.POLICY_NAME_VARIANCE, random_share=1.0, generate=True
     )
     return {"policy": policy, "certify": False, "seed": 5, **changes}
 
