@@ -294,7 +294,11 @@ def simulate(task: Task) -> Trajectory:
         told = 0
         for episode in (n for n in task.checkpoints if n <= last):
             rows = order[told:episode]
-            outcomes = [luck.outcome(int(ready.rows[row]), 0, told) for row in rows]
+            numbers = range(told + 1, episode + 1)
+            outcomes = [
+                luck.outcome(int(ready.rows[row]), 0, number)
+                for row, number in zip(rows, numbers, strict=True)
+            ]
             learner.posterior.update_all(bank.features[rows], outcomes, told + 1)
             told = episode
             points.append(_point(task, ready, learner, episode))

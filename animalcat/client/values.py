@@ -112,8 +112,7 @@ class Policy:
 
     Attributes:
         name: Which way.
-        random_share: Share of stratified random draws, 0 to 1; a sixth of it while outcomes speak
-            for the layout, and up to five thirds of it where they speak against it.
+        random_share: Share of stratified random draws, 0 to 1.
         balance: By how many plays a paradigm may be ahead of the most owed one and still be chosen
             for what it tells; below 0: any number.
         exposures: How often an instance may be played; 0: any number of times.

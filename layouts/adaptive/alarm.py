@@ -48,17 +48,11 @@ _BETS_ON_LESS: Final = 2
 _CAUTION: Final = 3.0
 """Power of the mean stake by which doubt falls."""
 _DOUBTED: Final = 0.4
-"""Logarithm of the mean stake from which on the layout is in full doubt; no able agent wins it."""
-_SUSPECTED: Final = 1.0
-"""The same of the mean stake on all bets, some of which able agents win."""
-MOST_DOUBT: Final = 5.0 / 3.0
-"""Doubt while that stake exceeds `LEVEL`: of 30 % random draws it makes 50 %."""
-_LEAST_DOUBT: Final = 1.0 / 6.0
+"""Logarithm of the mean stake from which on the layout is in full doubt."""
+_UNKNOWN: Final = 12
+"""Number of outcomes before which the layout is in full doubt."""
+_LEAST_DOUBT: Final = 1.0 / 3.0
 """Doubt that is always left, so that some draws stay random."""
-_LEAST_DOUBT_ONCE: Final = 1.0 / 3.0
-"""The same under rules of version 2."""
-_UNKNOWN_ONCE: Final = 12
-"""Number of outcomes before which the layout is in full doubt under rules of version 2."""
 _LEAST_EVIDENCE: Final = 3.0
 """Least stake of a stratum that is a suspect."""
 
@@ -183,23 +177,17 @@ class Alarm:
 
     @property
     def doubt(self) -> float:
-        """How far the layout is still in doubt: 1 in full doubt, less where it does well.
+        """How far the layout is still in doubt, from a third to 1.
 
         While the layout is right, bets lose, and the mean stake falls. Its inverse is the Bayes
         factor for the layout against all that is bet on. Doubt follows a power of the mean stake,
         of the larger one of the two that an agent does not win for being rare in the prior (see
-        `stands`), or of that on all bets if it is far ahead. It is a sixth at least and
-        `MOST_DOUBT` at most. Under rules of version 2 it is a third to 1.
+        `stands`).
         """
-        log = max(self._log_lacking, self._least_settled.log) - _DOUBTED
-        least = _LEAST_DOUBT_ONCE
-        if self._rules > 2:
-            if self._log_evidence > np.log(LEVEL):
-                return MOST_DOUBT
-            log, least = max(log, self._log_evidence - _SUSPECTED), _LEAST_DOUBT
-        elif self._episodes < _UNKNOWN_ONCE:
+        if self._episodes < _UNKNOWN:
             return 1.0
-        return float(np.exp(np.clip(_CAUTION * log, np.log(least), 0.0)))
+        log = max(self._log_lacking, self._least_settled.log) - _DOUBTED
+        return float(np.exp(np.clip(_CAUTION * log, np.log(_LEAST_DOUBT), 0.0)))
 
     @property
     def raised(self) -> bool:

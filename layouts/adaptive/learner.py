@@ -233,11 +233,10 @@ class Learner:
 
     @property
     def doubt(self) -> float:
-        """How far the layout is in doubt by what the session shows of it; 1 is full doubt.
+        """How far the layout is in doubt, from a third to 1, by what the session shows of it.
 
-        Random draws are rarer, and choices sharper, the less it is in doubt (see `Alarm.doubt`).
-        Where bets against it are far ahead, doubt is more than 1 and random draws are more
-        frequent. Under rules of version 1 it is always 1.
+        Random draws are rarer, and choices sharper, the less it is in doubt. Under rules of version
+        1 it is always 1.
         """
         return 1.0 if self.rules == 1 else self._alarm.doubt
 

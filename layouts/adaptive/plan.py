@@ -22,10 +22,9 @@ RULES: Final = 3
 order give the same choices. It grows when a change to selection, posterior, alarm or stopping
 changes any choice. Version 2 watches known features, pairs of them and time as well, and shrinks
 the share of random draws where the layout does well. Version 3 takes most choices from the 100 most
-informative instances of a large battery, trusts the layout from the first outcome on until bets
-against it win, chooses more sharply where instances may be repeated, and no alarm stands for an
-agent that is only abler than the layout's ranges reach. Until it is released it may still
-change."""
+informative instances of a large battery, chooses more sharply where instances may be repeated, and
+no alarm stands for an agent that is only abler than the layout's ranges reach. Until it is released
+it may still change."""
 
 MOST_SHARPNESS: Final = 100.0
 """Greatest sharpness of a policy; with this power, choices are in effect always the most
@@ -39,9 +38,8 @@ class Policy:
     Attributes:
         name: One of `POLICIES`.
         random_share: Share of stratified random draws under the first three policies, so that a
-            wrong layout shows. While the session's own outcomes speak for the layout, the share is
-            down to a sixth of it and choices are sharper; where they speak clearly against it, it
-            is up to five thirds of it (under rules of version 2: a third, and never more).
+            wrong layout shows. It is the most: the share shrinks to a third of it as the session's
+            own evidence for the layout grows (from rules of version 2), and choices grow sharper.
         sharpness: How strongly "variance" and "information" prefer informative instances: the
             probability of an instance is proportional to this power of what it tells, and in a
             large battery most are among the 100 that tell most. With 0 the most

@@ -50,7 +50,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 RANDOM: Final = "random"
 """The reason of a random draw."""
 _SHARPER: Final = 5.0
-"""Factor of the sharpness of choices among many instances where the layout is in no doubt."""
+"""Factor of the sharpness of choices where the layout is in no doubt."""
 _REPEATING: Final = 5.0
 """Factor of the sharpness of choices where instances may be repeated: what tells most is not used
 up then (docs/adaptive.md)."""
@@ -139,9 +139,8 @@ class Chooser:
             episode: Number of the episode to come; it keys the randomness.
             distrust: Whether the layout is contradicted. What instances would tell is then unknown,
                 so the choice is stratified random, after what the policy lists.
-            doubt: How far the layout is in doubt, 0 or more. It is a factor of the share of random
-                draws. With 0, choices among many instances are up to `_SHARPER` times as sharp;
-                from 1 on they are as the policy says.
+            doubt: How far the layout is in doubt, from 0 to 1. It is a factor of the share of
+                random draws; with 0 choices are `_SHARPER` times as sharp.
             bettor: What stakes on the success rate of the whole battery; None: nothing is staked.
 
         Returns:
@@ -230,16 +229,12 @@ class Chooser:
         return self._selected[1]
 
     def _sharpened(self, doubt: float) -> Policy:
-        # Where there are few instances, sharper choices gain little and lose most where the layout
-        # is wrong (docs/adaptive.md).
-        size = len(self.bank) if self.policy.generate else int(np.sum(~self.bank.offered))
-        many = 1.0 if self._broad else max(1.0 - SPREAD / max(size, 1), 0.0)
-        factor = 1.0 + (_SHARPER - 1.0) * (1.0 - min(doubt, 1.0)) * many
+        factor = 1.0 + (_SHARPER - 1.0) * (1.0 - doubt)
         if self.policy.exposures != 1 and not self._broad:
             factor *= _REPEATING
         return replace(
             self.policy,
-            random_share=min(doubt * self.policy.random_share, 1.0),
+            random_share=doubt * self.policy.random_share,
             sharpness=min(factor * self.policy.sharpness, MOST_SHARPNESS),
         )
 

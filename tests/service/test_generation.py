@@ -111,14 +111,12 @@ def test_nobody_makes_what_nobody_can(battery: Battery) -> None:
 
 
 def test_telling_the_same_again_chooses_and_makes_the_same(battery: Battery) -> None:
-    # Random draws are of the battery, so that some of the eight arenas are not made.
-    spec = dataclasses.replace(SPEC, policy=Policy(random_share=1.0, generate=True))
-    lived = Measurement(spec, battery)
+    lived = Measurement(SPEC, battery)
     told: list[tuple[Decision, bool]] = []
     for number in range(8):
         decision = lived.choose(number)
         assert decision is not None
-        fresh = Measurement(spec, battery)
+        fresh = Measurement(SPEC, battery)
         for k, (before, success) in enumerate(told):
             fresh.learn(before)
             fresh.learner.tell(before.instance, success, k)
@@ -160,7 +158,7 @@ def test_what_is_played_is_found_in_the_battery_or_with_the_decision(battery: Ba
 
 def asking(**changes: Any) -> dict[str, Any]:
     policy = sessions_pb2.SelectionPolicy(
-        name=sessions_pb2.POLICY_NAME_VARIANCE, random_share=1.0, generate=True
+        name=sessions_pb2.POLICY_NAME_VARIANCE, random_share=0.3, generate=True
     )
     return {"policy": policy, "certify": False, "seed": 5, **changes}
 

@@ -154,8 +154,7 @@ async def test_sessions_are_listed_by_what_is_asked_for(service: Service) -> Non
 
 
 async def test_episodes_come_in_pages(service: Service) -> None:
-    policy = sessions_pb2.SelectionPolicy(name=sessions_pb2.POLICY_NAME_RANDOM)
-    session = await service.create(5, agent="lists:episodes", policy=policy, seed=2)
+    session = await service.create(5, agent="lists:episodes")
     await service.play(session, agent="lists:episodes")
 
     async def pages(**asked: Any) -> list[list[tuple[int, int]]]:

@@ -100,9 +100,7 @@ RandomShare = Annotated[
         metavar="SHARE",
         min=0,
         max=1,
-        help="This share of the arenas is drawn at random, so that a wrong layout shows. It is a "
-        "sixth of that while outcomes speak for the layout, and up to five thirds where they speak "
-        "against it.",
+        help="This share of the arenas is drawn at random, so that a wrong layout shows.",
         show_default=str(DEFAULT.random_share),
         rich_help_panel=CHOICE,
     ),
