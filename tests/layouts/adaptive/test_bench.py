@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -255,3 +255,13 @@ def test_shares_of_a_battery_are_of_its_whole_precision(world: World) -> None:
 def ours_episodes(grid: tuple[int, ...]) -> list[int]:
     """Where the quicker sessions are looked at while they still fall."""
     return [n for n in grid if n <= 10]
+
+
+def test_who_changes_plays_the_same_in_blocks(world: World) -> None:
+    use({"small": world})
+    able = np.ones(len(world.instances))
+    player = Player("stops", able, 0.0 * able, start=14, episodes=1)
+    task = Task("small", player, None, 1, (10, 30))
+    one, blocks = simulate(task), simulate(replace(task, in_blocks=True))
+    for a, b in zip(one.points, blocks.points, strict=True):
+        assert b.mean == pytest.approx(a.mean, abs=0.03)
