@@ -59,7 +59,7 @@ from animalcat.client.values import (
 )
 from animalcat.envs.agents.base import Allowance
 from animalcat.envs.types import ObservationSpec
-from animalcat.errors import AnimalcatError
+from animalcat.errors import AnimalcatError, is_broken
 from animalcat.v1 import (
     access_pb2,
     access_pb2_grpc,
@@ -353,7 +353,7 @@ class AsyncClient:
     async def get_session(self, session: SessionLike) -> Session:
         """One session as it stands."""
         request = sessions_pb2.GetSessionRequest(name=session_name(session))
-        answer = await self._call(self._sessions.GetSession, request)
+        answer = await self._read(self._sessions.GetSession, request)
         return converters.session_from_proto(answer.session)
 
     async def get_ticket(self, session: SessionLike) -> Ticket:
@@ -431,7 +431,7 @@ class AsyncClient:
     async def verify_session(self, session: SessionLike) -> Verified:
         """Look whether a session's records and recordings are as they were stored."""
         request = sessions_pb2.VerifySessionRequest(name=session_name(session))
-        found = await self._call(self._sessions.VerifySession, request)
+        found = await self._read(self._sessions.VerifySession, request)
         return Verified(tuple(found.problems), found.links, found.head, found.uncovered)
 
     async def pause_session(self, session: SessionLike) -> Session:
@@ -570,7 +570,7 @@ class AsyncClient:
             campaign: Its id.
         """
         request = campaigns_pb2.GetCampaignRequest(name=names.campaign_name(campaign))
-        answer = await self._call(self._campaigns.GetCampaign, request)
+        answer = await self._read(self._campaigns.GetCampaign, request)
         return converters.campaign_from_proto(answer.campaign)
 
     async def list_campaigns(self) -> list[Campaign]:
@@ -667,7 +667,7 @@ class AsyncClient:
         Raises:
             AnimalcatError: With the code "UNIMPLEMENTED": the server is older and tells none.
         """
-        answer = await self._call(
+        answer = await self._read(
             self._operations.GetPlacement, operations_pb2.GetPlacementRequest()
         )
         return converters.placement_from_proto(answer)
@@ -675,7 +675,7 @@ class AsyncClient:
     async def profile(self, session: SessionLike) -> dict[str, Any]:
         """The profile, by the schema "profile": certified once the session is finished."""
         request = results_pb2.GetProfileRequest(name=_profile_name(session))
-        return json.loads((await self._call(self._profiles.GetProfile, request)).profile_json)
+        return json.loads((await self._read(self._profiles.GetProfile, request)).profile_json)
 
     async def export_profile(
         self,
@@ -691,7 +691,7 @@ class AsyncClient:
         request = results_pb2.ExportProfileRequest(
             name=_profile_name(session), format=converters.number(form, _FORMATS, "format")
         )
-        return (await self._call(self._profiles.ExportProfile, request)).content
+        return (await self._read(self._profiles.ExportProfile, request)).content
 
     async def outcomes(self, session: SessionLike) -> DataFrame:
         """The table of outcomes as a pandas frame, with the columns of `animalcat.outcomes`.
@@ -727,7 +727,7 @@ class AsyncClient:
         """
         name = names.episode_name(names.parse_session(session_name(session)), episode, attempt)
         request = results_pb2.ExplainEpisodeRequest(name=name)
-        answer = await self._call(self._episodes.ExplainEpisode, request)
+        answer = await self._read(self._episodes.ExplainEpisode, request)
         return json.loads(answer.explanation_json)
 
     async def verdict(self, session: SessionLike) -> Verdict | None:
@@ -875,7 +875,7 @@ class AsyncClient:
             battery: Id or resource name.
         """
         request = sessions_pb2.GetBatteryRequest(name=converters.battery_name(battery))
-        answer = await self._call(self._batteries.GetBattery, request)
+        answer = await self._read(self._batteries.GetBattery, request)
         return replace(
             converters.battery_from_proto(answer.battery),
             features=tuple(map(converters.feature_from_proto, answer.features)),
@@ -915,7 +915,7 @@ class AsyncClient:
         """
         name = layout if "/" in layout else names.layout_name(layout)
         request = layouts_pb2.GetLayoutRequest(name=name, variant=variant)
-        answer = await self._call(self._layouts.GetLayout, request)
+        answer = await self._read(self._layouts.GetLayout, request)
         return converters.layout_from_proto(answer.layout)
 
     async def _made(
@@ -934,7 +934,7 @@ class AsyncClient:
     ) -> AsyncGenerator[_Value]:
         """What a list holds, page by page."""
         while True:
-            answer = await self._call(method, request)
+            answer = await self._read(method, request)
             for message in getattr(answer, field):
                 yield convert(message)
             request.page_token = answer.next_page_token
@@ -945,6 +945,18 @@ class AsyncClient:
         self, method: Callable[[_Request], Awaitable[_Answer]], request: _Request
     ) -> _Answer:
         with translated_errors(self.address):
+            return await method(request)
+
+    async def _read(
+        self, method: Callable[[_Request], Awaitable[_Answer]], request: _Request
+    ) -> _Answer:
+        """A call that changes nothing: it is made again if its connection broke meanwhile."""
+        with translated_errors(self.address):
+            try:
+                return await method(request)
+            except grpc.aio.AioRpcError as error:
+                if not is_broken(error):
+                    raise
             return await method(request)
 
     async def _stream(

@@ -219,6 +219,24 @@ async def test_it_comes_back_when_the_way_is_open_again(start: Any, tmp_path: Pa
         assert only.outcome in (types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE)
 
 
+@pytest.mark.parametrize("way", WAYS)
+async def test_what_is_read_is_asked_for_again(tmp_path: Path, fitter: Fitter, way: Way) -> None:
+    """As by an agent whose connection breaks between its last step and its profile."""
+    async with serving(tmp_path, fitter) as service:
+        session = await service.create(1)
+        async with cutting(service.running.address) as cutter, aconnect(cutter.address) as client:
+            cutter.cut(way)
+            assert (await client.get_session(session)).name == session
+            cutter.cut(way)
+            assert await client.episodes(session) == []
+            assert cutter.cuts == 2
+            cutter.down = True
+            cutter.cut()
+            with pytest.raises(AnimalcatError, match="lost the server at") as lost:
+                await client.get_session(session)
+            assert lost.value.code == "UNAVAILABLE"
+
+
 async def test_a_way_that_stays_closed_is_an_error(tmp_path: Path, fitter: Fitter) -> None:
     async with serving(tmp_path, fitter, direct=False) as service:
         session = await service.create(1, lease_seconds=0.5)
