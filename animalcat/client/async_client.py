@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import (
@@ -96,6 +97,8 @@ _PAGE: Final = 500
 """Items of a list that are asked for at once."""
 _PAGE_OF_ARENAS: Final = 50
 """The same, of instances that bring their arenas: one may have a megabyte."""
+_READ_PAUSES: Final = (0.05, 0.2, 0.5)
+"""Seconds between attempts to read what a broken connection took: gRPC needs a moment to see it."""
 
 _FORMATS: Final = {
     "json": results_pb2.PROFILE_FORMAT_JSON,
@@ -950,13 +953,15 @@ class AsyncClient:
     async def _read(
         self, method: Callable[[_Request], Awaitable[_Answer]], request: _Request
     ) -> _Answer:
-        """A call that changes nothing: it is made again if its connection broke meanwhile."""
+        """A call that changes nothing: it is made again where its connection broke meanwhile."""
         with translated_errors(self.address):
-            try:
-                return await method(request)
-            except grpc.aio.AioRpcError as error:
-                if not is_broken(error):
-                    raise
+            for pause in _READ_PAUSES:
+                try:
+                    return await method(request)
+                except grpc.aio.AioRpcError as error:
+                    if not is_broken(error):
+                        raise
+                await asyncio.sleep(pause)
             return await method(request)
 
     async def _stream(

@@ -459,6 +459,8 @@ async def test_to_come_back_gives_no_time(service: Service) -> None:
                     break
         else:
             raise AssertionError("it may come back for ever")
+    # The place is lost a moment before the outcome is stored.
+    await service.settled(session, "WAITING", asyncio.sleep)
     (only,) = await service.list_episodes(session)
     assert (only.outcome, only.cause) == (types_pb2.OUTCOME_VOID, "the agent did not act in time")
 
