@@ -72,7 +72,8 @@ class BatteryRate:
         instances: Instances of the battery that the layout covers.
         played: How many of them were played, with an outcome.
         passed: How many of those succeeded at the first play that had one.
-        value: Share of successes that the bets speak least against; None if nothing can be told.
+        value: Mean of the shares that are left, each weighted by the inverse of the stakes against
+            it (Grunwald 2023, The e-posterior); None if nothing can be told.
         low: Lower end of the interval; None if nothing can be told.
         high: Its upper end; None if nothing can be told.
         share: Probability with which the intervals of all episodes hold together.
@@ -210,7 +211,7 @@ def battery_rate(size: int, plays: Iterable[tuple[Wager | None, bool | None]]) -
         # Stakes against a number in between are taken to lie between those of its neighbours.
         low = max(low, int(tested[first - 1]) + 1 if first else 0)
         high = min(high, int(tested[last + 1]) - 1 if last + 1 < len(tested) else size)
-        value = float(np.mean(tested[left & (stakes <= stakes[left].min())]))
+        value = float(np.average(tested[left], weights=np.exp(stakes[left].min() - stakes[left])))
     whole = max(size, 1)
     return BatteryRate(size, played, passed, value / whole, low / whole, high / whole)
 

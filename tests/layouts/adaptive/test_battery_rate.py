@@ -165,6 +165,14 @@ def test_a_learner_that_is_restored_or_told_again_says_the_same() -> None:
     assert one.wager == two.wager
 
 
+def test_the_value_weighs_what_is_left_by_the_stakes_against_it() -> None:
+    """Of totals 1, 2 and 3 of 4: their stakes are 1, 1/2 and 4, so their weights 4 : 8 : 1."""
+    stakes = np.log([1.0, 1.0, 0.5, 4.0, 100.0])
+    found = battery_rate(4, [(Wager(0, tuple(stakes), tuple(stakes)), True)])
+    assert (found.low, found.high) == (0.25, 0.75)
+    assert found.value == pytest.approx((4 * 1 + 8 * 2 + 1 * 3) / 13 / 4)
+
+
 def test_after_an_outcome_was_taken_back_later_wagers_do_not_count() -> None:
     learner = learner_of(20, Policy("random"))
     for _ in range(12):
