@@ -190,7 +190,7 @@ class Service:
         self, session: str, state: str, wait: Callable[[float], Awaitable[None]]
     ) -> sessions_pb2.Session:
         """The session once it is in a state."""
-        for _ in range(3000):
+        for _ in range(9000):
             found = await self.get(session)
             if found.state == sessions_pb2.SessionState.Value(f"SESSION_STATE_{state}"):
                 return found
