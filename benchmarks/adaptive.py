@@ -67,14 +67,14 @@ class Section:
 
 
 SECTIONS: Final[Mapping[str, Section]] = {
-    "precision": Section(80, 300, (4, 20)),
-    "small": Section(400, 200, (12, 15)),
-    "generated": Section(40, 150, (3, 10)),
+    "precision": Section(80, 280, (4, 20)),
+    "small": Section(400, 180, (12, 15)),
+    "generated": Section(40, 130, (3, 10)),
     "arenas": Section(200, 60, (6, 10)),
-    "real": Section(12, 150, (1, 18)),
-    "categories": Section(12, 180, (1, 18)),
-    "misfit": Section(10, 500, (1, 65)),
-    "alarm": Section(60, 200, (6, 15)),
+    "real": Section(12, 140, (1, 18)),
+    "categories": Section(12, 160, (1, 18)),
+    "misfit": Section(10, 360, (1, 65)),
+    "alarm": Section(60, 160, (6, 15)),
     "coverage": Section(1000, 700, (40, 25)),
 }
 BUILT: Final = Section(180, 600, (6, 40))
