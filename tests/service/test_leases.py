@@ -301,6 +301,8 @@ async def left(
         for step in range(steps):
             await stream.send(action(step, 3))
             frame = await stream.call.read()
+    while names.parse_session(session) not in await service.running.engines.waiting():
+        await asyncio.sleep(0.01)  # the break is noticed a moment later
     yield lease, frame
 
 
