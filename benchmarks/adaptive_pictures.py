@@ -59,7 +59,7 @@ def _misfit(axes: Axes, report: dict[str, Any]) -> None:
     for curve in report["curves"]:
         _line(axes, curve, np.array(curve["brier"]))
     axes.set(xlabel="episodes", ylabel="expected Brier score, held out")
-    axes.set_title(f"The 30 agents of Burden et al., {report['rounds']} x", fontsize=10)
+    axes.set_title(f"The 30 agents of Burden et al., {report['rounds']} sessions each", fontsize=10)
     _legend(axes)
 
 

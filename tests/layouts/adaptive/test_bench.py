@@ -117,8 +117,13 @@ def test_policies_meet_the_same_counts_and_scores(variant: str) -> None:
 
 
 def test_no_session_begins_when_the_time_is_up() -> None:
-    (row,) = section("misfit", quick=True, most=-1.0)
-    assert row == {"name": "misfit: no round of sessions was done in 0 s"}
+    (row,) = section("alarm", quick=True, most=-1.0)
+    assert row == {"name": "alarm: no round of sessions was done in 0 s"}
+
+
+def test_a_section_without_quick_rounds_says_that_it_is_left_out() -> None:
+    (row,) = section("misfit", quick=True)
+    assert row == {"name": "misfit: not with --quick, since a round of its sessions takes longer"}
 
 
 def test_repeats_draw_outcomes_anew(world: World) -> None:
