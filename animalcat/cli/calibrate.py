@@ -468,9 +468,9 @@ def _notes(layout: Layout, left: _Left) -> list[str]:
     elif "held_out" in fit and not any(key.startswith("brier") for key in fit):
         notes.append("fewer than two agents have more than 15 outcomes, so none was predicted")
     if left.unknown:
-        notes.append(f"{left.unknown} instances with outcomes are not in the battery; left out")
+        notes.append(f"left out {_instances(left.unknown)} that the battery does not have")
     for why, number in left.uncovered.items():
-        notes.append(f"{number} instances with outcomes are not covered by the layout: {why}")
+        notes.append(f"left out {_instances(number)} that the layout does not cover: {why}")
     if left.unplayed:
         notes.append(
             f"{left.unplayed} arenas of the battery have no row, since no agent played them: "
@@ -479,3 +479,7 @@ def _notes(layout: Layout, left: _Left) -> list[str]:
     if left.agents:
         notes.append(f"no outcome that counts: {', '.join(left.agents)}")
     return notes
+
+
+def _instances(number: int) -> str:
+    return f"{number} instance{'s' * (number != 1)} with outcomes"
