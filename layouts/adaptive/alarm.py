@@ -86,6 +86,7 @@ WATCHES: Final[Mapping[int, Watch]] = {
     1: Watch({"time": 0.25, "paradigm": 0.5, "outside": 0.25}, (16, 48, 112, 240)),
     2: _MORE,
     3: replace(_MORE, lifts=LIFTS),
+    4: replace(_MORE, lifts=LIFTS),
 }
 """What the alarm watches, by version of the decision rules."""
 _TIMED: Final = (("the outcome before", ("after a failure", "after a success")),)

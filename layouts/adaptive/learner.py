@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive import widening
+from animalcat.layouts.adaptive.advantage import Advantage
 from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, battery_rate
@@ -34,7 +35,7 @@ from animalcat.layouts.reporting.profile import Profile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_KNOWN_RULES: Final = (1, 2, 3)
+_KNOWN_RULES: Final = (1, 2, 3, 4)
 """Versions of the decision rules that this code can follow."""
 
 
@@ -235,10 +236,13 @@ class Learner:
     def doubt(self) -> float:
         """How far the layout is in doubt, from a third to 1, by what the session shows of it.
 
-        Random draws are rarer, and choices sharper, the less it is in doubt. Under rules of version
-        1 it is always 1.
+        Random draws are rarer, and choices sharper, the less it is in doubt. It is doubted while
+        bets against it win, or while a regression on its demands predicts about as well. Under
+        rules of version 1 doubt is always 1, and those of versions 2 and 3 know bets alone.
         """
-        return 1.0 if self.rules == 1 else self._alarm.doubt
+        if self.rules == 1:
+            return 1.0
+        return max(self._alarm.doubt, self._advantage.doubt if self.rules > 3 else 0.0)
 
     def tell(
         self,
@@ -577,6 +581,7 @@ class Learner:
         if self.rules > 1:
             ways += self.bank.known_stratifications
         self._alarm = Alarm(ways, self.rules)
+        self._advantage = Advantage(len(self.layout.outcomes))
         self._forecasts: list[Forecast] = []
         own = int(np.count_nonzero(~self.bank.offered))
         self._bettor = RateBettor(own) if self._succeeds else None
@@ -630,6 +635,9 @@ class Learner:
         if instance not in self._evidence:  # the layout does not predict repeats
             bets = log_factors(posterior, evaluator, columns, y, number)
             self._forecasts.append(one)
+            if self.rules > 3:
+                demands = np.delete(np.array(one.features), self.layout.taught)
+                self._advantage.update(demands, np.array(one.predicted), np.array(one.observed))
             there = np.isfinite(one.observed)
             abler = [self._predicted(columns, lift) for lift in self._alarm.lifts[1:]]
             predicted, observed, *beyond = (

@@ -17,14 +17,15 @@ POLICIES: Final[Mapping[Name, str]] = {
 }
 """Names of policies, and what each chooses."""
 
-RULES: Final = 3
+RULES: Final = 4
 """Version of the decision rules. Under one version, the same questions and answers in the same
 order give the same choices. It grows when a change to selection, posterior, alarm or stopping
 changes any choice. Version 2 watches known features, pairs of them and time as well, and shrinks
 the share of random draws where the layout does well. Version 3 takes most choices from the 100 most
 informative instances of a large battery, chooses more sharply where instances may be repeated, and
-no alarm stands for an agent that is only abler than the layout's ranges reach. Until it is released
-it may still change."""
+no alarm stands for an agent that is only abler than the layout's ranges reach. Version 4 shrinks
+that share only where the layout also predicts better than a regression on its demands. Until it is
+released it may still change."""
 
 MOST_SHARPNESS: Final = 100.0
 """Greatest sharpness of a policy; with this power, choices are in effect always the most

@@ -20,10 +20,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, xlogy
+from scipy.special import xlogy
 
 from animalcat.layouts.adaptive.alarm import QUIET
 from animalcat.layouts.adaptive.learner import Forecast
+from animalcat.layouts.adaptive.regression import RunningRegression
 from animalcat.layouts.explaining.limits import expected, left_out
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
@@ -39,8 +40,6 @@ _STRENGTHS: Final = (0.5, 1.0, 2.0)
 """How far from the point of indifference success is bet on, in distances of the rival."""
 _EDGE: Final = 0.01
 """Forecasts are kept this far from 0 and 1, so that no single outcome decides."""
-_STEPS: Final = 4
-"""Newton steps of the regression after each outcome; it starts where it was."""
 _MATTERS: Final = 0.02
 """By how much the layout's Brier score must be worse in hindsight too."""
 
@@ -209,45 +208,14 @@ def _averages(y: Floats, random: npt.NDArray[np.bool_]) -> Floats:
 
 
 def _regressions(features: Floats, y: Floats, scored: Sequence[int]) -> Floats:
-    """Forecasts by logistic regressions on what was played before, (scored, outcomes).
-
-    They are penalised (ridge of 1) and found by Newton's method.
-    """
-    size = features.shape[1] + 1
-    penalty = np.ones(size)
-    penalty[0] = 0.1
-    betas = [np.zeros(size) for _ in y.T]
-    made = np.zeros((len(scored), len(betas)))
-    for row, i in enumerate(scored):
-        design = _design(features[: i + 1])
-        for k, one in enumerate(y.T):
-            there = np.flatnonzero(np.isfinite(one[:i]))
-            for _ in range(_STEPS):
-                betas[k] = _newton_step(design[there], one[there], betas[k], penalty)
-            made[row, k] = expit(design[i] @ betas[k])
-    return made
-
-
-def _design(features: Floats) -> Floats:
-    """A row for each episode, standardised by all but the last one, which is to be predicted.
-
-    What is missing has the mean of the known ones, and what never varied tells nothing.
-    """
-    known = np.isfinite(features[:-1])
-    number = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, features[:-1], 0.0).sum(axis=0) / number
-    filled = np.where(np.isfinite(features), features, mean)
-    spread = filled[:-1].std(axis=0)
-    varied = spread > 1e-9 * (1.0 + np.abs(mean))
-    x = np.where(varied, (filled - mean) / np.where(varied, spread, 1.0), 0.0)
-    return np.column_stack([np.ones(len(x)), x])
-
-
-def _newton_step(x: Floats, y: Floats, beta: Floats, penalty: Floats) -> Floats:
-    p = np.asarray(expit(x @ beta), np.float64)
-    gradient = x.T @ (y - p) - penalty * beta
-    curvature = (x * (p * (1.0 - p))[:, np.newaxis]).T @ x + np.diag(penalty)
-    return np.asarray(beta + np.linalg.solve(curvature, gradient), np.float64)
+    """Forecasts by a logistic regression on what was played before, (scored, outcomes)."""
+    regression, wanted = RunningRegression(y.shape[1]), set(scored)
+    made: list[Floats] = []
+    for i, (row, observed) in enumerate(zip(features, y, strict=True)):
+        if i in wanted:
+            made.append(regression.forecast(row))
+        regression.learn(row, observed)
+    return np.array(made)
 
 
 def _hindsight(layout: Layout, features: Floats, y: Floats, draws: Floats) -> float:
