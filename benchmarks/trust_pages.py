@@ -6,7 +6,7 @@ and writes its page and its profile. With `--live` the pages are of the live pos
 
 from __future__ import annotations
 
-import sys
+from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -177,10 +177,14 @@ def made(page: Page, *, live: bool = False) -> tuple[dict[str, Any], str]:
 
 def main() -> None:
     """Write the pages to the folder that is named."""
-    folder = Path(next((a for a in sys.argv[1:] if not a.startswith("-")), "trust-pages"))
+    parser = ArgumentParser("python -m animalcat.benchmarks.trust_pages", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("trust-pages"))
+    parser.add_argument("--live", action="store_true", help="without fits by NUTS: in seconds")
+    given = parser.parse_args()
+    folder: Path = given.folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, page in PAGES.items():
-        content, html = made(page, live="--live" in sys.argv)
+        content, html = made(page, live=given.live)
         write_whole(folder / f"{name}.html", html.encode())
         print(f"{folder / name}.html: {page.about}")
         print(f"  {' '.join(content['verdict']['sentences'])}")

@@ -206,7 +206,7 @@ def settled_status(
 
 def _settled(state: _State) -> str:
     if state.measured.all():
-        return "every capability is precise, if the layout holds"
+        return "every capability became precise while it ran, if the layout holds"
     if (state.measured | state.futile).all():
         return (
             f"{_HORIZON} more episodes are expected to lower no standard deviation that is "

@@ -13,7 +13,7 @@ STATUS_MEANS: Final = {
     "precise, if the layout holds": "its target is reached by the fit. That the layout describes "
     "the agent is assumed, and checked by the alarm only.",
     "measured": "what older versions called precise, if the layout holds.",
-    "budget": "the session ended before its target was reached.",
+    "budget": "the session has ended, and the fit is not at its target.",
     "limited by the battery": "no arena of the battery would tell much more.",
     "limited by noise": "the agent's own chance hides what more arenas could tell.",
     "cancelled": "the session was cancelled before its target was reached.",

@@ -57,7 +57,7 @@ def test_target(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     rule = StoppingRule(max_episodes=300, target_sd=0.12)
     verdict, episodes, posterior = session(aaio, features, y, rule)
     assert set(verdict.status.values()) == {"precise, if the layout holds"}
-    assert verdict.reason == "every capability is precise, if the layout holds"
+    assert verdict.reason == "every capability became precise while it ran, if the layout holds"
     assert 5 < episodes < 200
     sd = {node.name: node.sd for node in posterior.summary()}
     assert sd["navigationAbility"] <= 0.12 * 5.3
@@ -223,7 +223,7 @@ def test_a_battery_can_be_exhausted_when_all_is_measured_but_not_all_conditions_
     assert set(verdict.status.values()) == {"precise, if the layout holds"}
     rule = StoppingRule(max_episodes=100, target_sd=0.99)
     verdict = Stopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
-    assert verdict.reason == "every capability is precise, if the layout holds"
+    assert verdict.reason == "every capability became precise while it ran, if the layout holds"
 
 
 def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw) -> None:
