@@ -13,11 +13,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 _EDGE: Final = 0.01
 """Forecasts are kept this far from 0 and 1, so that no single outcome decides."""
-_WANTED: Final = 0.375
-"""Nats for each demand by which the layout must be ahead before it is doubted any less. What a
-regression has to learn costs it predictions, and with a single demand hardly any."""
-_MOST_WANTED: Final = 1.5
-"""Nats that are enough however many demands there are."""
 
 
 class Advantage:
@@ -36,7 +31,6 @@ class Advantage:
         self._rival = RunningRegression(outcomes)
         self._errors = np.zeros(2)
         self._number = 0
-        self._wanted = 0.0
 
     def update(self, features: Floats, predicted: Floats, observed: Floats) -> None:
         """Take in one episode.
@@ -52,7 +46,6 @@ class Advantage:
         self._errors += np.nansum(errors, axis=1)
         self._number += int(np.isfinite(observed).sum())
         self._rival.learn(features, observed)
-        self._wanted = min(_WANTED * len(features), _MOST_WANTED)
 
     @property
     def nats(self) -> float:
@@ -68,5 +61,5 @@ class Advantage:
 
     @property
     def doubt(self) -> float:
-        """How far the layout is in doubt, up to 1: the rival's likelihood, with a handicap."""
-        return float(np.exp(min(self._wanted - self.nats, 0.0)))
+        """How far the layout is in doubt, up to 1: its rival's likelihood as a share of its own."""
+        return float(np.exp(min(-self.nats, 0.0)))
