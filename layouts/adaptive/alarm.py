@@ -82,11 +82,12 @@ _MORE: Final = Watch(
     (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384),
     timed=True,
 )
+_ABLER: Final = replace(_MORE, lifts=LIFTS)
 WATCHES: Final[Mapping[int, Watch]] = {
     1: Watch({"time": 0.25, "paradigm": 0.5, "outside": 0.25}, (16, 48, 112, 240)),
     2: _MORE,
-    3: replace(_MORE, lifts=LIFTS),
-    4: replace(_MORE, lifts=LIFTS),
+    3: _ABLER,
+    4: _ABLER,
 }
 """What the alarm watches, by version of the decision rules."""
 _TIMED: Final = (("the outcome before", ("after a failure", "after a success")),)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from animalcat.benchmarks.adaptive_sessions import World
+from animalcat.benchmarks.trust_agents import able
 from animalcat.layouts.adaptive.advantage import Advantage
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.regression import RunningRegression
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.simulation.simulate import LayoutAgent
 from animalcat.layouts.simulation.synthetic import op_battery
 
 BATTERY = op_battery(0)
 LAYOUT = load_layout("object-permanence")
+WORLD = World(LAYOUT, BATTERY)
 
 
 def test_a_regression_knows_nothing_first_and_then_learns() -> None:
@@ -65,13 +67,6 @@ def test_nothing_is_known_before_the_first_outcome() -> None:
     assert (advantage.nats, advantage.doubt) == (0.0, 1.0)
 
 
-def able(level: float = 0.9) -> LayoutAgent:
-    """An agent that the layout describes."""
-    nodes = LAYOUT.latents
-    theta = [level * one.prior.span if one.kind == "capability" else 0.05 for one in nodes]
-    return LayoutAgent(LAYOUT, np.array(theta))
-
-
 def doubts(success: np.ndarray, rules: int = 4, seed: int = 1) -> list[float]:
     """The doubt after each of 60 outcomes of an agent with these chances."""
     bank = Bank(LAYOUT, BATTERY.features(LAYOUT), BATTERY.paradigms or [""] * len(BATTERY))
@@ -85,24 +80,27 @@ def doubts(success: np.ndarray, rules: int = 4, seed: int = 1) -> list[float]:
 
 
 def test_a_layout_that_is_right_is_trusted_as_before() -> None:
-    made = doubts(able(0.6).probability(BATTERY))
+    made = doubts(able(WORLD, 0.6).before)
     assert set(made[:11]) == {1.0}
     assert made[-1] == pytest.approx(1 / 3)
 
 
 def test_an_agent_that_a_regression_describes_better_keeps_the_layout_in_doubt() -> None:
     near = BATTERY.column("goalDistance") < 14.0
-    chances = np.where(near, 0.1, able().probability(BATTERY))
+    chances = np.where(near, 0.1, able(WORLD).before)
     new, old = (np.mean(doubts(chances, rules)[12:]) for rules in (4, 3))
     assert new > old + 0.1
 
 
 def test_forgetting_an_outcome_forgets_what_it_said_of_the_layout() -> None:
-    bank = Bank(LAYOUT, BATTERY.features(LAYOUT)[:200], ["a"] * 200)
-    first, second = (Learner(bank, Policy(), StoppingRule(60), 4) for _ in range(2))
-    for number in range(30):
-        first.tell(bank.names[number], float(number % 3 == 0), number)
-        if number != 20:
-            second.tell(bank.names[number], float(number % 3 == 0), number)
-    first.invalidate(20)
-    assert first.doubt == second.doubt
+    bank = Bank(LAYOUT, BATTERY.features(LAYOUT), [""] * len(BATTERY))
+    passed = np.random.default_rng(3).random(len(bank)) < able(WORLD, 0.6).before
+    learner, other = (Learner(bank, Policy(), StoppingRule(60), 4) for _ in range(2))
+    for number, row in enumerate(range(0, 1000, 50)):
+        learner.tell(bank.names[row], float(passed[row]), number)
+        if number != 15:
+            other.tell(bank.names[row], float(passed[row]), number)
+    before = learner.doubt
+    learner.invalidate(15)
+    assert 1 / 3 < learner.doubt == other.doubt < 1.0
+    assert learner.doubt != before
