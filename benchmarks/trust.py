@@ -71,7 +71,7 @@ SECTIONS: Final[Mapping[str, Section]] = {
 }
 WHOLE: Final = 1620.0
 """Seconds after which no session of any section begins: 27 minutes."""
-QUICKLY: Final = 150.0
+QUICKLY: Final = 140.0
 """The same when quick."""
 
 
