@@ -290,9 +290,11 @@ class Learner:
         if first and self._bettor is not None and not self.bank.offered[self._rows[name]]:
             self._bettor.learn(self._forecasts[-1].predicted[0], bool(values[0]))
         self._evidence.tell(instance, y, chance, observed)
-        weights = self._evidence.weights
+        weights, moves = self._evidence.weights, self._posterior.moves
         self._posterior.update(features[0], y, number, weights[-1])
         self._posterior.reweigh(weights)
+        if self.rules > 3 and self._contradicted and self._posterior.moves > moves:
+            self._posterior.restart()  # what the layout does not foresee may lose a mode
         self._told.append(_Told(number, instance, tuple(values.tolist()), random, wager))
         self._drawn = {at: one for at, one in self._drawn.items() if at[0] != number}
         self._contradicted = self._alarm.raised and self._fails_in_hindsight()
