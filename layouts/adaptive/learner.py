@@ -38,6 +38,12 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 _KNOWN_RULES: Final = (1, 2, 3, 4)
 """Versions of the decision rules that this code can follow."""
 
+_GROWN: Final = 1.2
+"""By what factor the outcomes must have grown in number for the posterior to be sampled anew again,
+which takes a third of a second for 200 successes and failures (docs/adaptive.md)."""
+_GROWN_SLOWLY: Final = 2.0
+"""The same for counts and scores, where it takes ten seconds."""
+
 
 class RulesError(ValueError):
     """The decision rules have a version that this version of animalcat does not know."""
@@ -293,8 +299,9 @@ class Learner:
         weights, moves = self._evidence.weights, self._posterior.moves
         self._posterior.update(features[0], y, number, weights[-1])
         self._posterior.reweigh(weights)
-        if self.rules > 3 and self._contradicted and self._posterior.moves > moves:
-            self._posterior.restart()  # what the layout does not foresee may lose a mode
+        if self._posterior.moves > moves and self._may_be_lost:
+            self._posterior.restart()
+            self._restarted = self.n
         self._told.append(_Told(number, instance, tuple(values.tolist()), random, wager))
         self._drawn = {at: one for at, one in self._drawn.items() if at[0] != number}
         self._contradicted = self._alarm.raised and self._fails_in_hindsight()
@@ -577,6 +584,16 @@ class Learner:
             ],
         )
 
+    @property
+    def _may_be_lost(self) -> bool:
+        """Whether particles may have been lost that are wanted now, and it is time to look again.
+
+        The posterior follows every outcome as long as none is a great surprise, so this may happen
+        where the layout is contradicted.
+        """
+        grown = _GROWN if self._succeeds else _GROWN_SLOWLY
+        return self.rules > 3 and self._contradicted and self.n >= grown * self._restarted
+
     def _begin(self) -> None:
         self._posterior = LivePosterior(self.layout, self.seed)
         ways = self.bank.stratifications
@@ -591,6 +608,7 @@ class Learner:
         self._told: list[_Told] = []
         self._reseeds: list[_Reseed] = []
         self._contradicted = False
+        self._restarted = 0
 
     def _replay(self, told: Sequence[_Told], reseeds: Sequence[_Reseed]) -> None:
         waiting = list(reseeds)
