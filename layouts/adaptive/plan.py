@@ -24,8 +24,8 @@ changes any choice. Version 2 watches known features, pairs of them and time as 
 the share of random draws where the layout does well. Version 3 takes most choices from the 100 most
 informative instances of a large battery, chooses more sharply where instances may be repeated, and
 no alarm stands for an agent that is only abler than the layout's ranges reach. Version 4 shrinks
-that share only where the layout also predicts better than a regression on its demands. Until it is
-released it may still change."""
+that share only where the layout also predicts better than a regression on its demands, and samples
+the posterior anew now and then while an alarm stands. Until it is released it may still change."""
 
 MOST_SHARPNESS: Final = 100.0
 """Greatest sharpness of a policy; with this power, choices are in effect always the most

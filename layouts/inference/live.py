@@ -73,8 +73,8 @@ class _Reseed:
 class LivePosterior:
     """The posterior after every outcome told so far.
 
-    Its state is determined by the seed and by the outcomes and reseeds in the order told. So
-    telling the same again gives the same posterior, bit by bit. `particles` and `weights` are
+    Its state is determined by the seed and by the outcomes, reseeds and restarts in their order. So
+    the same again gives the same posterior, bit by bit. `particles` and `weights` are
     read-only and are replaced, never changed: the same array object means the same content. It is
     for one thread at a time.
     """
@@ -309,7 +309,7 @@ class LivePosterior:
     def invalidate(self, episode: int) -> None:
         """Forget an outcome as if it had never been told.
 
-        Reseeds whose draws knew it are dropped too.
+        Reseeds whose draws knew it are dropped too, and so are all restarts.
 
         Raises:
             TellError: The episode was not told.

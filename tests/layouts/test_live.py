@@ -14,6 +14,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.simulation.synthetic import op_battery
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -62,6 +63,53 @@ def test_it_is_the_posterior(
     assert (np.abs(mean - expected_mean) / expected_sd).max() < 0.12
     assert np.abs(np.log(sd / expected_sd)).max() < 0.12
     assert posterior.moves >= 2
+
+
+@pytest.mark.parametrize("agent", [AGENT, [5.2, 1.85, 0.0, 0.02]])
+def test_sampled_anew_it_is_the_same_posterior(
+    aaio: Layout, draw_instances: Draw, play: Play, agent: list[float]
+) -> None:
+    features = draw_instances(60, 3)
+    y = play(features, agent, 3)
+    posterior = told(aaio, features, y, range(60))
+    moves = posterior.moves
+    posterior.restart()
+    mean, sd = moments(posterior)
+    expected_mean, expected_sd = by_importance(aaio, features, y)
+    assert (np.abs(mean - expected_mean) / expected_sd).max() < 0.12
+    assert np.abs(np.log(sd / expected_sd)).max() < 0.12
+    assert posterior.moves == moves + 1
+    again = told(aaio, features, y, range(60))
+    again.restart()
+    np.testing.assert_array_equal(again.particles, posterior.particles)
+
+
+def test_sampled_anew_before_any_outcome_it_is_the_prior(aaio: Layout) -> None:
+    posterior = LivePosterior(aaio, 1)
+    posterior.restart()
+    z = aaio.to_standard(posterior.particles)
+    assert np.abs(z.mean(axis=0)).max() < 0.1
+    assert np.abs(np.log(z.std(axis=0))).max() < 0.1
+
+
+def test_what_was_lost_on_the_way_is_found_by_sampling_anew() -> None:
+    layout = load_layout("object-permanence")
+    battery = op_battery(0).features(layout)
+    shares = {"capability": 0.9, "bias": 0.0, "robustness": 0.05}
+    agent = [
+        shares[n.kind] * (n.prior.span if n.kind == "capability" else 1.0) for n in layout.latents
+    ]
+    chances = Evaluator(layout).probability([agent], battery)[0]
+    generator = np.random.default_rng(3)
+    asleep = generator.choice(np.flatnonzero(chances > 0.85), 30, replace=False)
+    rows = np.concatenate([asleep, generator.choice(len(battery), 60, replace=False)])
+    y = (generator.uniform(size=90) < chances[rows]).astype(np.float64)
+    y[:30] = 0.0  # it fails what is easy, and wakes
+    expected, sd = by_importance(layout, battery[rows], y)
+    posterior = told(layout, battery[rows], y, range(90), seed=3)
+    assert (np.abs(moments(posterior)[0] - expected) / sd).max() > 0.15
+    posterior.restart()
+    assert (np.abs(moments(posterior)[0] - expected) / sd).max() < 0.1
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from animalcat.layouts.adaptive.learner import Given, Learner, RulesError
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import RULES, Name, Policy, StoppingRule
 from animalcat.layouts.inference import messages
-from animalcat.layouts.inference.live import TellError
+from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout, from_dict
+from animalcat.layouts.simulation.synthetic import op_battery
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -71,6 +73,42 @@ def test_the_same_told_again_gives_the_same(bank: Bank) -> None:
         assert second.ask() is not None  # asking changes nothing
         second.tell(instance, outcome(instance), episode)
     same(first, second)
+
+
+@pytest.mark.parametrize("rules", [3, 4])
+def test_while_an_alarm_stands_the_posterior_is_sampled_anew_now_and_then(
+    rules: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at: list[int] = []
+    once = LivePosterior.restart
+
+    def restart(posterior: LivePosterior) -> None:
+        at.append(len(posterior.tells))
+        once(posterior)
+
+    monkeypatch.setattr(LivePosterior, "restart", restart)
+    layout = load_layout("object-permanence")
+    battery = op_battery(0).features(layout)
+    bank = Bank(layout, battery, [""] * len(battery))
+    learner = Learner(bank, seed=3, rule=EVER, rules=rules)
+    contradicted: list[int] = []
+    for episode in range(100):  # it wakes after 30 episodes
+        choice = learner.ask()
+        assert choice is not None
+        if learner.contradicted:
+            contradicted.append(episode + 1)
+        learner.tell(choice.instance, float(episode >= 30))
+    assert learner.contradicted
+    if rules == 3:
+        assert not at
+        return
+    assert len(at) > 2
+    assert {*at} <= {*contradicted}
+    assert all(b >= 1.2 * a for a, b in pairwise(at))
+    other = Learner(bank, seed=3, rule=EVER, rules=rules)
+    other.restore(learner.save())
+    np.testing.assert_array_equal(learner.posterior.particles, other.posterior.particles)
+    assert learner.ask() == other.ask()
 
 
 def test_another_seed_chooses_otherwise(bank: Bank) -> None:
