@@ -25,6 +25,7 @@ from animalcat.layouts.inference.summary import NodeSummary, summarise
 from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 VERSION: Final = 4
 """Version of a saved posterior. Version 1 had no weights, version 2 no weights of reseeds, and
@@ -467,20 +468,22 @@ class LivePosterior:
             redrawn: Whether, after every small step, some latents of each particle are also drawn
                 anew from the prior: any number of them with equal probability.
         """
-        size, dim = at.z.shape
+        size, dim = self._size, len(self.layout.latents)
         width = 2.38 / math.sqrt(dim)  # Roberts, Gelman and Gilks 1997
         for _ in range(_SWEEPS):
             z = at.z + width * generator.standard_normal((size, dim)) @ root.T
             proposed = _At(z, self._log_likelihood(z, told))
-            accept = np.log(generator.random(size)) < proposed.density(power) - at.density(power)
+            gain = proposed.density(power) - at.density(power)
+            accept = np.log(generator.random(size)) < gain
             at = proposed.where(accept, at)
             width *= math.exp(float(accept.mean()) - _ACCEPTANCE)
             if redrawn:
                 anew = generator.random((size, dim)) < generator.random((size, 1))
                 z = np.where(anew, generator.standard_normal((size, dim)), at.z)
                 proposed = _At(z, self._log_likelihood(z, told))
-                more = proposed.log_likelihood - at.log_likelihood
-                at = proposed.where(np.log(generator.random(size)) < power * more, at)
+                gain = power * (proposed.log_likelihood - at.log_likelihood)
+                accept = np.log(generator.random(size)) < gain
+                at = proposed.where(accept, at)
         return at
 
     def _log_likelihood(self, z: Floats, told: int) -> Floats:
@@ -509,7 +512,7 @@ class _At(NamedTuple):
         """Log of the prior times a power of the likelihood, but for a constant."""
         return -0.5 * np.einsum("ij,ij->i", self.z, self.z) + power * self.log_likelihood
 
-    def where(self, chosen: npt.NDArray[np.bool_], other: _At) -> _At:
+    def where(self, chosen: Mask, other: _At) -> _At:
         """These particles where they are chosen, and others elsewhere."""
         return _At(
             np.where(chosen[:, np.newaxis], self.z, other.z),
@@ -521,7 +524,8 @@ def _root(z: Floats, weights: Floats) -> Floats:
     """Cholesky factor of the covariance of weighted particles."""
     centred = z - weights @ z
     covariance = (centred * weights[:, np.newaxis]).T @ centred
-    return np.linalg.cholesky(covariance + 1e-10 * np.eye(z.shape[1]))
+    root = np.linalg.cholesky(covariance + 1e-10 * np.eye(z.shape[1]))
+    return np.asarray(root, np.float64)
 
 
 def _tempered(log_likelihood: Floats, by: float) -> Floats:
@@ -536,7 +540,7 @@ def _step(log_likelihood: Floats, left: float) -> float:
     def spare(by: float) -> float:
         return 1.0 / float(np.sum(_tempered(log_likelihood, by) ** 2)) - _KEPT * len(log_likelihood)
 
-    return left if spare(left) >= 0.0 else float(brentq(spare, 0.0, left))
+    return left if spare(left) >= 0.0 else brentq(spare, 0.0, left)
 
 
 def _systematic(weights: Floats, offset: float) -> npt.NDArray[np.int64]:

@@ -1,9 +1,9 @@
 """Sessions as earlier versions decided them: the same choices, propensities and draws, bit for bit.
 
 The files in `golden/` were recorded with decision rules of version 1, before the learner was an
-object of its own, and those named `rules-2` to `rules-4` when these rules were made: what was asked and told,
-and the answers. On another processor or with another numpy sums may round otherwise; then choices
-must be the same and numbers nearly so.
+object of its own, and those named `rules-2` to `rules-4` when these rules were made: what was asked
+and told, and the answers. On another processor or with another numpy sums may round otherwise; then
+choices must be the same and numbers nearly so.
 """
 
 from __future__ import annotations
