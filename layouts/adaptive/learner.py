@@ -40,9 +40,9 @@ _KNOWN_RULES: Final = (1, 2, 3, 4)
 
 _GROWN: Final = 1.2
 """By what factor the outcomes must have grown in number for the posterior to be sampled anew again,
-which takes a third of a second for 200 successes and failures (docs/adaptive.md)."""
+which takes a third of a second for 200 successes and failures (docs/design/layouts.md)."""
 _GROWN_SLOWLY: Final = 2.0
-"""The same for counts and scores, where it takes ten seconds."""
+"""The same for all other outcomes: 200 counts take two seconds, and scores more than ten."""
 
 
 class RulesError(ValueError):

@@ -9,7 +9,7 @@ posterior standard deviations of NUTS on average, and within 0.15 at worst.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -26,6 +26,7 @@ from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
+LogLikelihood: TypeAlias = Callable[[Floats], Floats]
 
 VERSION: Final = 4
 """Version of a saved posterior. Version 1 had no weights, version 2 no weights of reseeds, and
@@ -292,10 +293,10 @@ class LivePosterior:
         a power that grows to 1 in steps (Neal 2001; Del Moral, Doucet and Jasra 2006). That takes
         some 20 times as long as a move.
         """
-        told = len(self._tells)
-        generator = rng(self.seed, "restart", self._tells[-1].episode if told else 0)
+        log_likelihood = self._log_likelihood(len(self._tells))
+        generator = rng(self.seed, "restart", self._tells[-1].episode if self._tells else 0)
         z = generator.standard_normal(self._z.shape)
-        at, power = _At(z, self._log_likelihood(z, told)), 0.0
+        at, power = _At(z, log_likelihood(z)), 0.0
         while power < 1.0:
             step = _step(at.log_likelihood, 1.0 - power)
             weights = _tempered(at.log_likelihood, step)
@@ -303,7 +304,7 @@ class LivePosterior:
             rows = _systematic(weights, generator.random())
             power = min(power + step, 1.0)
             at = _At(at.z[rows], at.log_likelihood[rows])
-            at = self._swept(generator, at, root, told, power, redrawn=True)
+            at = _swept(generator, at, root, log_likelihood, power, redrawn=True)
         self._moves += 1
         self._start(at.z)
 
@@ -444,57 +445,19 @@ class LivePosterior:
         """Resample, then sweep on the first `told` outcomes; the posterior is invariant."""
         root = _root(self._z, self._weights)
         z = self._z[_systematic(self._weights, generator.random())]
-        at = _At(z, self._log_likelihood(z, told))
+        log_likelihood = self._log_likelihood(told)
+        at = _At(z, log_likelihood(z))
         self._moves += 1
-        self._start(self._swept(generator, at, root, told).z)
+        self._start(_swept(generator, at, root, log_likelihood).z)
 
-    def _swept(
-        self,
-        generator: np.random.Generator,
-        at: _At,
-        root: Floats,
-        told: int,
-        power: float = 1.0,
-        redrawn: bool = False,
-    ) -> _At:
-        """Sweep over particles, of which the prior times a power of the likelihood is invariant.
-
-        Args:
-            generator: Where randomness is from.
-            at: The particles.
-            root: Cholesky factor of their covariance.
-            told: Number of outcomes, in the order told, that the likelihood is of.
-            power: The power.
-            redrawn: Whether, after every small step, some latents of each particle are also drawn
-                anew from the prior: any number of them with equal probability.
-        """
-        size, dim = self._size, len(self.layout.latents)
-        width = 2.38 / math.sqrt(dim)  # Roberts, Gelman and Gilks 1997
-        for _ in range(_SWEEPS):
-            z = at.z + width * generator.standard_normal((size, dim)) @ root.T
-            proposed = _At(z, self._log_likelihood(z, told))
-            gain = proposed.density(power) - at.density(power)
-            accept = np.log(generator.random(size)) < gain
-            at = proposed.where(accept, at)
-            width *= math.exp(float(accept.mean()) - _ACCEPTANCE)
-            if redrawn:
-                anew = generator.random((size, dim)) < generator.random((size, 1))
-                z = np.where(anew, generator.standard_normal((size, dim)), at.z)
-                proposed = _At(z, self._log_likelihood(z, told))
-                gain = power * (proposed.log_likelihood - at.log_likelihood)
-                accept = np.log(generator.random(size)) < gain
-                at = proposed.where(accept, at)
-        return at
-
-    def _log_likelihood(self, z: Floats, told: int) -> Floats:
-        """Log likelihood of the first `told` outcomes, (particles,)."""
+    def _log_likelihood(self, told: int) -> LogLikelihood:
+        """What makes the log likelihood, (particles,), of the first `told` outcomes."""
         if not told:
-            return np.zeros(len(z))
+            return lambda z: np.zeros(len(z))
         columns = np.concatenate(self._columns[:told])
         outcomes = np.array([t.outcome for t in self._tells[:told]])
-        return self._evaluator.log_likelihood(
-            self._values(z), columns, outcomes, self._tell_weights(told)
-        )
+        weights = self._tell_weights(told)
+        return lambda z: self._evaluator.log_likelihood(self._values(z), columns, outcomes, weights)
 
 
 class _At(NamedTuple):
@@ -518,6 +481,43 @@ class _At(NamedTuple):
             np.where(chosen[:, np.newaxis], self.z, other.z),
             np.where(chosen, self.log_likelihood, other.log_likelihood),
         )
+
+
+def _swept(
+    generator: np.random.Generator,
+    at: _At,
+    root: Floats,
+    log_likelihood: LogLikelihood,
+    power: float = 1.0,
+    redrawn: bool = False,
+) -> _At:
+    """Sweep over particles, of which the prior times a power of the likelihood is invariant.
+
+    Args:
+        generator: Where randomness is from.
+        at: The particles.
+        root: Cholesky factor of their covariance.
+        log_likelihood: Makes the log likelihood, (particles,), of particles.
+        power: The power.
+        redrawn: Whether, after every small step, some latents of each particle are also drawn anew
+            from the prior: any number of them with equal probability.
+    """
+    size, dim = len(at.log_likelihood), len(root)
+    width = 2.38 / math.sqrt(dim)  # Roberts, Gelman and Gilks 1997
+    for _ in range(_SWEEPS):
+        z = at.z + width * generator.standard_normal((size, dim)) @ root.T
+        proposed = _At(z, log_likelihood(z))
+        gain = proposed.density(power) - at.density(power)
+        accept = np.log(generator.random(size)) < gain
+        at = proposed.where(accept, at)
+        width *= math.exp(float(accept.mean()) - _ACCEPTANCE)
+        if redrawn:
+            anew = generator.random((size, dim)) < generator.random((size, 1))
+            z = np.where(anew, generator.standard_normal((size, dim)), at.z)
+            proposed = _At(z, log_likelihood(z))
+            gain = power * (proposed.log_likelihood - at.log_likelihood)
+            at = proposed.where(np.log(generator.random(size)) < gain, at)
+    return at
 
 
 def _root(z: Floats, weights: Floats) -> Floats:
