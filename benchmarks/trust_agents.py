@@ -1,7 +1,8 @@
 """Agents that a layout does not describe, each by name: what `bench trust` and the docs show.
 
-`KNOWN` are the kinds that were in view when the alarm was designed; with them things were tuned.
-`UNSEEN` were written down, and committed, before any of them was run once.
+`KNOWN` are the kinds that were in view when the alarm and the rules were designed, or that have
+served to compare rules since. `UNSEEN` were written down, and committed, before any of them was
+run once.
 """
 
 from __future__ import annotations
@@ -81,26 +82,6 @@ def _upset(world: World) -> Player:
     return Player("upset", _good(world), np.minimum(_good(world), 0.25), upset=True)
 
 
-KNOWN: Final[Mapping[str, Callable[[World], Player]]] = {
-    "lava-ramp": _failing(
-        "lava-ramp",
-        lambda w: (_column(w, "lavaPresence") > 0) & (_column(w, "rampPresence") > 0),
-    ),
-    "one-sided-memory": _failing(
-        "one-sided-memory",
-        lambda w: (_column(w, "timeUnderOcc") > 0) & (_column(w, "rightLeftPosition") > 0),
-    ),
-    "stops": _moving,
-    "drifts": _drifting,
-    "days": _days,
-    "upset": _upset,
-    "colour": _failing("colour", lambda w: _column(w, "occluderBlueness") > 120),
-}
-"""Interaction of lava and ramps, memory on one side only, an agent that stops moving after 14
-episodes, one that gets worse over 120, good and bad days, upset after a failure, and one that fails
-by a colour."""
-
-
 def _waking(world: World) -> Player:
     return Player("wakes", np.zeros(len(world.instances)), _good(world), start=30, episodes=1)
 
@@ -115,7 +96,20 @@ def _relapsing(world: World) -> Player:
     return Player("relapses", _good(world), _poor(world), days=35)
 
 
-UNSEEN: Final[Mapping[str, Callable[[World], Player]]] = {
+KNOWN: Final[Mapping[str, Callable[[World], Player]]] = {
+    "lava-ramp": _failing(
+        "lava-ramp",
+        lambda w: (_column(w, "lavaPresence") > 0) & (_column(w, "rampPresence") > 0),
+    ),
+    "one-sided-memory": _failing(
+        "one-sided-memory",
+        lambda w: (_column(w, "timeUnderOcc") > 0) & (_column(w, "rightLeftPosition") > 0),
+    ),
+    "stops": _moving,
+    "drifts": _drifting,
+    "days": _days,
+    "upset": _upset,
+    "colour": _failing("colour", lambda w: _column(w, "occluderBlueness") > 120),
     "near-goals": _failing("near-goals", lambda w: _column(w, "goalDistance") < 14),
     "platform-left": _failing(
         "platform-left",
@@ -137,8 +131,65 @@ UNSEEN: Final[Mapping[str, Callable[[World], Player]]] = {
     "all-or-nothing": _steps,
     "relapses": _relapsing,
 }
-"""Fails near goals; platforms on the left; large goals behind lava; red occluders that hide; short
-hiding; does nothing for 30 episodes; has steps for slopes; changes every 35 episodes."""
+"""Interaction of lava and ramps, memory on one side only, an agent that stops moving after 14
+episodes, one that gets worse over 120, good and bad days, upset after a failure, and one that fails
+by a colour. Fails near goals; platforms on the left; large goals behind lava; red occluders that
+hide; short hiding; does nothing for 30 episodes; has steps for slopes; changes every 35
+episodes."""
+
+
+def _learning(world: World) -> Player:
+    return Player("learns-slowly", _poor(world), _good(world), start=0, episodes=150)
+
+
+def _breaking(world: World) -> Player:
+    return Player("breaks-late", _good(world), _poor(world), start=120, episodes=1)
+
+
+def _careless(world: World) -> Player:
+    """Worse unless it has just failed."""
+    return Player("careless", np.minimum(_good(world), 0.4), _good(world), upset=True)
+
+
+def _two_minded(world: World) -> Player:
+    """Good or poor at everything, as chance has it in each episode."""
+    return Player("two-minded", (_good(world) + _poor(world)) / 2.0)
+
+
+def _compensating(world: World) -> Player:
+    """Good at one thing makes up for poor at another, where the layout asks for all."""
+    layout = world.layout
+    weak = agent_at(world, 0.35).theta
+    strong = agent_at(world, 0.95).theta
+    alone = [
+        LayoutAgent(layout, np.where(np.arange(len(strong)) == i, weak, strong)).probability(
+            world.instances
+        )
+        for i, node in enumerate(layout.latents)
+        if node.kind == "capability"
+    ]
+    return Player("compensates", np.mean(alone, axis=0))
+
+
+UNSEEN: Final[Mapping[str, Callable[[World], Player]]] = {
+    "far-and-hidden": _failing(
+        "far-and-hidden",
+        lambda w: (_column(w, "timeUnderOcc") > 0) & (_column(w, "goalDistance") > 30),
+    ),
+    "not-ahead": _failing("not-ahead", lambda w: _column(w, "rightLeftPosition") != 0),
+    "small-on-platforms": _failing(
+        "small-on-platforms",
+        lambda w: (_column(w, "platformPresence") > 0) & (_column(w, "goalSize") < 1.5),
+    ),
+    "learns-slowly": _learning,
+    "breaks-late": _breaking,
+    "careless": _careless,
+    "two-minded": _two_minded,
+    "compensates": _compensating,
+}
+"""Fails at what is far and hidden; at goals that are not ahead; at small goals on platforms; learns
+over 150 episodes; breaks after 120; is worse unless it has just failed; is good or poor by chance
+in every episode; makes up for one weakness by other strengths."""
 
 NAMES: Final[Mapping[str, frozenset[str]]] = {
     "lava-ramp": frozenset({"rampPresence and lavaPresence"}),
@@ -162,6 +213,20 @@ NAMES: Final[Mapping[str, frozenset[str]]] = {
     "wakes": frozenset({"time"}),
     "all-or-nothing": frozenset(),
     "relapses": frozenset({"time"}),
+    "far-and-hidden": frozenset(
+        {
+            "goalDistance and occluderPresence",
+            "goalDistance and timeUnderOcc",
+            "goalDistance and numPositions",
+        }
+    ),
+    "not-ahead": frozenset({"rightLeftPosition"}),
+    "small-on-platforms": frozenset({"platformPresence and goalSize"}),
+    "learns-slowly": frozenset({"time"}),
+    "breaks-late": frozenset({"time"}),
+    "careless": frozenset({"the outcome before"}),
+    "two-minded": frozenset(),
+    "compensates": frozenset(),
 }
 """By which stratifications each kind would be named rightly; "time" are changes from an episode on.
 It is empty where no stratum of ours says what is wrong."""
