@@ -13,7 +13,9 @@ import pytest
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.simulation.simulate import LayoutAgent
 from animalcat.layouts.simulation.synthetic import op_battery
 
 Floats = npt.NDArray[np.float64]
@@ -87,6 +89,27 @@ def test_sampled_anew_before_any_outcome_it_is_the_prior(aaio: Layout) -> None:
     z = aaio.to_standard(posterior.particles)
     assert np.abs(z.mean(axis=0)).max() < 0.1
     assert np.abs(np.log(z.std(axis=0))).max() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("variant", "agent", "trials"), [("trials", [6.0, 0.2], [20.0]), ("score", [4.0, 8.0], [])]
+)
+def test_counts_and_scores_sampled_anew_give_the_posterior(
+    variant: str, agent: list[float], trials: list[float]
+) -> None:
+    layout = load_layout("one-capability", variant)
+    generator = np.random.default_rng(3)
+    features = np.array([[demand, *trials] for demand in generator.uniform(0.0, 10.0, 24)])
+    player = LayoutAgent.of(layout, dict(zip(layout.latent_names, agent, strict=True)))
+    instances = Instances(layout.feature_names, features)
+    y = player.outcomes(player.probability(instances), instances, generator)
+    posterior = LivePosterior(layout, 1)
+    posterior.update_all(features, y)
+    posterior.restart()
+    mean, sd = moments(posterior)
+    expected_mean, expected_sd = by_importance(layout, features, y, 200_000)
+    assert (np.abs(mean - expected_mean) / expected_sd).max() < 0.12
+    assert np.abs(np.log(sd / expected_sd)).max() < 0.12
 
 
 def test_what_was_lost_on_the_way_is_found_by_sampling_anew() -> None:
