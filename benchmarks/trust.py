@@ -63,8 +63,8 @@ class Section:
 
 
 SECTIONS: Final[Mapping[str, Section]] = {
-    "false": Section(100, 320, (4, 30)),
-    "known": Section(20, 300, (1, 30)),
+    "false": Section(100, 320, (4, 25)),
+    "known": Section(20, 300, (1, 45)),
     "unseen": Section(20, 300, (1, 30)),
     "cost": Section(300, 400, (3, 25)),
     "rate": Section(500, 360, (2, 20)),
