@@ -98,7 +98,8 @@ def section(rounds: int, seconds: float, keep: Path | None = None) -> Rows:
     """Coverage on agents of the prior and of a wrong layout, and widths on held-out entrants.
 
     Args:
-        rounds: How many rounds of sessions there are at most; four sessions each.
+        rounds: How many rounds of sessions there are at most; four sessions each. With few
+            rounds a third of the entrants is held out, and not each of them once.
         seconds: How long it may take; the entrants come first.
         keep: A folder to write rows to.
     """
@@ -108,12 +109,13 @@ def section(rounds: int, seconds: float, keep: Path | None = None) -> Rows:
         return [{"name": "rate: needs the outcomes of ANIMALCAT_DATA"}]
     world, table = found
     world = replace(world, layout=load_layout("aaio", "metres-15"))
-    worlds = _calibrated(world, table)
+    folds = list(parts(len(table.agents), 0, 1, _FOLDS))[: _FOLDS if rounds > 10 else 1]
+    worlds = _calibrated(world, table, folds)
     made: Rows = []
     entrants = [
         Task(f"part {fold}", Player(table.agents[i], table.outcomes[i]), policy, 100 * k + i, ())
         for k in range(2 if rounds > 10 else 1)
-        for _, fold, test in parts(len(table.agents), 0, 1, _FOLDS)
+        for _, fold, test in folds
         for i in test
         for policy in POLICIES
     ]
@@ -216,12 +218,14 @@ def _run(
         return run_tasks(tasks, worlds, seconds, lambda: progress.advance(bar), play)
 
 
-def _calibrated(world: World, table: OutcomeTable) -> dict[str, World]:
+def _calibrated(
+    world: World, table: OutcomeTable, folds: Sequence[tuple[int, int, Sequence[int]]]
+) -> dict[str, World]:
     """By part: the world as the entrants of the other parts have calibrated it."""
     model = population_model(world.layout, table)
     effort = replace(_SHORT, cores=min(2, os.cpu_count() or 1))
     made: dict[str, World] = {}
-    for _, fold, test in parts(len(table.agents), 0, 1, _FOLDS):
+    for _, fold, test in folds:
         population = model.fit(fold, effort, test)
         layout = calibrated_layout(world.layout, table, population, "calibrated", without=test)
         made[f"part {fold}"] = replace(world, layout=layout)
