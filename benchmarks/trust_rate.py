@@ -32,7 +32,6 @@ from animalcat.layouts.calibrating.assessment import parts
 from animalcat.layouts.calibrating.calibrate import calibrated_layout, population_model
 from animalcat.layouts.calibrating.population import Effort
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import OutcomeTable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -108,13 +107,13 @@ def section(rounds: int, seconds: float, keep: Path | None = None) -> Rows:
     if found is None:
         return [{"name": "rate: needs the outcomes of ANIMALCAT_DATA"}]
     world, table = found
-    world = replace(world, layout=load_layout("aaio", "metres-15"))
-    folds = list(parts(len(table.agents), 0, 1, _FOLDS))[: _FOLDS if rounds > 10 else 1]
+    many = rounds > 10
+    folds = list(parts(len(table.agents), 0, 1, _FOLDS))[: None if many else 1]
     worlds = _calibrated(world, table, folds)
     made: Rows = []
     entrants = [
         Task(f"part {fold}", Player(table.agents[i], table.outcomes[i]), policy, 100 * k + i, ())
-        for k in range(2 if rounds > 10 else 1)
+        for k in range(2 if many else 1)
         for _, fold, test in folds
         for i in test
         for policy in POLICIES
