@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.inference.evidence import evidence_digest
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary, summarise
 from animalcat.layouts.model.spec import Layout
@@ -95,6 +96,11 @@ class FitData(NamedTuple):
     weights: Floats | None = None
     episodes: tuple[int, ...] = ()
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the evidence, which is the same by whatever route it came."""
+        return evidence_digest(self.features, self.outcomes, self.weights)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitResult:
@@ -105,9 +111,9 @@ class FitResult:
         draws: (chains, draws, latents).
         nodes: Every node of the profile, in the layout's order.
         diagnostics: JSON-ready: `engine`, `converged`, `reasons` (why not), `notes` (what else to
-            bear in mind), `outcomes` (how many episodes), `prior_only`, `rhat`, `ess_bulk`,
-            `ess_tail`, `ebfmi` (worst over nodes or chains), `divergences`, `chains`, `draws`,
-            `tune`, `attempts`.
+            bear in mind), `outcomes` (how many episodes), `evidence` (their digest), `prior_only`,
+            `rhat`, `ess_bulk`, `ess_tail`, `ebfmi` (worst over nodes or chains), `divergences`,
+            `chains`, `draws`, `tune`, `attempts`.
         data: What was fitted; None if that is not known.
         statistics: (chains, draws) each: the sampler's statistics, by ArviZ's names for them.
     """
@@ -257,6 +263,7 @@ def _result(request: FitRequest, trace: Trace, data: FitData, attempts: int) -> 
         "reasons": reasons,
         "notes": _notes(request.layout, outcomes, weights),
         "outcomes": len(outcomes),
+        "evidence": data.digest,
         "prior_only": False,
         "rhat": float(rhat.max()),
         "ess_bulk": float(bulk.min()),
@@ -286,6 +293,7 @@ def _prior(request: FitRequest) -> FitResult:
         "reasons": ["no outcomes: this is the prior"],
         "notes": [],
         "outcomes": 0,
+        "evidence": evidence_digest((), ()),
         "prior_only": True,
         "rhat": 1.0,
         "ess_bulk": size,

@@ -136,15 +136,17 @@ class LivePosterior:
         The particles are resampled by their weights into one chain. There are no statistics of a
         sampler.
         """
+        draws = self.resampled()[np.newaxis]
+        return FitResult(self.layout, draws, self.summary(), self.diagnostics, self._data())
+
+    def _data(self) -> FitData:
         told = self._tells
-        data = FitData(
+        return FitData(
             np.array([tell.features for tell in told]).reshape(-1, len(self.layout.features)),
             np.array([tell.outcome for tell in told], np.float64),
             np.array([tell.weight for tell in told], np.float64),
             tuple(tell.episode for tell in told),
         )
-        draws = self.resampled()[np.newaxis]
-        return FitResult(self.layout, draws, self.summary(), self.diagnostics, data)
 
     @property
     def diagnostics(self) -> dict[str, Any]:
@@ -154,6 +156,7 @@ class LivePosterior:
             "converged": False,
             "reasons": ["live posterior: not refitted by NUTS"],
             "outcomes": len(self._tells),
+            "evidence": self._data().digest,
             "prior_only": not self._tells,
             "particles": self._size,
             "ess": self.ess,
