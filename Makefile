@@ -12,12 +12,13 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow test-cluster images unity-clients sb3-env viewers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow test-thorough test-cluster images unity-clients sb3-env viewers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
 	@echo "make test    set up and run the tests, but for the slow ones"
 	@echo "make test-slow   the tests that take long, which .ci/run runs too"
+	@echo "make test-thorough   the tests that take minutes and cover what changes seldom; .ci/run leaves them"
 	@echo "make test-cluster   the tests that start a Ray cluster of several nodes, which .ci/run runs too"
 	@echo "make images   build the container images and play with them, as .ci/run does"
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
@@ -46,10 +47,14 @@ demo: $(STAMP)
 	$(BIN)/animalcat demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest $(TESTFLAGS) -m "not slow and not cluster and not images"
+	$(BIN)/python -m pytest $(TESTFLAGS) -m "not slow and not cluster and not images and not thorough"
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest $(TESTFLAGS) -m "slow and not cluster and not images"
+	$(BIN)/python -m pytest $(TESTFLAGS) -m "slow and not cluster and not images and not thorough"
+
+# What takes minutes and covers what changes seldom: run it when what it covers changes.
+test-thorough: $(STAMP)
+	$(BIN)/python -m pytest $(TESTFLAGS) -m thorough
 
 # Apart, since a cluster of several nodes needs a machine for itself.
 test-cluster: $(STAMP)
