@@ -14,14 +14,13 @@ import numpy.typing as npt
 from animalcat.arena_configs.loader import load_config, load_text
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.sequence import merged
+from animalcat.envs.answers import Answer, read_answer
 from animalcat.envs.backends import make_environment
 from animalcat.envs.spaces import (
-    GymAction,
     GymObservation,
     action_space,
     choose_sensors,
     observation_space,
-    to_action,
     to_gym,
 )
 from animalcat.envs.types import (
@@ -58,7 +57,7 @@ arenas:
 _RENDER_RESOLUTION: Final = 256
 
 
-class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
+class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
     """A Gymnasium environment that plays one arena over and over.
 
     What the arena leaves to chance is drawn anew in every episode, from the seed of `reset`. With
@@ -181,25 +180,36 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         step = self._load(self._arena, episode_seed)
         return self._seen(step), {"episode_seed": episode_seed}
 
-    def step(self, action: GymAction) -> tuple[GymObservation, float, bool, bool, dict[str, Any]]:
-        """Take one decision.
+    def step(self, action: Answer) -> tuple[GymObservation, float, bool, bool, dict[str, Any]]:
+        """Take one decision, or several one after the other, of which the reward is the sum.
+
+        Args:
+            action: Any form of action that agents may answer with (see `animalcat.envs.answers`);
+                a note on it changes nothing, as nothing is recorded.
 
         Returns:
             Observation, reward, terminated, truncated, and an info that holds `ended_by`
             ("goal", "death" or "time_limit") when the episode is over.
 
         Raises:
-            ValueError: The action is not in the action space.
+            ValueError: It is no action; the text shows it, and the right forms.
             RuntimeError: No episode is open, or the backend failed.
         """
-        step = self._backend.step(to_action(action))
+        number, *more = read_answer(action).actions
+        step = self._backend.step(number)
+        seen, reward = self._seen(step), step.reward
+        for number in more:
+            if step.phase is Phase.LAST:
+                break
+            step = self._backend.step(number)
+            seen, reward = self._seen(step), reward + step.reward
         ended_by = step.ended_by
         if ended_by is EndedBy.FAULT:
             raise RuntimeError("the backend failed in mid-episode: reset() starts a new one")
         info = {"ended_by": ended_by.name.lower()} if ended_by is not None else {}
         truncated = ended_by is EndedBy.TIME_LIMIT
         terminated = step.phase is Phase.LAST and not truncated
-        return self._seen(step), step.reward, terminated, truncated, info
+        return seen, reward, terminated, truncated, info
 
     def render(self) -> npt.NDArray[np.uint8] | None:  # type: ignore[override]
         """The latest camera image, (height, width, 3) uint8; None in the mode "human" and without.
