@@ -11,9 +11,9 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.arena_configs.loader import load_config, load_text
-from animalcat.arena_configs.model import Arena, ArenaError
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.builds import NEWEST, build_named
+from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.reading import read_arena
 from animalcat.envs.answers import Answer, read_answer
 from animalcat.envs.backends import make_environment
 from animalcat.envs.spaces import (
@@ -90,6 +90,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         backend: str = "sim",
         rng: Rng = "animalcat",
         build: str | None = None,
+        keep_unpassable: bool = False,
         render_mode: str | None = None,
     ) -> None:
         """Choose the arena, and what is observed of it.
@@ -97,7 +98,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         Args:
             arena: An arena, the path of its YAML file, or YAML text (which has a line break). Of
                 several arenas the first is played, together with those that it merges with. None
-                for `NAVIGATION`.
+                for `NAVIGATION`. What is doubtful in it is warned of, as an `ArenaWarning`.
             observation_spec: What is observed; it replaces the nine arguments after it.
             camera: Whether there is a camera image.
             resolution: Its side in pixels.
@@ -116,12 +117,15 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
                 the backend "sim" can.
             build: Which build of Animal-AI is simulated: None for the newest, or 3.1.3 and others
                 that `build_named` knows; only the backend "sim" can.
+            keep_unpassable: Play an arena also where no play can exceed its pass mark, as where
+                there is no goal.
             render_mode: "rgb_array", with which `gymnasium.wrappers.RecordVideo` works; "human" for
                 a window that shows every step at the pace of play; or None. Both wrapper and window
                 need the extra `render`.
 
         Raises:
-            ArenaError: The arena cannot be read.
+            ArenaError: The arena cannot be read, or has an error; `animalcat arena check` finds the
+                same.
             ValueError: A number is out of range; there is no such sensor, backend, rng, build or
                 mode; or the backend cannot do `animalai_reset`, `rng` or `build`.
             ImportError: The backend needs a package that is not installed.
@@ -138,7 +142,12 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         self._sensors = choose_sensors(spec, sensors)
         self.observation_space = observation_space(spec, self._sensors)
         self.action_space = action_space(flat=flat_actions)
-        self._arena = _read(NAVIGATION if arena is None else arena)
+        self._read = partial(
+            read_arena,
+            build=NEWEST if build is None else build_named(build),
+            keep_unpassable=keep_unpassable,
+        )
+        self._arena = self._read(NAVIGATION if arena is None else arena)
         if render_mode is not None and spec.camera is None:
             spec = ObservationSpec(CameraSpec(_RENDER_RESOLUTION), spec.rays, spec.decision_period)
         self._backend = make_environment(backend, spec, rng, build)
@@ -163,7 +172,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             The first observation, and `{"episode_seed": int}`.
 
         Raises:
-            ArenaError: The arena cannot be read or built.
+            ArenaError: The arena cannot be read or built, or has an error.
             ValueError: An option is unknown.
         """
         super().reset(seed=seed)
@@ -172,7 +181,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         if unknown:
             raise ValueError(f"reset options {unknown} are unknown; there is: arena")
         if "arena" in options:
-            self._arena = _read(options["arena"])
+            self._arena = self._read(options["arena"])
         episode_seed = int(self.np_random.integers(2**31))
         if self._unity_draws is not None and (seed is not None or not self._begun):
             self._unity_draws.random.seed(episode_seed if seed is None else seed)
@@ -256,16 +265,3 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         if self._window is not None:
             self._window.show(self._picture())
         return to_gym(step.observation, self._sensors)
-
-
-def _read(arena: Arena | Path | str) -> Arena:
-    """Read an arena: the object itself, or the first of a file or of YAML text."""
-    if isinstance(arena, Arena):
-        return arena
-    if isinstance(arena, str) and "\n" in arena:
-        config = load_text(arena, "the arena given as text").config
-    else:
-        config = load_config(Path(arena)).config
-    if not config.arenas:
-        raise ArenaError(f"{arena}: it holds no arena")
-    return merged(config)
