@@ -19,8 +19,9 @@ has the same methods as coroutines. `RemoteEnv` is a session as a Gymnasium envi
 `SessionOver` at its end. What goes wrong is an `AnimalcatError`.
 
 An agent is an `Agent` or an `AsyncAgent`: it is told an `EpisodeInfo`, and answers an
-`Observation`, which an `ObservationSpec` with its `CameraSpec` and `RaySpec` describes; a `Noted`
-answer has a `Note` on it. `evaluate` gives an `EvaluationSummary` of each `PlayedEpisode`.
+`Observation`, which an `ObservationSpec` with its `CameraSpec` and `RaySpec` describes. `Actions`
+are several actions in one answer; a `Noted` answer has a `Note` on it. `evaluate` gives an
+`EvaluationSummary` of each `PlayedEpisode`.
 
 The other names are what a server tells: frozen dataclasses, documented in
 `animalcat.client.values`.
@@ -68,13 +69,15 @@ if TYPE_CHECKING:
         StoppingRule,
         Verdict,
     )
-    from animalcat.envs.agents.base import Agent, Allowance, EpisodeInfo, Note, Noted
+    from animalcat.envs.agents.base import Agent, Allowance, EpisodeInfo
+    from animalcat.envs.answers import Actions, Note, Noted
     from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
     from animalcat.errors import AnimalcatError
 
 __version__: str
 
 __all__ = [
+    "Actions",
     "Agent",
     "Allowance",
     "AnimalcatError",
@@ -117,6 +120,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Actions": "envs.answers",
     "Agent": "envs.agents.base",
     "Allowance": "envs.agents.base",
     "AnimalcatError": "errors",
@@ -126,8 +130,8 @@ _HOME = {
     "Client": "client.blocking_client",
     "EpisodeInfo": "envs.agents.base",
     "EvaluationSummary": "client.evaluation",
-    "Note": "envs.agents.base",
-    "Noted": "envs.agents.base",
+    "Note": "envs.answers",
+    "Noted": "envs.answers",
     "Observation": "envs.types",
     "ObservationSpec": "envs.types",
     "PlayedEpisode": "client.evaluation",

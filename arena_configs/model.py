@@ -77,6 +77,10 @@ class ArenaError(ValueError):
         self.problems = problems
 
 
+class ArenaWarning(UserWarning):
+    """Something in an arena is doubtful, or is not simulated; the text says where and what."""
+
+
 class Point(NamedTuple):
     """A point or an extent in metres, in Unity's coordinate frame: x right, y up, z forward."""
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.outcome import success
-from animalcat.client.evaluation import parts
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.load import load_agent
+from animalcat.envs.answers import read_answer
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import play_episode
 from animalcat.envs.types import ACTIONS, ObservationSpec, Phase
@@ -104,8 +104,7 @@ def _passes(environment: SimEnvironment, file: Path) -> bool:
     step = environment.load(arena, 0)
     total = 0.0
     for _ in range(MOST_DECISIONS):
-        actions, _ = parts(agent.act(step.observation))
-        for action in actions:
+        for action in read_answer(agent.act(step.observation)).actions:
             step = environment.step(action)
             total += step.reward
             if step.phase is Phase.LAST:

@@ -1,8 +1,9 @@
 """The environment contract, the backends that play arenas, and the reference agents.
 
 `types` is the contract: observations, steps and what a backend must do; `testing` is its
-conformance suite. `state` says what privileged agents are shown besides. `backends` makes an
-environment by name: `sim` is the embedded simulator, and `unity` drives a real Unity build.
+conformance suite. `answers` reads what agents answer: an action, or several as `Actions`.
+`state` says what privileged agents are shown besides. `backends` makes an environment by name:
+`sim` is the embedded simulator, and `unity` drives a real Unity build.
 `worker` holds an environment in a process of its own, which `worker_client` drives by `messages`;
 `starting` starts it, alone or by `forks`, a process that does its `warming` only once;
 `patience` decides when such a process is given up, `pulse` shows that it works, and `bare` says
@@ -12,3 +13,7 @@ tells. `gym`, `spaces` and `register` offer the contract to Gymnasium, and `wind
 to people. `mlagents` plays Unity's side
 of ML-Agents' protocol over the simulator, and `agents` are the reference agents.
 """
+
+from animalcat.envs.answers import Actions
+
+__all__ = ["Actions"]

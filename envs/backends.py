@@ -37,7 +37,7 @@ def make_environment(
         if backend == "sim":
             from animalcat.envs.sim.environment import SimEnvironment
 
-            return SimEnvironment(spec, NEWEST if build is None else build, rng)
+            return SimEnvironment(spec, NEWEST if build is None else build, rng, tell=False)
         if spec.privileged:
             raise ValueError(
                 f'{backend} does not tell the state of an arena: only the backend "sim" shows it '

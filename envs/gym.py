@@ -11,17 +11,16 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.arena_configs.loader import load_config, load_text
-from animalcat.arena_configs.model import Arena, ArenaError
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.builds import NEWEST, build_named
+from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.reading import read_arena
+from animalcat.envs.answers import Answer, read_answer
 from animalcat.envs.backends import make_environment
 from animalcat.envs.spaces import (
-    GymAction,
     GymObservation,
     action_space,
     choose_sensors,
     observation_space,
-    to_action,
     to_gym,
 )
 from animalcat.envs.types import (
@@ -58,7 +57,7 @@ arenas:
 _RENDER_RESOLUTION: Final = 256
 
 
-class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
+class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
     """A Gymnasium environment that plays one arena over and over.
 
     What the arena leaves to chance is drawn anew in every episode, from the seed of `reset`. With
@@ -91,6 +90,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         backend: str = "sim",
         rng: Rng = "animalcat",
         build: str | None = None,
+        keep_unpassable: bool = False,
         render_mode: str | None = None,
     ) -> None:
         """Choose the arena, and what is observed of it.
@@ -98,7 +98,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         Args:
             arena: An arena, the path of its YAML file, or YAML text (which has a line break). Of
                 several arenas the first is played, together with those that it merges with. None
-                for `NAVIGATION`.
+                for `NAVIGATION`. What is doubtful in it is warned of, as an `ArenaWarning`.
             observation_spec: What is observed; it replaces the nine arguments after it.
             camera: Whether there is a camera image.
             resolution: Its side in pixels.
@@ -117,12 +117,15 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
                 the backend "sim" can.
             build: Which build of Animal-AI is simulated: None for the newest, or 3.1.3 and others
                 that `build_named` knows; only the backend "sim" can.
+            keep_unpassable: Play an arena also where no play can exceed its pass mark, as where
+                there is no goal.
             render_mode: "rgb_array", with which `gymnasium.wrappers.RecordVideo` works; "human" for
                 a window that shows every step at the pace of play; or None. Both wrapper and window
                 need the extra `render`.
 
         Raises:
-            ArenaError: The arena cannot be read.
+            ArenaError: The arena cannot be read, or has an error; `animalcat arena check` finds the
+                same.
             ValueError: A number is out of range; there is no such sensor, backend, rng, build or
                 mode; or the backend cannot do `animalai_reset`, `rng` or `build`.
             ImportError: The backend needs a package that is not installed.
@@ -139,7 +142,12 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         self._sensors = choose_sensors(spec, sensors)
         self.observation_space = observation_space(spec, self._sensors)
         self.action_space = action_space(flat=flat_actions)
-        self._arena = _read(NAVIGATION if arena is None else arena)
+        self._read = partial(
+            read_arena,
+            build=NEWEST if build is None else build_named(build),
+            keep_unpassable=keep_unpassable,
+        )
+        self._arena = self._read(NAVIGATION if arena is None else arena)
         if render_mode is not None and spec.camera is None:
             spec = ObservationSpec(CameraSpec(_RENDER_RESOLUTION), spec.rays, spec.decision_period)
         self._backend = make_environment(backend, spec, rng, build)
@@ -164,7 +172,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
             The first observation, and `{"episode_seed": int}`.
 
         Raises:
-            ArenaError: The arena cannot be read or built.
+            ArenaError: The arena cannot be read or built, or has an error.
             ValueError: An option is unknown.
         """
         super().reset(seed=seed)
@@ -173,7 +181,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         if unknown:
             raise ValueError(f"reset options {unknown} are unknown; there is: arena")
         if "arena" in options:
-            self._arena = _read(options["arena"])
+            self._arena = self._read(options["arena"])
         episode_seed = int(self.np_random.integers(2**31))
         if self._unity_draws is not None and (seed is not None or not self._begun):
             self._unity_draws.random.seed(episode_seed if seed is None else seed)
@@ -181,25 +189,36 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         step = self._load(self._arena, episode_seed)
         return self._seen(step), {"episode_seed": episode_seed}
 
-    def step(self, action: GymAction) -> tuple[GymObservation, float, bool, bool, dict[str, Any]]:
-        """Take one decision.
+    def step(self, action: Answer) -> tuple[GymObservation, float, bool, bool, dict[str, Any]]:
+        """Take one decision, or several one after the other, of which the reward is the sum.
+
+        Args:
+            action: Any form of action that agents may answer with (see `animalcat.envs.answers`);
+                a note on it changes nothing, as nothing is recorded.
 
         Returns:
             Observation, reward, terminated, truncated, and an info that holds `ended_by`
             ("goal", "death" or "time_limit") when the episode is over.
 
         Raises:
-            ValueError: The action is not in the action space.
+            ValueError: It is no action; the text shows it, and the right forms.
             RuntimeError: No episode is open, or the backend failed.
         """
-        step = self._backend.step(to_action(action))
+        number, *more = read_answer(action).actions
+        step = self._backend.step(number)
+        seen, reward = self._seen(step), step.reward
+        for number in more:
+            if step.phase is Phase.LAST:
+                break
+            step = self._backend.step(number)
+            seen, reward = self._seen(step), reward + step.reward
         ended_by = step.ended_by
         if ended_by is EndedBy.FAULT:
             raise RuntimeError("the backend failed in mid-episode: reset() starts a new one")
         info = {"ended_by": ended_by.name.lower()} if ended_by is not None else {}
         truncated = ended_by is EndedBy.TIME_LIMIT
         terminated = step.phase is Phase.LAST and not truncated
-        return self._seen(step), step.reward, terminated, truncated, info
+        return seen, reward, terminated, truncated, info
 
     def render(self) -> npt.NDArray[np.uint8] | None:  # type: ignore[override]
         """The latest camera image, (height, width, 3) uint8; None in the mode "human" and without.
@@ -246,16 +265,3 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         if self._window is not None:
             self._window.show(self._picture())
         return to_gym(step.observation, self._sensors)
-
-
-def _read(arena: Arena | Path | str) -> Arena:
-    """Read an arena: the object itself, or the first of a file or of YAML text."""
-    if isinstance(arena, Arena):
-        return arena
-    if isinstance(arena, str) and "\n" in arena:
-        config = load_text(arena, "the arena given as text").config
-    else:
-        config = load_config(Path(arena)).config
-    if not config.arenas:
-        raise ArenaError(f"{arena}: it holds no arena")
-    return merged(config)

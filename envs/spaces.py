@@ -1,4 +1,4 @@
-"""The contract in Gymnasium's terms: spaces, observations as their elements, and actions."""
+"""The contract in Gymnasium's terms: spaces and observations as their elements."""
 
 from __future__ import annotations
 
@@ -9,22 +9,17 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from animalcat.envs.answers import TURNS
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
 
 SENSORS: Final = ("camera", "rays", "health", "velocity", "position")
 """The parts of an observation, in the order of the Dict space."""
-
-TURNS: Final = 3
-"""Number of turns that a move can be combined with: none, right, left."""
 
 _FARTHEST: Final = 10_000.0
 """Bound of velocities (m/s) and positions (metres) in the spaces."""
 
 GymObservation = dict[str, npt.NDArray[Any]] | npt.NDArray[Any]
 """A dict of arrays by sensor, or a single array if only one sensor is on."""
-
-GymAction = int | np.integer[Any] | Sequence[int] | npt.NDArray[np.integer[Any]]
-"""An element of either action space."""
 
 
 def choose_sensors(spec: ObservationSpec, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -66,27 +61,6 @@ def to_gym(observation: Observation, sensors: Sequence[str]) -> GymObservation:
 def action_space(*, flat: bool) -> spaces.Space[Any]:
     """MultiDiscrete([3, 3]) = (move, turn), or flat Discrete(9) = 3 x move + turn."""
     return spaces.Discrete(ACTIONS) if flat else spaces.MultiDiscrete([TURNS, TURNS])
-
-
-def to_action(action: GymAction) -> int:
-    """Convert an element of either action space to the number 3 x move + turn.
-
-    Raises:
-        ValueError: It lies in neither space.
-    """
-    parts = np.asarray(action)
-    if parts.dtype.kind not in "iu" or parts.size not in (1, 2):
-        raise ValueError(f"action {action!r} is neither one integer nor (move, turn)")
-    flat = parts.ravel()
-    if parts.size == 1:
-        number = int(flat[0])
-        valid = 0 <= number < ACTIONS
-    else:
-        number = int(TURNS * flat[0] + flat[1])
-        valid = bool(((flat >= 0) & (flat < TURNS)).all())
-    if not valid:
-        raise ValueError(f"action {action!r}: give 0 to {ACTIONS - 1}, or move and turn 0 to 2")
-    return number
 
 
 def _box(spec: ObservationSpec, name: str) -> spaces.Box:

@@ -42,7 +42,8 @@ from animalcat.client.values import (
     Ticket,
     Verdict,
 )
-from animalcat.envs.agents.base import Allowance, Note
+from animalcat.envs.agents.base import Allowance
+from animalcat.envs.answers import Note
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import (

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import isawaitable, iscoroutinefunction
-from operator import index
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import grpc
 
 from animalcat.client.stream import EvaluationStream, Welcome
 from animalcat.client.values import Session
-from animalcat.envs.agents.base import Agent, Answer, EpisodeInfo, Note, Noted
-from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
+from animalcat.envs.agents.base import Agent, EpisodeInfo
+from animalcat.envs.answers import ActionError, Answer, ReadAnswer, read_answer
+from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.words import CAUSES, STATES, word
-
-MAX_ACTIONS: Final = 100
-"""Most actions in one answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ class AsyncAgent(Protocol):
         ...
 
     async def act(self, observation: Observation) -> Answer:
-        """Choose one action (3 x move + turn, 0 to 8), or several to be taken one by one."""
+        """Choose 3 x move + turn (0 to 8), or (move, turn), or `Actions` to take in order."""
         ...
 
 
@@ -165,6 +162,12 @@ async def _answer_stream(
             answer = call(argument)
         return await answer if isawaitable(answer) else answer
 
+    async def answered(slot: int, seen: Observation) -> ReadAnswer:
+        try:
+            return read_answer(await asked(agents[slot].act, seen))
+        except ActionError as error:
+            raise AnimalcatError(str(error), "ACTION_OUT_OF_RANGE") from error
+
     agents = _one_a_slot(agent, welcome.slots)
     returns = [0.0] * welcome.slots
     played: list[PlayedEpisode] = []
@@ -175,14 +178,14 @@ async def _answer_stream(
                 ask = frame.ask
                 returns[ask.slot] += ask.reward
                 seen = stream.observation(ask.observation)
-                actions, notes = parts(await asked(agents[ask.slot].act, seen))
+                actions, notes = await answered(ask.slot, seen)
                 await stream.act(ask.slot, ask.step, actions, notes)
             case "episode_start":
                 start = frame.episode_start
                 returns[start.slot] = 0.0
                 await asked(agents[start.slot].reset, stream.episode_info(start))
                 seen = stream.observation(start.observation)
-                actions, notes = parts(await asked(agents[start.slot].act, seen))
+                actions, notes = await answered(start.slot, seen)
                 await stream.act(start.slot, 0, actions, notes)
             case "episode_end":
                 end = frame.episode_end
@@ -199,44 +202,6 @@ async def _answer_stream(
                 return EvaluationSummary(over.session, state, over.episodes, tuple(played))
             case other:
                 raise AnimalcatError(f"the server sent {other}, which this client does not know")
-
-
-def parts(answer: Answer) -> tuple[bytes, tuple[Note, ...]]:
-    """The actions of an agent's answer as the wire has them, and the notes on it.
-
-    Raises:
-        AnimalcatError: See `action_bytes`.
-    """
-    if isinstance(answer, Noted):
-        return action_bytes(answer.actions), (answer.note,)
-    return action_bytes(answer), ()
-
-
-def action_bytes(answer: int | Sequence[int]) -> bytes:
-    """An agent's actions as the wire has them.
-
-    Raises:
-        AnimalcatError: It is neither a number from 0 to 8 nor 1 to 100 of them.
-    """
-    try:
-        actions = bytes(map(index, _several(answer)))
-    except (TypeError, ValueError):
-        actions = b""
-    if not 1 <= len(actions) <= MAX_ACTIONS or max(actions) >= ACTIONS:
-        raise AnimalcatError(
-            f"the agent answered {answer!r}: give one number from 0 to {ACTIONS - 1}, "
-            f"or a list of 1 to {MAX_ACTIONS} of them",
-            "ACTION_OUT_OF_RANGE",
-        )
-    return actions
-
-
-def _several(answer: Any) -> Iterable[Any]:
-    """One integer, of Python, NumPy or a tensor library, as a list; anything else as it is."""
-    try:
-        return [index(answer)]
-    except TypeError:
-        return answer
 
 
 def _makes_agents(agent: AnyAgent) -> bool:

@@ -11,22 +11,20 @@ import gymnasium
 from animalcat.client.async_client import CertificateFiles, SessionLike
 from animalcat.client.evaluation import Welcome
 from animalcat.client.remote_episodes import RemoteEpisodes
-from animalcat.envs.agents.base import Note
+from animalcat.envs.answers import Answer, Note, read_answer
 from animalcat.envs.spaces import (
-    GymAction,
     GymObservation,
     action_space,
     choose_sensors,
     observation_space,
-    to_action,
     to_gym,
 )
 from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
 
 
-class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
-    """AnyAgent one session of a server.
+class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
+    """Play one session of a server.
 
     `reset` starts the episode that the service has chosen, and raises `SessionOver` when there is
     none; `session_over` says so before:
@@ -129,8 +127,12 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
             "time_budget_steps": info.time_budget_steps,
         }
 
-    def step(self, action: GymAction) -> tuple[GymObservation, float, bool, bool, dict[str, Any]]:
-        """Take one decision.
+    def step(self, action: Answer) -> tuple[GymObservation, float, bool, bool, dict[str, Any]]:
+        """Take one decision, or several one after the other, of which the reward is the sum.
+
+        Args:
+            action: Any form of action that agents may answer with (see `animalcat.envs.answers`);
+                a note on it goes into the recording.
 
         Returns:
             As Gymnasium has it; the info holds the episode's `number`, and at the end `fault`:
@@ -138,13 +140,16 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
             "out_of_tokens" where the agent spent more than it may, else empty.
 
         Raises:
-            ValueError: The action is not in the action space.
+            ValueError: It is no action; the text shows it, and the right forms.
             AnimalcatError: No episode is open, or the server fails.
         """
         opening = self._episodes.opening
         if opening is None:
             raise AnimalcatError("no episode is open: call reset() first")
-        answer = self._episodes.act(bytes((to_action(action),)))
+        read = read_answer(action)
+        for note in read.notes:
+            self._episodes.note(note)
+        answer = self._episodes.act(read.actions)
         info: dict[str, Any] = {"number": opening.info.episode}
         if answer.ended:
             info["fault"], info["cause"] = answer.fault, answer.cause

@@ -11,7 +11,8 @@ from animalcat.client.async_client import CertificateFiles, SessionLike
 from animalcat.client.blocking_client import connect
 from animalcat.client.connection import translated_errors
 from animalcat.client.stream import EvaluationStream
-from animalcat.envs.agents.base import EpisodeInfo, Note
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.answers import Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import gateway_pb2
@@ -162,7 +163,7 @@ class RemoteEpisodes:
         """Take decisions, until the episode ends or the list does.
 
         Args:
-            actions: One byte an action, 0 to 8; 1 to `evaluation.MAX_ACTIONS` of them.
+            actions: One byte an action, 0 to 8; 1 to `MAX_ACTIONS` of them.
 
         Raises:
             AnimalcatError: No episode is open, or the server fails.

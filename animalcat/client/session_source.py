@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from animalcat.client.evaluation import MAX_ACTIONS
 from animalcat.client.remote_episodes import Answer, RemoteEpisodes, SessionOver
+from animalcat.envs.answers import MAX_ACTIONS
 from animalcat.envs.mlagents.source import SourceFailedError, SourceOver, Turn
 from animalcat.envs.types import Observation, Phase, Step
 from animalcat.errors import AnimalcatError

@@ -12,7 +12,8 @@ import grpc
 
 from animalcat.client.converters import allowance_from_proto
 from animalcat.client.direct import DirectError, DirectPlay
-from animalcat.envs.agents.base import UNLIMITED, Allowance, EpisodeInfo, Note
+from animalcat.envs.agents.base import UNLIMITED, Allowance, EpisodeInfo
+from animalcat.envs.answers import Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken, may_try_again
 from animalcat.protocol import PROTOCOL, server_refusal, version

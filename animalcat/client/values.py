@@ -13,7 +13,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from animalcat import names
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.envs.agents.base import Allowance, Note
+from animalcat.envs.agents.base import Allowance
+from animalcat.envs.answers import Note
 from animalcat.envs.types import Observation, ObservationSpec
 
 PolicyName: TypeAlias = Literal[

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from animalcat.envs.answers import Answer
     from animalcat.envs.types import Observation, ObservationSpec
 
 
@@ -52,42 +52,6 @@ class EpisodeInfo:
     practice: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A remark of an agent at a step, and what the step cost it.
-
-    Attributes:
-        text: The remark, at most 4,096 bytes; empty where the note tells of cost alone.
-        tokens_in: Tokens that a language model was given; None if not told.
-        tokens_out: Tokens that the model gave; None if not told.
-        cost: What that cost, 0 or more, in the currency; None if not told.
-        currency: Three letters of ISO 4217, such as "EUR"; empty without a cost.
-    """
-
-    text: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost: float | None = None
-    currency: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Noted:
-    """An agent's answer with a note on it, which goes into the recording beside the step.
-
-    Attributes:
-        actions: The action, or the list of actions.
-        note: The note.
-    """
-
-    actions: int | Sequence[int]
-    note: Note
-
-
-Answer: TypeAlias = int | Sequence[int] | Noted
-"""What an agent may answer: an action, a list of actions to take in order, or those with a note."""
-
-
 class Agent(Protocol):
     """The contract of an agent class; it is instantiated without arguments, once per process."""
 
@@ -96,5 +60,5 @@ class Agent(Protocol):
         ...
 
     def act(self, observation: Observation) -> Answer:
-        """Choose one action (3 x move + turn, 0 to 8), or a list of actions to take in order."""
+        """Choose 3 x move + turn (0 to 8), or (move, turn), or `Actions` to take in order."""
         ...

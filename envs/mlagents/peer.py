@@ -19,6 +19,7 @@ from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 from animalcat.envs.types import Phase
 
 if TYPE_CHECKING:
+    from animalcat.arena_configs.builds import Build
     from animalcat.envs.mlagents.handshake import ClientIdentity, Transport
     from animalcat.envs.mlagents.source import EpisodeSource, Turn
     from animalcat.envs.types import ObservationSpec
@@ -76,19 +77,18 @@ def converse(
         connection.stop()
         raise
     try:
-        _play(connection, source, encoder, connection.exchange(None).rl_input)
+        _play(connection, source, encoder, arguments.build)
     finally:
         source.close()
 
 
-def _play(
-    connection: Transport, source: EpisodeSource, encoder: Encoder, request: pb.RlInput
-) -> None:
+def _play(connection: Transport, source: EpisodeSource, encoder: Encoder, build: Build) -> None:
+    request = connection.exchange(None).rl_input
     turn: Turn | None = None
     introduced: pb.InitializationOutput | None = introduction()
     try:
         while request.command != pb.COMMAND_QUIT:
-            _heed(request.side_channel, source)
+            _heed(request.side_channel, source, build)
             turns = _turns(source, turn, request)
             turn = turns[-1]
             output = pb.UnityOutput(rl_initialization_output=introduced)
@@ -127,11 +127,13 @@ def _action(request: pb.RlInput) -> int:
     return 3 * choices[0] + choices[1]
 
 
-def _heed(side_channel: bytes, source: EpisodeSource) -> None:
+def _heed(side_channel: bytes, source: EpisodeSource, build: Build) -> None:
+    from animalcat.arena_configs.reading import check_drawn  # it takes a while to import
+
     for channel, content in channels.messages(side_channel):
         if channel == channels.ARENAS:
             loaded = channels.read_arenas(content)
-            for problem in loaded.problems:
+            for problem in check_drawn(loaded, "the client's arenas", build):
                 logger.warning("%s", problem)
             source.use(loaded.config)
             logger.info("arenas: %d", len(loaded.config.arenas))

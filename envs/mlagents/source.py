@@ -250,7 +250,7 @@ def config_source(
             from animalcat.envs.mlagents.observation_log import ObservationLog
 
             log = ObservationLog(logs, spec.rays)
-        environment = SimEnvironment(spec, build, "unity", seed, log)
+        environment = SimEnvironment(spec, build, "unity", seed, log, tell=False)
     finally:
         note.cancel()
     return ConfigSource(environment, config, seed, log)

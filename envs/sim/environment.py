@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
+from operator import index
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from animalcat.arena_configs.builds import NEWEST, Build, build_named
 from animalcat.arena_configs.draws import OWN, UNITY, UnityDraws
+from animalcat.arena_configs.model import ArenaWarning
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.envs.sim.builds import refuse
@@ -19,6 +22,8 @@ from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from animalcat.arena_configs.draws import Draws
     from animalcat.arena_configs.model import Arena
     from animalcat.arena_configs.placement import Placement
@@ -55,6 +60,8 @@ class SimEnvironment:
         rng: Rng = OWN,
         process_seed: int = 0,
         journal: Journal | None = None,
+        *,
+        tell: bool = True,
     ) -> None:
         """Prepare the sensors of the specification.
 
@@ -66,6 +73,8 @@ class SimEnvironment:
                 "unity" draws it as the build does.
             process_seed: With `rng="unity"`, the seed of the process; its lowest 32 bits count.
             journal: Is told what happens in every episode.
+            tell: Whether objects of an arena that are not simulated are warned of, as an
+                `ArenaWarning`; False where whoever read the arena has said so.
 
         Raises:
             ValueError: There is no such build or rng.
@@ -76,6 +85,7 @@ class SimEnvironment:
         self._spec = spec
         self._unity = UnityDraws(process_seed, self._build) if rng == UNITY else None
         self._journal = journal
+        self._tell = tell
         self._world: World | None = None
         self._start: Snapshot | None = None
         self._actions = bytearray()
@@ -182,15 +192,17 @@ class SimEnvironment:
         """
         stream = None if self._unity is None else self._unity.random.state
         placements: list[Placement] = []
-        for index, one in enumerate(episode_arenas(arena)):
+        for number, one in enumerate(episode_arenas(arena)):
             refuse(one, self._build)
-            placements.append(place(one, self._placing(seed, index)))
+            placements.append(place(one, self._placing(seed, number)))
         chance = np.random.default_rng([seed, _IN_PLAY])
         self.close()  # so that its memory can be reused for the next arena
         world = World(placements, chance, self._build, self._unity, self._journal, landed=landed)
         world.episode.total = np.float32(carried)
         if idle:
             world.play(0, 0, idle)
+        if self._tell:
+            _tell_skipped(placements)
         self._world, self._start = world, Snapshot(arena, seed, b"", idle, carried, stream, landed)
         self._actions.clear()
         return self._step(Phase.FIRST, world)
@@ -247,11 +259,11 @@ class SimEnvironment:
         """Release the arena; it may be called twice."""
         self._world = self._start = None
 
-    def _placing(self, seed: int, index: int) -> Draws:
-        """What draws for the arena of this index in an episode."""
+    def _placing(self, seed: int, number: int) -> Draws:
+        """What draws for the arena of this number in an episode."""
         if self._unity is not None:
             return self._unity
-        return np.random.default_rng([seed, index] if index else seed)
+        return np.random.default_rng([seed, number] if number else seed)
 
     def _loaded(self) -> World:
         if self._world is None:
@@ -262,9 +274,9 @@ class SimEnvironment:
         world = self._loaded()
         if world.episode.ended_by is not None:
             raise RuntimeError("the episode is over: call load(arena, seed) to start another")
-        if not 0 <= action < ACTIONS:
+        if isinstance(action, bool) or not 0 <= index(action) < ACTIONS:
             raise ValueError(f"action {action} is not in 0..{ACTIONS - 1}")
-        move, turn = divmod(int(action), 3)
+        move, turn = divmod(index(action), 3)
         world.play(move, turn, self._spec.decision_period)
         self._actions.append(action)
         return world
@@ -286,3 +298,16 @@ class SimEnvironment:
         if ended_by is not None:
             phase = Phase.LAST
         return Step(phase, episode.take_reward(), ended_by, observation)
+
+
+def _tell_skipped(placements: Iterable[Placement]) -> None:
+    """Warn of objects that are not simulated."""
+    skipped = [f"{one.name} ({one.reason})" for placed in placements for one in placed.skipped]
+    if skipped:
+        more = f" and {len(skipped) - 5} more" if len(skipped) > 5 else ""
+        warnings.warn(
+            f"the arena is not played as it is written: {', '.join(skipped[:5])}{more}; `animalcat "
+            "arena check` says where this stands in its file",
+            ArenaWarning,
+            stacklevel=1,  # so once for each arena, whoever loads it
+        )

@@ -15,7 +15,7 @@ class LateSimEnvironment:
     """The simulator behaving like `UnityEnvironment` with a kept build, to compare the two."""
 
     def __init__(self, spec: ObservationSpec) -> None:
-        self._sim = SimEnvironment(spec)
+        self._sim = SimEnvironment(spec, tell=False)
         self._owed = 0.0
 
     @property

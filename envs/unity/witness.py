@@ -63,7 +63,7 @@ class Witness:
         self._idle = idle
         self._spec = ObservationSpec(None, rays, decision_period)
         self._rays = rays
-        self._sim = SimEnvironment(self._spec)
+        self._sim = SimEnvironment(self._spec, tell=False)
         self._watching = False
         self._plain = 0
         self._needs = 1

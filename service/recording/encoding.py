@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from mcap.opcode import Opcode
 
-from animalcat.envs.agents.base import Note
+from animalcat.envs.answers import Note
 from animalcat.envs.types import Step
 from animalcat.service.recording.channels import NANOSECONDS_PER_PHYSICS_STEP, Channel, log_time
 from animalcat.service.recording.live import LiveFile

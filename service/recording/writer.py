@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mcap.writer import Writer
 
-from animalcat.envs.agents.base import Note
+from animalcat.envs.answers import Note
 from animalcat.envs.types import EndedBy, Step
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import compacted

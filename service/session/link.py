@@ -7,7 +7,7 @@ from asyncio import Future
 from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from animalcat.envs.agents.base import Note
+from animalcat.envs.answers import Note
 from animalcat.envs.types import Step
 from animalcat.service.model import Cause, Session
 

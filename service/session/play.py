@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
-from animalcat.envs.agents.base import Allowance, Note
+from animalcat.envs.agents.base import Allowance
+from animalcat.envs.answers import Note
 from animalcat.envs.types import EndedBy, Phase, Step
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.randomness import rng

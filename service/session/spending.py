@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from animalcat.envs.agents.base import UNLIMITED, Allowance, Note
+from animalcat.envs.agents.base import UNLIMITED, Allowance
+from animalcat.envs.answers import Note
 from animalcat.service.model import NOTHING, Cause, Spent
 
 MOST_TOKENS: Final = 2**63 - 1

@@ -6,15 +6,13 @@ import math
 import re
 from typing import Final
 
-from animalcat.envs.agents.base import Note
+from animalcat.envs.answers import MAX_ACTIONS, Note
 from animalcat.envs.types import ACTIONS
 from animalcat.service.model import Cause
 from animalcat.service.session.link import AgentLeftError
 from animalcat.v1 import gateway_pb2, types_pb2
 from animalcat.wire import given
 
-MAX_ACTIONS: Final = 100
-"""Most actions in the list of one message."""
 MAX_TAKEN: Final = 1000
 """Most actions that one message may ask for, counting repetitions."""
 MAX_NOTE_BYTES: Final = 4096

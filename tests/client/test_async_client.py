@@ -6,7 +6,6 @@ import ast
 import asyncio
 import inspect
 import threading
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
@@ -28,9 +27,9 @@ class Forward:
     def reset(self, info: animalcat.EpisodeInfo) -> None:
         self.threads.add(threading.get_ident())
 
-    def act(self, observation: Observation) -> Sequence[int]:
+    def act(self, observation: Observation) -> animalcat.Actions:
         self.threads.add(threading.get_ident())
-        return [3] * 50
+        return animalcat.Actions([3] * 50)
 
 
 class Asking:
@@ -42,10 +41,10 @@ class Asking:
     async def reset(self, info: animalcat.EpisodeInfo) -> None:
         await asyncio.sleep(0)
 
-    async def act(self, observation: Observation) -> Sequence[int]:
+    async def act(self, observation: Observation) -> animalcat.Actions:
         await asyncio.sleep(0)
         self.asked += 1
-        return [3] * 50
+        return animalcat.Actions([3] * 50)
 
 
 async def test_a_session_from_beginning_to_end(server: Server) -> None:

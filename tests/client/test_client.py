@@ -111,7 +111,7 @@ def test_an_agent_plays_a_session_to_its_end(
 def test_an_agent_knows_what_it_may_know_and_others_watch(
     client: Client, make_session: MakeSession
 ) -> None:
-    session, agent = make_session(), Scripted([1] * 50)
+    session, agent = make_session(), Scripted(animalcat.Actions([1] * 50))
     client.evaluate(agent, session)
     assert [info.episode for info in agent.infos] == [0, 1]
     assert {info.observation_spec for info in agent.infos} == {animalcat.ObservationSpec()}
@@ -125,7 +125,7 @@ def test_an_agent_knows_what_it_may_know_and_others_watch(
 
 
 def test_several_actions_take_fewer_questions(client: Client, make_session: MakeSession) -> None:
-    one, many = Scripted(1), Scripted([1] * 100)
+    one, many = Scripted(1), Scripted(animalcat.Actions([1] * 100))
     first = client.evaluate(one, make_session(max_episodes=1, agent="one by one"))
     second = client.evaluate(many, make_session(max_episodes=1, agent="many at once"))
     assert first.episodes[0].steps == one.asked
@@ -143,13 +143,13 @@ def test_a_session_that_waits_need_not_be_named(
         if waiting.state == "waiting":
             client.cancel_session(waiting)
     session = make_session(max_episodes=1)
-    assert client.evaluate(Scripted([1] * 100)).session == session.name
+    assert client.evaluate(Scripted(animalcat.Actions([1] * 100))).session == session.name
 
 
 def test_an_answer_that_is_no_action_ends_the_agent(
     client: Client, make_session: MakeSession
 ) -> None:
-    with pytest.raises(animalcat.AnimalcatError, match=r"the agent answered \[3, 12\]") as caught:
+    with pytest.raises(animalcat.AnimalcatError, match=r"action \[3, 12\] is refused") as caught:
         client.evaluate(Scripted([3, 12]), make_session())
     assert caught.value.code == "ACTION_OUT_OF_RANGE"
 
@@ -170,7 +170,7 @@ def test_what_an_agent_raises_comes_through_and_another_process_may_go_on(
         if event.session.state == "waiting":
             break
     with animalcat.connect(server.address) as second:
-        assert second.evaluate(Scripted([1] * 100), session).state == "finished"
+        assert second.evaluate(Scripted(animalcat.Actions([1] * 100)), session).state == "finished"
     first, again = client.episodes(session)
     assert first.outcome == "void"
     assert (again.number, again.attempt, again.instance) == (0, 1, first.instance)
@@ -231,7 +231,7 @@ def test_it_works_inside_a_running_event_loop(
 
     async def notebook() -> animalcat.EvaluationSummary:
         with animalcat.connect(server.address) as inner:
-            return inner.evaluate(Scripted([1] * 100), session)
+            return inner.evaluate(Scripted(animalcat.Actions([1] * 100)), session)
 
     assert asyncio.run(notebook()).counted == 1
     # asyncio.run leaves its thread without a current loop, which must not matter either.

@@ -28,9 +28,11 @@ from animalcat.wire import observation_from_proto, spec_from_proto
 from .conftest import MakeSession, Server
 
 AGENT = """
+from animalcat import Actions
+
 class Turning:
     def reset(self, info): self.info = info
-    def act(self, observation): return [1] * 50
+    def act(self, observation): return Actions([1] * 50)
 
 class Broken(Turning):
     def act(self, observation): raise LookupError("lost my map")

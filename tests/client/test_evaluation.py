@@ -15,7 +15,6 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 import animalcat
-from animalcat.client.evaluation import action_bytes
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.protocol import PROTOCOL
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, sessions_pb2_grpc, types_pb2
@@ -277,16 +276,3 @@ def test_who_is_interrupted_between_episodes_can_still_withdraw() -> None:
             assert env.session_over
         env.close()
     assert got == ["withdraw"]
-
-
-@pytest.mark.parametrize("answer", [0, 8, np.int64(5), [3], (1, 2), np.array([3, 3]), [0] * 100])
-def test_actions_are_one_number_or_several(answer: Any) -> None:
-    assert list(action_bytes(answer)) == list(np.ravel(answer))
-
-
-@pytest.mark.parametrize(
-    "answer", [9, -1, 300, [], [9], [-1], [0] * 101, 1.0, None, "3", [None], np.array([0.5]), {}]
-)
-def test_anything_else_is_no_action(answer: Any) -> None:
-    with pytest.raises(animalcat.AnimalcatError, match="0 to 8"):
-        action_bytes(answer)

@@ -8,9 +8,9 @@ import pytest
 
 import animalcat
 from animalcat.cli.shared.remote import session_row
-from animalcat.client.evaluation import action_bytes
 from animalcat.client.remote_episodes import RemoteEpisodes
 from animalcat.envs.agents import load_agent
+from animalcat.envs.answers import read_answer
 from animalcat.envs.types import ObservationSpec
 
 from .conftest import MakeSession, Server
@@ -30,10 +30,10 @@ def test_the_planner_plays_a_privileged_session(
     try:
         opening = episodes.begin()
         planner.reset(opening.info)
-        answer = episodes.act(action_bytes(planner.act(opening.observation)))
+        answer = episodes.act(read_answer(planner.act(opening.observation)).actions)
         total = answer.reward
         while not answer.ended:
-            answer = episodes.act(action_bytes(planner.act(answer.observation)))
+            answer = episodes.act(read_answer(planner.act(answer.observation)).actions)
             total += answer.reward
     finally:
         episodes.close()

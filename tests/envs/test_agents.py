@@ -144,7 +144,7 @@ import neighbour
 class Mine:
     turns: int = neighbour.TURNS
     def reset(self, info): self.left = info.episode
-    def act(self, observation): return [self.turns, 0]
+    def act(self, observation): return self.turns, 0
 
 class Half:
     def reset(self, info): ...
@@ -171,7 +171,7 @@ def test_a_class_of_a_file_is_made_and_sees_its_neighbours(agent_file: Path) -> 
     agent = load_agent(f"{agent_file}:Mine")
     agent.reset(EpisodeInfo(4, 0, SPEC))
     observation = SimEnvironment(SPEC).load(open_arena(), 0).observation
-    assert agent.act(observation) == [2, 0]
+    assert agent.act(observation) == (2, 0)
 
 
 @pytest.mark.parametrize(

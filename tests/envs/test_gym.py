@@ -16,9 +16,12 @@ from gymnasium.utils.env_checker import check_env
 
 from animalcat.arena_configs.draws import UnityRandom
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.model import ArenaError, ArenaWarning
+from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.returns import max_return
 from animalcat.envs.gym import NAVIGATION, ArenaEnv
 from animalcat.envs.register import register_environments
+from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.spaces import SENSORS
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase
 
@@ -157,13 +160,15 @@ def test_a_goal_terminates() -> None:
 
 
 def test_death_terminates() -> None:
-    total, terminated, truncated, info = run(ArenaEnv(ahead("DeathZone")))
+    total, terminated, truncated, info = run(ArenaEnv(ahead("DeathZone"), keep_unpassable=True))
     assert (terminated, truncated, info) == (True, False, {"ended_by": "death"})
     assert total < -1
 
 
 def test_time_truncates() -> None:
-    total, terminated, truncated, info = run(ArenaEnv(ahead("Wall", time_limit=55)))
+    total, terminated, truncated, info = run(
+        ArenaEnv(ahead("Wall", time_limit=55), keep_unpassable=True)
+    )
     assert (terminated, truncated, info) == (False, True, {"ended_by": "time_limit"})
     assert total == pytest.approx(-1, abs=0.01)
 
@@ -226,9 +231,88 @@ def test_arenas_from_file_text_and_model(tmp_path: Path) -> None:
     model = load_text(ahead("GoodGoal"), "x").config.arenas[0]
     for arena in (file, str(file), ahead("GoodGoal"), model):
         assert run(ArenaEnv(arena))[3] == {"ended_by": "goal"}
-    env = ArenaEnv()
+    env = ArenaEnv(keep_unpassable=True)
     env.reset(seed=0, options={"arena": ahead("DeathZone")})
     assert run(env)[3] == {"ended_by": "death"}
+
+
+def second_goal(name: str) -> str:
+    """An arena with a goal, and with something else behind the agent."""
+    return ahead("GoodGoal") + (
+        f"    - !Item\n      name: {name}\n      positions: [!Vector3 {{x: 20, y: 0, z: 3}}]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (ahead("GodGoal"), ["arena.yml:10", "Did you mean GoodGoal?", "Add what can be earned"]),
+        (ahead("Wall"), ["arena.yml:3", "no play can pass", "keep_unpassable"]),
+        (ahead("GoodGoal").replace("timeLimit: 250", "passMark: 2"), ["it must exceed 2"]),
+        (ahead("GoodGoal", -5), ["arena.yml:4", "-5 is negative", "Mend the file"]),
+        (ahead("GoodGoal") + "    blackouts: [9, 3]\n", ["the times must increase"]),
+    ],
+)
+def test_what_is_wrong_with_an_arena_is_raised(tmp_path: Path, text: str, words: list[str]) -> None:
+    file = tmp_path / "arena.yml"
+    file.write_text(text)
+    env = ArenaEnv()
+    for make in (lambda: ArenaEnv(file), lambda: env.reset(options={"arena": file})):
+        with pytest.raises(ArenaError) as caught:
+            make()
+        assert all(word in str(caught.value) for word in words), caught.value
+        assert caught.value.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (ahead("GoodGoal").replace("timeL", "timL"), ["arena.yml:4", "Did you mean `timeLimit`"]),
+        (second_goal("GodGoal"), ["arena.yml:14", "Did you mean GoodGoal?"]),
+        (second_goal("BadGoal").replace("z: 3}", "z: 50}"), ["above 40"]),
+        (
+            ahead("GoodGoal") + ahead("GoodGoal").partition("arenas:\n")[2].replace("0:", "7:"),
+            ["there are 2 arenas: arena 0 is played, and the other 1 are not"],
+        ),
+    ],
+)
+def test_what_is_doubtful_in_an_arena_is_said(tmp_path: Path, text: str, words: list[str]) -> None:
+    file = tmp_path / "arena.yml"
+    file.write_text(text)
+    with pytest.warns(ArenaWarning) as caught:
+        env = ArenaEnv(file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run(env)[3] == {"ended_by": "goal"}  # where it was said, it is not said again
+    (said,) = caught
+    assert all(word in str(said.message) for word in words), said.message
+
+
+def test_an_arena_is_at_fault_only_where_each_draw_is() -> None:
+    chance = ahead("GoodGoal").replace("x: 2, y: 2, z: 2", "x: -1, y: -1, z: -1")
+
+    def marked(mark: float) -> str:
+        return chance.replace("    items", f"    passMark: {mark}\n    items")
+
+    def best(seed: int) -> float:
+        return max_return(place(load_text(chance, "x").config.first, np.random.default_rng(seed)))
+
+    returns = [best(seed) for seed in range(5)]
+    assert returns[0] < max(returns)
+    with pytest.warns(ArenaWarning, match="no play can pass"):
+        ArenaEnv(marked((returns[0] + max(returns)) / 2))
+    with pytest.raises(ArenaError, match="no play can pass"):
+        ArenaEnv(marked(max(returns)))
+
+
+def test_who_loads_an_arena_directly_is_told_what_is_not_simulated() -> None:
+    arena = load_text(second_goal("GodGoal"), "x").config.first
+    environment = SimEnvironment(ObservationSpec())
+    with pytest.warns(ArenaWarning, match=r"GodGoal \(Animal-AI has no such object\)"):
+        environment.load(arena, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SimEnvironment(ObservationSpec(), tell=False).load(arena, 0)
 
 
 def test_render_shows_the_camera() -> None:

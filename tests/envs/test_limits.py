@@ -15,7 +15,6 @@ from animalcat.arena_configs.catalogue import RAY_TAGS
 from animalcat.arena_configs.families import generate
 from animalcat.arena_configs.model import RGB, STEPS_PER_UNIT, Arena
 from animalcat.envs.agents import BUILTIN, AgentLoadError, EpisodeInfo, load_agent
-from animalcat.envs.agents.base import Note, Noted
 from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
 from animalcat.envs.agents.limits.acting import FollowsColor, Lapses
 from animalcat.envs.agents.limits.context import SHAPE_COLUMN, TAG_COLUMN, TAGS, WEDGE
@@ -23,6 +22,7 @@ from animalcat.envs.agents.limits.limited import LimitedAgent, limited
 from animalcat.envs.agents.limits.seeing import Resolution, Sight
 from animalcat.envs.agents.load import ABOUT
 from animalcat.envs.agents.scout import ScoutSettings
+from animalcat.envs.answers import Actions, Note, Noted
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.scene import Shape
 from animalcat.envs.state import Column
@@ -339,23 +339,24 @@ def test_the_scout_is_given_its_settings() -> None:
     assert agent.agent.agent.settings == ScoutSettings(memory_seconds=2.0, searches=False)
 
 
-def test_lists_of_actions_are_limited_one_by_one(tmp_path: Path) -> None:
+def test_several_actions_are_limited_one_by_one(tmp_path: Path) -> None:
     file = tmp_path / "c++" / "mine.py"
     file.parent.mkdir()
     file.write_text(
+        "from animalcat import Actions\n"
         "class Mine:\n"
         "    def reset(self, info): pass\n"
-        "    def act(self, observation): return [3, 4, 5]\n"
+        "    def act(self, observation): return Actions([3, 4, 5])\n"
     )
     agent = load_agent(f"{file}:Mine+left+delay=0.06")
     assert isinstance(agent, LimitedAgent)
     agent.reset(EpisodeInfo(0, 0, SPEC))
-    assert agent.act(blank(SPEC)) == [0, 3, 3]
-    assert agent.act(blank(SPEC)) == [5, 3, 3]
+    assert agent.act(blank(SPEC)) == Actions([0, 3, 3])
+    assert agent.act(blank(SPEC)) == Actions([5, 3, 3])
 
 
 class Lister:
-    """Answers with a list, and notes that it did."""
+    """Answers with several actions, and notes that it did."""
 
     asked: int = 0
 
@@ -364,10 +365,10 @@ class Lister:
 
     def act(self, observation: Observation) -> Noted:
         self.asked += 1
-        return Noted([3] * 40, Note(f"answer {self.asked}"))
+        return Noted(Actions([3] * 40), Note(f"answer {self.asked}"))
 
 
-def test_a_path_is_as_long_as_it_says_for_lists_too() -> None:
+def test_a_path_is_as_long_as_it_says_for_several_actions_too() -> None:
     environment, agent = SimEnvironment(SPEC), Lister()
     step = environment.load(ARENAS["open"], 0)
     walker = limited(agent, read_reference("builtin:forward+path=5"))
@@ -382,10 +383,10 @@ def test_a_path_is_as_long_as_it_says_for_lists_too() -> None:
         step = environment.step(answer)
     environment.close()
     assert float(step.observation.position[2]) == pytest.approx(5 + 5, abs=0.4)
-    assert notes == ["answer 1"]  # it stands before the list is used up
+    assert notes == ["answer 1"]  # it stands before they are used up
 
 
-def test_a_list_is_used_up_before_the_agent_is_asked_again() -> None:
+def test_several_actions_are_used_up_before_the_agent_is_asked_again() -> None:
     agent = Lister()
     walker = limited(agent, read_reference("builtin:forward+path=5"))
     for _ in range(2):

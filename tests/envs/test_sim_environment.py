@@ -10,7 +10,7 @@ import pytest
 
 from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.draws import UnityRandom
-from animalcat.arena_configs.model import Arena, ArenaConfig
+from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaWarning
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.sim.environment import Rng, SimEnvironment
 from animalcat.envs.sim.journal import Journal
@@ -288,7 +288,8 @@ def test_every_kind_of_object_is_built_and_seen(name: str) -> None:
 
 def test_unknown_objects_are_skipped_with_a_reason() -> None:
     environment = SimEnvironment(PLAIN)
-    environment.load(Arena(items=(start(), thing("Piano", 20, 0, 20))), 0)
+    with pytest.warns(ArenaWarning, match="Piano"):
+        environment.load(Arena(items=(start(), thing("Piano", 20, 0, 20))), 0)
     [(name, reason)] = environment.skipped
     assert name == "Piano"
     assert "no such object" in reason

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from mcap.reader import make_reader
 from mcap.writer import Writer
 
-from animalcat.envs.agents.base import Note
+from animalcat.envs.answers import Note
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import (
     CameraSpec,

@@ -19,7 +19,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.envs.agents.base import Note
+from animalcat.envs.answers import Note
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
 from animalcat.protocol import PROTOCOL

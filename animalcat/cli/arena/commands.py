@@ -22,6 +22,7 @@ from animalcat.arena_configs.features import FEATURES, bearing, measure_features
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement, place
+from animalcat.arena_configs.reading import check_drawn
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import merged
 from animalcat.cli.arena.families import families, make
@@ -249,7 +250,7 @@ def show(
     if first_person and output is None:
         fail("--first-person draws a picture: say where it goes, for example -o frame.png")
     chance = _chance(rng, seed, build)
-    arena = _arena(_load(file), number)
+    arena = _arena(_load(file, chance.build), number)
     try:
         placement = place(arena, chance.draws())
     except ArenaError as error:
@@ -307,7 +308,7 @@ def play(
     """
     chance = _chance(rng, seed, build)
     try:
-        arena = merged(_load(file), number)
+        arena = merged(_load(file, chance.build), number)
     except ArenaError as error:
         fail(f"{file}: {error}")
     from animalcat.cli.arena.play import play_arena  # brings the simulator and the recorder
@@ -356,15 +357,15 @@ def _chance(rng: str, seed: int, build: str) -> _Chance:
     return chance
 
 
-def _load(path: Path) -> ArenaConfig:
+def _load(path: Path, build: Build) -> ArenaConfig:
     if not path.is_file():
         fail(f"no such file: {path}")
     try:
         loaded = load_config(path)
     except ArenaError as error:
         fail(str(error))
-    for problem in loaded.problems:
-        typer.secho(f"warning: {problem}", err=True, fg=typer.colors.YELLOW)
+    for problem in check_drawn(loaded, str(path), build):
+        typer.secho(f"{problem.severity}: {problem}", err=True, fg=typer.colors.YELLOW)
     return loaded.config
 
 
@@ -482,7 +483,7 @@ def _first_view(arena: Arena, chance: _Chance, resolution: int) -> Image:
 
     spec = ObservationSpec(CameraSpec(resolution), None)
     rng = UNITY if chance.rng == UNITY else OWN
-    environment = SimEnvironment(spec, chance.build, rng, chance.seed)
+    environment = SimEnvironment(spec, chance.build, rng, chance.seed, tell=False)
     try:
         environment.load(arena, chance.seed)
         seen = environment.step(0).observation.camera

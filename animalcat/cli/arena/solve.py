@@ -11,9 +11,8 @@ from typing import Annotated
 
 import typer
 
-from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import ArenaError
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.reading import read_played
 from animalcat.cli.arena.files import arena_files
 from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.shared.output import FAILED, print_json, print_rows
@@ -34,6 +33,7 @@ class SolvedRow:
         pass_mark: The arena's pass mark; None where it cannot be read.
         steps: Decisions taken.
         reason: Why it is not solved; empty if it is.
+        problems: What is doubtful in the file.
     """
 
     file: str
@@ -44,6 +44,7 @@ class SolvedRow:
     pass_mark: float | None
     steps: int
     reason: str
+    problems: tuple[str, ...] = ()
 
 
 def solve_arenas(
@@ -84,6 +85,8 @@ def solve_arenas(
             rows[job] = row
             tell("solving arenas", len(rows), len(jobs))
     ordered = [rows[job] for job in jobs]
+    for problem in dict.fromkeys(problem for row in ordered for problem in row.problems):
+        typer.secho(f"warning: {problem}", err=True, fg=typer.colors.YELLOW)
     solved = sum(row.solved for row in ordered)
     if as_json:
         print_json([asdict(row) for row in ordered])
@@ -122,7 +125,7 @@ def solve_file(path: Path, seed: int) -> SolvedRow:
     from animalcat.envs.agents.planner.solving import solve  # it loads the simulator
 
     try:
-        arena = merged(load_config(path).config)
+        arena, problems = read_played(path)
         solution = solve(arena, seed)
     except ArenaError as error:
         return SolvedRow(str(path), path.stem, seed, False, None, None, 0, str(error))
@@ -135,4 +138,5 @@ def solve_file(path: Path, seed: int) -> SolvedRow:
         solution.pass_mark,
         solution.steps,
         solution.reason,
+        tuple(map(str, problems)),
     )

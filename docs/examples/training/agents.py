@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from animalcat import EpisodeInfo, Observation
+from animalcat import Actions, EpisodeInfo, Observation
 
 REPEAT = 3
 """Decisions for which an action holds."""
@@ -26,7 +26,7 @@ class Checkpoint:
         """Draw actions from the episode's seed."""
         self.rng = np.random.default_rng(info.seed)
 
-    def act(self, observation: Observation) -> list[int]:
+    def act(self, observation: Observation) -> Actions:
         """Draw an action from the policy's probabilities, and hold it for a while."""
         if observation.rays is None or len(observation.rays) != self.layers[0].shape[1]:
             raise ValueError(
@@ -38,7 +38,7 @@ class Checkpoint:
         logits = self.layers[-2] @ values + self.layers[-1]
         chances = np.exp(logits - logits.max())
         action = self.rng.choice(len(chances), p=chances / chances.sum())
-        return [int(action)] * REPEAT
+        return Actions([action] * REPEAT)
 
 
 for path in Path(__file__).parent.glob("*.npz"):

@@ -31,8 +31,8 @@ class Deed(Protocol):
 
     Attributes:
         over: Whether every action of the rest of the episode becomes none.
-        looks: Whether it goes by what the agent saw last, so that an agent's list of actions has
-            to be taken one action at a time.
+        looks: Whether it goes by what the agent saw last, so that several actions of one answer
+            have to be taken one at a time.
     """
 
     over: bool

@@ -12,7 +12,8 @@ from animalcat.envs.agents.limits.acting import RIGHT, decisions_of
 from animalcat.envs.types import STATE_COLUMNS
 
 if TYPE_CHECKING:
-    from animalcat.envs.agents.base import Agent, Answer, EpisodeInfo
+    from animalcat.envs.agents.base import Agent, EpisodeInfo
+    from animalcat.envs.answers import Answer
     from animalcat.envs.types import Observation, ObservationSpec
 
 # Here because these agents run on the base install, which lacks what `arena_configs.catalogue` and

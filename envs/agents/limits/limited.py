@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
-from operator import index
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from animalcat.envs.agents.base import Noted
 from animalcat.envs.agents.limits.acting import (
     LEFT,
     RIGHT,
@@ -32,12 +27,14 @@ from animalcat.envs.agents.limits.seeing import (
     check_resolution,
     check_sight,
 )
+from animalcat.envs.answers import Actions, Noted, read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from animalcat.envs.agents.base import Agent, Answer, EpisodeInfo
+    from animalcat.envs.agents.base import Agent, EpisodeInfo
     from animalcat.envs.agents.limits.reference import Reference
+    from animalcat.envs.answers import Answer
     from animalcat.envs.types import Observation, ObservationSpec
 
 _FIELDS: Final = {
@@ -87,10 +84,13 @@ class LimitedAgent:
         self.agent.reset(info)
 
     def act(self, observation: Observation) -> Answer:
-        """What is left of the agent's action, or of its list of actions; its note stays.
+        """What is left of the agent's action, or of its several actions; its note stays.
 
-        Where a limit goes by what is seen, a list is handed out one action at a time, and the agent
-        is asked again when it is used up.
+        Where a limit goes by what is seen, several are handed out one at a time, and the agent is
+        asked again when they are used up.
+
+        Raises:
+            ActionError: The agent's answer is no action.
         """
         if any(deed.over for deed in self._deeds):
             return 0
@@ -98,19 +98,13 @@ class LimitedAgent:
             observation = sense.see(observation)
         if self._rest:
             return self._done(self._rest.popleft(), observation)
-        answer = self.agent.act(observation)
-        if isinstance(answer, Noted):
-            return replace(answer, actions=self._left_of(answer.actions, observation))
-        return self._left_of(answer, observation)
-
-    def _left_of(self, answer: int | Sequence[int], observation: Observation) -> int | list[int]:
-        if np.ndim(cast("Any", answer)) == 0:
-            return self._done(index(cast("int", answer)), observation)
-        wanted = [index(action) for action in cast("Sequence[int]", answer)]
-        if wanted and self._looks:
+        wanted, notes = read_answer(self.agent.act(observation))
+        if self._looks:
             self._rest.extend(wanted[1:])
-            return self._done(wanted[0], observation)
-        return [self._done(action, observation) for action in wanted]
+            wanted = wanted[:1]
+        done = [self._done(action, observation) for action in wanted]
+        left = done[0] if len(done) == 1 else Actions(done)
+        return Noted(left, *notes) if notes else left
 
     def _done(self, action: int, observation: Observation) -> int:
         for deed in self._deeds:

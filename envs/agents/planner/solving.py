@@ -53,7 +53,7 @@ def solve(arena: Arena, seed: int) -> Solution:
     Raises:
         ArenaError: The arena cannot be built.
     """
-    environment, agent = SimEnvironment(SPEC), PlannerAgent()
+    environment, agent = SimEnvironment(SPEC, tell=False), PlannerAgent()
     try:
         step = environment.load(arena, seed)
         limit = arena.time_limit * STEPS_PER_UNIT

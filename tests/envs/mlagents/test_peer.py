@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from mlagents_envs.exception import (
 )
 from mlagents_envs.side_channel.raw_bytes_channel import RawBytesChannel
 
-from animalcat.arena_configs.model import ArenaConfig, ArenaError
+from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.mlagents.arguments import Arguments
 from animalcat.envs.mlagents.channels import ARENAS, ChannelError
@@ -40,7 +41,7 @@ from animalcat.envs.mlagents.peer import (
     converse,
 )
 from animalcat.envs.mlagents.source import ConfigSource, SourceOver, config_source
-from animalcat.envs.testing import FORWARD, NOOP, goal_arena
+from animalcat.envs.testing import FORWARD, NOOP, goal_arena, start, thing
 from animalcat.envs.types import CameraSpec, ObservationSpec
 
 VECTOR = ObservationSpec(rays=None)
@@ -196,6 +197,16 @@ def test_bad_arenas_stop_a_client_at_once(client: Client, tmp_path: Path) -> Non
     error = client.build.end()
     assert isinstance(error, ArenaError)
     assert f"{file}:4" in str(error)
+
+
+def test_what_is_doubtful_in_a_client_s_arenas_is_told(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        client.reset(to_yaml(Arena(items=(start(), thing("GodGoal", 20, 0, 20)))))
+    told = "\n".join(record.getMessage() for record in caplog.records)
+    assert "Did you mean GoodGoal?" in told
+    assert "no play can pass" in told  # a build plays it all the same
 
 
 def test_an_arena_that_cannot_be_built_stops_a_client(client: Client) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.draws import UnityRandom
-from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError
+from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, ArenaWarning
 from animalcat.envs.gym import ArenaEnv
 from animalcat.envs.mlagents.source import ConfigSource, Turn, config_source
 from animalcat.envs.sim.environment import SimEnvironment
@@ -129,7 +129,8 @@ def test_the_same_seed_and_actions_give_the_same_episodes() -> None:
 
 
 def test_a_seed_means_what_it_means_to_our_own_environment() -> None:
-    env = ArenaEnv(random_arena(), rays=False)
+    with pytest.warns(ArenaWarning, match="there is no Agent"):
+        env = ArenaEnv(random_arena(), rays=False)
     observation, _ = env.reset(seed=17)
     second, _ = env.reset()
     played = source(random_arena(), seed=17)
