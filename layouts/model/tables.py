@@ -146,7 +146,13 @@ class Sheet:
         return value
 
 
-def read_sheet(source: Path | str | bytes, whole: Collection[str] = ()) -> Sheet:
+def read_sheet(
+    source: Path | str | bytes,
+    whole: Collection[str] = (),
+    *,
+    units: bool = True,
+    may_be_empty: bool = False,
+) -> Sheet:
     """Read a table: CSV in UTF-8, whose first line names the columns.
 
     A column may have a unit after its name, as in `wayLength [cm]` or `wayLength (cm)`.
@@ -154,6 +160,8 @@ def read_sheet(source: Path | str | bytes, whole: Collection[str] = ()) -> Sheet
     Args:
         source: A file, or the content of one. A text of one line is the name of a file.
         whole: Columns whose heads are names as they are, without units: those of agents.
+        units: Whether other heads may have units; if not, all are names as they are.
+        may_be_empty: Whether a table without rows is one.
 
     Raises:
         TableError: It is no such table, or one that may mean something else.
@@ -168,7 +176,7 @@ def read_sheet(source: Path | str | bytes, whole: Collection[str] = ()) -> Sheet
         raise TableError("the table is empty; its first line names the columns")
     heads, rows = lines[0][1], lines[1:]
     _check_heads(heads, whole)
-    if not rows:
+    if not rows and not may_be_empty:
         raise TableError(f"the table has no rows below its columns {', '.join(heads)}")
     for number, cells in rows:
         if len(cells) != len(heads):
@@ -181,7 +189,7 @@ def read_sheet(source: Path | str | bytes, whole: Collection[str] = ()) -> Sheet
                     else "Numbers are written with a point, and text with a comma is quoted"
                 )
             )
-    split = [(head, None) if head in whole else _name_and_unit(head) for head in heads]
+    split = [name_and_unit(head) if units and head not in whole else (head, None) for head in heads]
     names = tuple(name for name, _ in split)
     if twice := [name for name in names if names.count(name) > 1]:
         raise TableError(f"column {twice[0]} is there {names.count(twice[0])} times")
@@ -192,6 +200,15 @@ def read_sheet(source: Path | str | bytes, whole: Collection[str] = ()) -> Sheet
         tuple(number for number, _ in rows),
         tuple(cells for _, cells in rows),
     )
+
+
+def name_and_unit(head: str) -> tuple[str, str | None]:
+    """The name in a column's head, and its unit; None if it says none."""
+    if (found := _BRACKETS.fullmatch(head)) and found[1]:
+        return found[1], found[2].strip() or None
+    if (found := _ROUND.fullmatch(head)) and found[1] and is_unit(found[2].strip()):
+        return found[1], found[2].strip()
+    return head, None
 
 
 def check_alike(names: Iterable[str], what: str) -> None:
@@ -293,12 +310,3 @@ def _check_heads(heads: Sequence[str], whole: Collection[str]) -> None:
                 f"column {place} {said}; row numbers are no part of a table: take the column out "
                 "(pandas: to_csv(..., index=False)), or give it a name"
             )
-
-
-def _name_and_unit(head: str) -> tuple[str, str | None]:
-    """The name in a column's head, and its unit; None if it says none."""
-    if (found := _BRACKETS.fullmatch(head)) and found[1]:
-        return found[1], found[2].strip() or None
-    if (found := _ROUND.fullmatch(head)) and found[1] and is_unit(found[2].strip()):
-        return found[1], found[2].strip()
-    return head, None
