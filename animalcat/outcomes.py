@@ -13,12 +13,12 @@ It needs pandas, and for Parquet pyarrow, which the extra `server` brings.
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from animalcat.files import write_whole
+from animalcat.layouts.model.tables import TableError, name_and_unit, read_sheet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,6 @@ _DTYPES: Final[Mapping[Kind, str]] = {
 }
 _MOST_COUNT: Final = 2.0**63
 """Counts are kept in 64 bits with a sign."""
-_UNIT: Final = re.compile(r"^(?P<name>.*?) \[(?P<unit>[^\]]*)\]$", re.DOTALL)
 
 
 class OutcomesError(ValueError):
@@ -154,12 +153,11 @@ def check_outcomes(frame: pd.DataFrame) -> pd.DataFrame:
 
 def feature_units(frame: pd.DataFrame) -> dict[str, str]:
     """Return the unit of each meta-feature of a table, by its column; empty where it has none."""
-    units: dict[str, str] = {}
-    for column in map(str, frame.columns):
-        if column not in COLUMNS:
-            found = _UNIT.match(column)
-            units[column] = found["unit"] if found else ""
-    return units
+    return {
+        column: name_and_unit(column)[1] or ""
+        for column in map(str, frame.columns)
+        if column not in COLUMNS
+    }
 
 
 def outcomes_bytes(frame: pd.DataFrame, form: Form) -> bytes:
@@ -196,14 +194,13 @@ def read_outcomes(source: Path | str | bytes, form: Form | None = None) -> pd.Da
         if form == "parquet":
             frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
         else:
-            frame = pd.read_csv(
-                io.BytesIO(content), dtype=str, keep_default_na=False, encoding="utf-8-sig"
-            )
-    except pd.errors.EmptyDataError:
-        raise OutcomesError("the file is empty; a table of outcomes is wanted") from None
-    except (ValueError, OSError) as error:  # of which the errors of both parsers are kinds
-        what = "Parquet" if form == "parquet" else "CSV text in UTF-8"
-        raise OutcomesError(f"this is no {what}: {error}") from None
+            sheet = read_sheet(content, units=False, may_be_empty=True)
+            heads = pd.Index(sheet.heads, dtype="object")
+            frame = pd.DataFrame(list(sheet.rows), columns=heads, dtype=str)
+    except TableError as error:
+        raise OutcomesError(str(error)) from None
+    except (ValueError, OSError) as error:  # of which the parser's errors are kinds
+        raise OutcomesError(f"this is no Parquet: {error}") from None
     return check_outcomes(frame)
 
 

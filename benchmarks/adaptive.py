@@ -309,7 +309,7 @@ def olympics(arenas: tuple[str, ...] = ()) -> tuple[World, OutcomeTable] | None:
     table = read_entrants(layout, folder, names)
     i = table.instances
     paradigms = tuple(map(paradigm_of, i.names))
-    instances = Instances(i.columns, i.values, paradigms, i.names)
+    instances = replace(i, paradigms=paradigms)
     return World(layout, instances), OutcomeTable(instances, table.agents, table.outcomes)
 
 

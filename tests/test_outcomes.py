@@ -78,7 +78,7 @@ def test_what_is_written_is_read_again(form: Any, frame: pd.DataFrame, tmp_path:
         (b"instance,outcome,steps\na,success,1\nb,failure,1.5\n", "row 2, column 'steps': '1.5'"),
         (b"instance,outcome,size [m]\na,success,big\n", "row 1, column 'size .m.': 'big'"),
         (b"instance,outcome,peers_open\na,success,perhaps\n", "neither True nor False"),
-        (b"\xff\xfe", "no CSV text in UTF-8"),
+        (b"\xff\xfe", "no text in UTF-8"),
         (b"PAR1 but not really", "no Parquet"),
     ],
 )

@@ -131,4 +131,5 @@ def battery_of(known: client_values.Battery, received: Iterable[client_values.In
         versions={f.name: f.version for f in known.features if f.version},
         recipe=known.manifest.get("recipe") or {},
         unsolved=validity.get("unsolved"),
+        drawn=known.manifest.get("drawn") or {},
     )

@@ -134,9 +134,10 @@ def command(
 
 def _recorded(outcomes: Path, agents: list[str], layout: str, quick: bool) -> list[dict[str, Any]]:
     from animalcat.benchmarks.adaptive import recorded
-    from animalcat.cli.layout.outcomes import read_table
+    from animalcat.cli.layout.outcomes import read_covered
+    from animalcat.cli.layout.show import load
 
-    table = read_table(outcomes, agents)
+    table = read_covered(outcomes, agents, [load(layout)]).table
     try:
         return recorded(table, outcomes.stem, layout, quick)
     except ValueError as error:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from animalcat.cli.shared.calibrations import CALIBRATIONS
 from animalcat.cli.shared.command_help import OUTPUT
+from animalcat.cli.shared.outcome_options import As, AsOption, KeepDrawn
 from animalcat.cli.shared.output import FAILED, fail, print_json, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
 
 if TYPE_CHECKING:
+    from animalcat.cli.shared.arena_outcomes import OnBattery
     from animalcat.client import Client
     from animalcat.layouts.model.instances import OutcomeTable
     from animalcat.layouts.model.spec import Layout
@@ -79,6 +80,17 @@ def calibrate(
             help="With final rewards: the reward above which an arena is passed, in columns "
             "`instance` and `pass_mark`.",
             show_default="what the arena files say",
+            rich_help_panel=OUTCOMES,
+        ),
+    ] = None,
+    told: AsOption = None,
+    keep_drawn: KeepDrawn = False,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --outcomes: take this agent's outcomes alone. Repeat it for several.",
+            show_default="all agents of the table",
             rich_help_panel=OUTCOMES,
         ),
     ] = None,
@@ -149,11 +161,18 @@ def calibrate(
     needed on this machine too.
     """
     from animalcat.cli.layout.show import load
+    from animalcat.cli.shared.arena_outcomes import on_battery
+    from animalcat.cli.shared.outcome_table import or_fail
 
     if (outcomes is None) == (not sessions):
         fail("where are the outcomes? Give --outcomes, or --sessions for each session")
-    if pass_marks is not None and outcomes is None:
-        fail("--pass-marks goes with --outcomes")
+    if outcomes is None:
+        for option, given in (
+            *(("--pass-marks", pass_marks), ("--as", told), ("--agent", agent)),
+            ("--keep-drawn", keep_drawn),
+        ):
+            if given:
+                fail(f"{option} goes with --outcomes")
     chosen = load(layout, variant)
     declared = _declared(determinism)
     called = name or f"{Path(battery).stem}-{chosen.name}"
@@ -161,12 +180,20 @@ def calibrate(
     with client_for(server, data) as client, progress("reading outcomes", wait=0.0) as tell:
         known = _battery(client, battery, seed)
         repeats: Repeats = {}
-        if sessions:
-            played = _of_sessions(client, sessions, known, repeats)
-        else:
-            assert outcomes is not None  # one of both is there
-            played = _of_file(outcomes, known, pass_marks, repeats)
-        table, notes = _table(chosen, known, played, without or [])
+
+        def read() -> OnBattery:
+            if outcomes is None:
+                played = _of_sessions(client, sessions or [], known, repeats)
+                same = set(known.index)
+            else:
+                rewards = _Rewards(pass_marks, told)
+                played, same = _of_file(outcomes, known, agent or [], rewards, repeats)
+            return on_battery(
+                chosen, known, played, without or [], keep_drawn=keep_drawn, known=same
+            )
+
+        found = or_fail(outcomes or Path(battery), read)
+        table = found.outcomes.table
         # Sessions refuse the agents of the table alone, so nobody else may teach anything.
         repeats = {agent: repeats[agent] for agent in table.agents if agent in repeats}
         who = f"{len(table.agents)} agent{'s' * (len(table.agents) != 1)}"
@@ -175,24 +202,7 @@ def calibrate(
         made = _calibrated(chosen, table, called, seed, draws, prior, check=check)
     path = output or data_folder(data) / CALIBRATIONS / f"{called}.yaml"
     _write(made, path)
-    _report(made, path, notes, as_json=as_json)
-
-
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """What was left out of the outcomes.
-
-    Attributes:
-        unknown: Instances with outcomes that the battery does not have.
-        uncovered: Reasons why the layout does not cover instances with outcomes, with counts.
-        unplayed: Instances of the battery that nobody played, and that have no row.
-        agents: Agents without any outcome that counts.
-    """
-
-    unknown: int
-    uncovered: Mapping[str, int]
-    unplayed: int
-    agents: tuple[str, ...]
+    _report(made, path, found, as_json=as_json)
 
 
 def _check_name(name: str) -> None:
@@ -253,45 +263,46 @@ def _of_sessions(
     return played
 
 
-def _of_file(path: Path, battery: Battery, pass_marks: Path | None, repeats: Repeats) -> Outcomes:
-    """Outcomes of a table of either form."""
-    import numpy as np
+def _of_file(
+    path: Path, battery: Battery, agents: Sequence[str], options: _Rewards, repeats: Repeats
+) -> tuple[Outcomes, set[str]]:
+    """Outcomes of a table of either form, and instances that were played as they are drawn here.
 
-    from animalcat.arena_configs.outcome import success
-    from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
-    from animalcat.outcomes import OutcomesError, read_outcomes
+    Raises:
+        TableError: The table does not fit.
+    """
+    from animalcat.cli.shared.arena_outcomes import check_demands, named_in, passed_on
+    from animalcat.cli.shared.outcome_table import is_export
+    from animalcat.layouts.model.tables import TableError, check_alike, guess
+    from animalcat.outcomes import OutcomesError, feature_units, read_outcomes
 
+    if not is_export(path):
+        return passed_on(battery, path, options.pass_marks, agents, options.told), set()
+    if options.pass_marks is not None or options.told is not None:
+        raise TableError("--pass-marks and --as go with final rewards; it says what was passed")
     try:
-        header = path.open(encoding="utf-8-sig").readline().strip().split(",")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no text in UTF-8"
-        if path.suffix != ".parquet":
-            fail(f"{path}: {reason}")
-        header = ["outcome", "agent"]
+        frame = read_outcomes(path)
+    except (OutcomesError, OSError) as error:
+        raise TableError(str(error)) from None
+    named = named_in(battery, [str(name) for name in frame["instance"].unique()])
+    frame["instance"] = [named[str(name)] for name in frame["instance"]]
+    rows = frame.to_dict("records")
+    same = check_demands(battery, rows, feature_units(frame), str(path))
     played: Outcomes = {}
-    if path.suffix == ".parquet" or {"outcome", "agent"} <= set(header):
-        if pass_marks is not None:
-            fail(f"--pass-marks goes with final rewards; {path} says what was passed")
-        try:
-            _add(played, read_outcomes(path).to_dict("records"), str(path), repeats)
-        except (OutcomesError, OSError) as error:
-            fail(f"{path}: {error}")
-        return played
-    rewards = read_rewards(path)
-    marks = {one.name: one.pass_mark for one in battery.instances}
-    if pass_marks is not None:
-        given = read_pass_marks(pass_marks)
-        marks = {str(k): float(v) for k, v in given.items() if not np.isnan(v)}
-        if lost := [str(i) for i in rewards.index if str(i) in battery.index and i not in marks]:
-            fail(f"{pass_marks}: {lost[0]} has no pass mark")
-    for agent in rewards.columns:
-        values = rewards[agent]
-        played[str(agent)] = {
-            str(i): float(success(float(r), marks.get(str(i), 0.0)))
-            for i, r in values.items()
-            if not np.isnan(r)
-        }
-    return played
+    _add(played, rows, str(path), repeats)
+    check_alike(played, "agents")
+    for agent in agents:
+        if agent not in played:
+            known = ", ".join(played) or "none"
+            raise TableError(f"no agent {agent!r}; agents: {known}.{guess(agent, [*played])}")
+    return {a: own for a, own in played.items() if not agents or a in agents}, same
+
+
+class _Rewards(NamedTuple):
+    """How final rewards are read."""
+
+    pass_marks: Path | None
+    told: As | None
 
 
 def _add(played: Outcomes, rows: Sequence[Mapping[Any, Any]], where: str, repeats: Repeats) -> None:
@@ -310,46 +321,6 @@ def _add(played: Outcomes, rows: Sequence[Mapping[Any, Any]], where: str, repeat
             chance = predicted if passed else 1.0 - predicted
             repeats.setdefault(agent, []).append((before[agent, instance] == passed, chance))
         before[agent, instance] = passed
-
-
-def _table(
-    layout: Layout, battery: Battery, played: Outcomes, without: Sequence[str]
-) -> tuple[OutcomeTable, _Left]:
-    """Outcomes on the instances that the layout covers, and what was left out."""
-    import numpy as np
-
-    from animalcat.layouts.model.instances import Instances, OutcomeTable
-    from animalcat.service.errors import ServiceError
-    from animalcat.service.measuring.coverage import some_coverage
-
-    for agent in without:
-        if agent not in played:
-            fail(f"--without {agent}: no such agent; agents: {', '.join(played) or 'none'}")
-    try:
-        covered = some_coverage(layout, battery)
-    except ServiceError as error:
-        fail(error.message)
-    with_outcomes = {name for own in played.values() for name in own}
-    if not with_outcomes & set(battery.index):
-        first = next(iter(with_outcomes), "none")
-        fail(f"no instance with outcomes is in the battery (the first is {first!r})")
-    names = [name for name in covered.features if name in with_outcomes]
-    if not names:
-        fail(f"layout {layout.name} covers none of the instances with outcomes: {covered.gaps}")
-    kept = [a for a, own in played.items() if a not in set(without) and set(own) & set(names)]
-    outcomes = np.array([[played[a].get(n, np.nan) for n in names] for a in kept])
-    features = np.array([covered.features[name] for name in names], np.float64)
-    why: dict[str, int] = {}
-    for name in sorted(with_outcomes & set(covered.reasons)):
-        why[covered.reasons[name]] = why.get(covered.reasons[name], 0) + 1
-    left = _Left(
-        len(with_outcomes - set(battery.index)),
-        why,
-        len(covered.features) - len(names),
-        tuple(a for a in played if a not in kept and a not in without),
-    )
-    instances = Instances(layout.feature_names, features, names=tuple(names))
-    return OutcomeTable(instances, tuple(kept), outcomes.reshape(len(kept), len(names))), left
 
 
 def _calibrated(
@@ -404,7 +375,9 @@ def _write(layout: Layout, path: Path) -> None:
         fail(f"{path}: cannot be written: {error.strerror}")
 
 
-def _report(layout: Layout, path: Path, left: _Left, *, as_json: bool) -> None:
+def _report(layout: Layout, path: Path, left: OnBattery, *, as_json: bool) -> None:
+    from animalcat.cli.shared.arena_outcomes import UNKNOWN
+
     made = layout.calibration
     assert made is not None  # it was calibrated
     fit = dict(made.fit)
@@ -419,9 +392,10 @@ def _report(layout: Layout, path: Path, left: _Left, *, as_json: bool) -> None:
         "determinism": made.determinism,
         "fit": fit,
         "without_row": left.unplayed,
-        "not_in_battery": left.unknown,
-        "not_covered": dict(left.uncovered),
+        "not_in_battery": left.left.get(UNKNOWN, 0),
+        "not_covered": {why: n for why, n in left.left.items() if why != UNKNOWN},
         "agents_without_outcomes": list(left.agents),
+        "notes": list(left.outcomes.notes),
         "file": str(path),
     }
     if as_json:
@@ -450,7 +424,7 @@ def _report(layout: Layout, path: Path, left: _Left, *, as_json: bool) -> None:
     typer.echo(f"use it by: animalcat session run --calibration {made.name} ...")
 
 
-def _notes(layout: Layout, left: _Left) -> list[str]:
+def _notes(layout: Layout, left: OnBattery) -> list[str]:
     notes: list[str] = []
     made = layout.calibration
     assert made is not None  # it was calibrated
@@ -467,10 +441,9 @@ def _notes(layout: Layout, left: _Left) -> list[str]:
         )
     elif "held_out" in fit and not any(key.startswith("brier") for key in fit):
         notes.append("fewer than two agents have more than 15 outcomes, so none was predicted")
-    if left.unknown:
-        notes.append(f"left out {_instances(left.unknown)} that the battery does not have")
-    for why, number in left.uncovered.items():
-        notes.append(f"left out {_instances(number)} that the layout does not cover: {why}")
+    for why, number in left.left.items():
+        notes.append(f"left out {_instances(number)}: {why}")
+    notes += left.outcomes.notes
     if left.unplayed:
         notes.append(
             f"{left.unplayed} arenas of the battery have no row, since no agent played them: "

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.model.nodes import Bernoulli, Exclusion, Feature
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.tables import (
+    Sheet,
+    TableError,
+    check_alike,
+    guess,
+    nearest,
+    read_sheet,
+)
+from animalcat.layouts.model.units import UnitError, conversion
+
+__all__ = ["Covered", "Instances", "OutcomeTable", "TableError", "read_csv"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | Sequence[int]
-
-_UNIT = re.compile(r"\s*\[[^\[\]]*\]\s*$")
-"""A unit after the name of a column."""
-
-
-class TableError(ValueError):
-    """A table cannot be read or lacks a column; the message says which."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +35,18 @@ class Instances:
 
     Attributes:
         columns: Names of the meta-features.
-        values: (instances, columns), in the units of the meta-features.
+        values: (instances, columns), in the units that `units` says.
         paradigms: The kind of test that each instance is; empty if unknown.
         names: A name for each instance; empty if they have none.
+        units: The unit of each meta-feature; None for that of the layout, which all have if it is
+            empty.
     """
 
     columns: tuple[str, ...]
     values: Floats
     paradigms: tuple[str, ...] = ()
     names: tuple[str, ...] = field(default=(), repr=False)
+    units: tuple[str | None, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
@@ -52,6 +58,8 @@ class Instances:
         for what, given in (("paradigms", self.paradigms), ("names", self.names)):
             if given and len(given) != len(self.values):
                 raise TableError(f"{len(given)} {what} for {len(self.values)} instances")
+        if self.units and len(self.units) != len(self.columns):
+            raise TableError(f"{len(self.units)} units for {len(self.columns)} columns")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -76,22 +84,23 @@ class Instances:
         return self.values[:, [self._place(name) for name in columns]]
 
     def features(self, layout: Layout) -> Floats:
-        """The features that a layout uses, checked: (instances, features).
+        """The features that a layout uses, checked: (instances, features), in the layout's units.
 
         An absent column counts as missing everywhere if the layout has a rule for missing values.
         What a calibrated layout knows of an instance is found by the instance's name.
 
         Raises:
-            ValueError: A column is absent, or a value is missing or out of range.
+            ValueError: A column is absent, misspelt or in a unit that is not understood, a value is
+                missing or out of range, or the layout excludes an instance.
         """
-        unknown = np.full(len(self), np.nan)
-        values = [
-            unknown
-            if feature.if_missing is not None and feature.name not in self
-            else self.column(feature.name)
-            for feature in layout.features
-        ]
-        table = np.stack(values, axis=1)
+        for exclusion, values in self._exclusions(layout).items():
+            for row, value in enumerate(values.tolist()):
+                if why := exclusion.broken_by(value):
+                    raise TableError(
+                        f"{self.called(row)}: layout {layout.name} leaves it out: {why}. Take "
+                        "those that it describes, by `Instances.covered(layout)`"
+                    )
+        table = self._features(layout)
         if layout.calibration is not None and self.names:
             known = layout.feature_names
             table = np.array(
@@ -102,6 +111,25 @@ class Instances:
             ).reshape(table.shape)
         return layout.check_features(table)
 
+    def covered(self, layout: Layout) -> Covered:
+        """What a layout describes of these instances, by the rule by which sessions go.
+
+        Excluded is by the columns that are there.
+
+        Raises:
+            TableError: A column is absent, misspelt or in a unit that is not understood.
+        """
+        exclusions = self._exclusions(layout)
+        names = [*layout.feature_names, *(one.feature for one in exclusions)]
+        table = np.column_stack([self._features(layout), *exclusions.values()])
+        known = replace(layout, excludes=tuple(exclusions))
+        reasons = tuple(
+            known.why_not({k: v for k, v in zip(names, row, strict=True) if v == v}, {})
+            for row in table.tolist()
+        )
+        rows = [i for i, why in enumerate(reasons) if not why]
+        return Covered(layout.name, self.rows(rows), reasons, (*self._notes(layout, table, rows),))
+
     def rows(self, rows: Rows) -> Instances:
         """Select instances, by index or by mask."""
         picked: list[int] = np.arange(len(self))[np.asarray(rows)].tolist()
@@ -110,13 +138,130 @@ class Instances:
             self.values[picked],
             tuple(self.paradigms[i] for i in picked) if self.paradigms else (),
             tuple(self.names[i] for i in picked) if self.names else (),
+            self.units,
         )
+
+    def _features(self, layout: Layout) -> Floats:
+        """The features that a layout uses, in its units; NaN where they are missing."""
+        unknown = np.full(len(self), np.nan)
+        return np.stack([self._wanted(one, layout, unknown) for one in layout.features], axis=1)
+
+    def _exclusions(self, layout: Layout) -> dict[Exclusion, Floats]:
+        """The features by which a layout excludes, as far as they are here, in its units."""
+        found: dict[Exclusion, Floats] = {}
+        for one in layout.excludes:
+            if one.feature in self:
+                found[one] = self._in_unit(one.feature, one.unit)
+            else:
+                self._check_spelling(one.feature, layout)
+        return found
+
+    def _wanted(self, feature: Feature, layout: Layout, unknown: Floats) -> Floats:
+        if feature.name in self:
+            return self._in_unit(feature.name, feature.unit)
+        if feature.name not in _taught(layout):
+            self._check_spelling(feature.name, layout)
+        return unknown if feature.if_missing is not None else self.column(feature.name)
+
+    def _in_unit(self, name: str, wanted: str) -> Floats:
+        unit = self.units[self._place(name)] if self.units else None
+        if unit is None:
+            return self.column(name)
+        try:
+            return self.column(name) * conversion(unit, wanted)
+        except UnitError as error:
+            raise TableError(f"column {name} [{unit}]: {error}") from None
+
+    def _check_spelling(self, name: str, layout: Layout) -> None:
+        """Refuse that a column which is not there has one of nearly its name."""
+        known = {*layout.feature_names, *(one.feature for one in layout.excludes)}
+        for column in self.columns:
+            if column not in known and nearest(column, [name]):
+                raise TableError(
+                    f"column {column!r} is unknown to layout {layout.name}. Did you mean {name!r}? "
+                    "Call it so, or take it out of the table"
+                )
+
+    def _notes(self, layout: Layout, table: Floats, rows: Sequence[int]) -> Iterable[str]:
+        """What is assumed of the instances that are described, in sentences."""
+        for feature, column in zip(layout.features, table[rows].T, strict=False):
+            lost = int(np.isnan(column).sum())
+            if lost and feature.if_missing is not None and feature.name not in _taught(layout):
+                unit = f" {feature.unit}" * (feature.unit != "1")
+                who = f"{lost} of {len(column)} instances have no" if lost < len(column) else "no"
+                yield f"{who} {feature.name}: {feature.if_missing:g}{unit} is taken (if_missing)"
+        absent = [one.feature for one in layout.excludes if one.feature not in self]
+        if absent:
+            yield (
+                f"the table has no column {', '.join(absent)}, by which layout {layout.name} "
+                "leaves instances out: none is left out by it"
+            )
+        if layout.calibration is not None and rows:
+            known = {name for name, _ in layout.calibration.instances}
+            lost = sum(name not in known for name in self.names) if self.names else len(self)
+            if lost:
+                yield (
+                    f"{lost} of {len(self)} instances have no row in the calibration "
+                    f"{layout.calibration.name}: they are predicted by their demands alone"
+                )
+
+    def called(self, row: int) -> str:
+        """An instance by its name, or by its row where it has none."""
+        return f"instance {self.names[row]}" if self.names else f"row {row}"
 
     def _place(self, name: str) -> int:
         try:
             return self.columns.index(name)
         except ValueError:
-            raise TableError(f"no column {name!r}; columns: {', '.join(self.columns)}") from None
+            hint = guess(name, self.columns)
+            columns = ", ".join(self.columns)
+            raise TableError(f"no column {name!r}; columns: {columns}.{hint}") from None
+
+
+def _taught(layout: Layout) -> set[str]:
+    """Features that a table does not have, since a calibration knows them."""
+    return {layout.feature_names[i] for i in layout.taught}
+
+
+@dataclass(frozen=True, eq=False)
+class Covered:
+    """What a layout describes of a table of instances.
+
+    Attributes:
+        layout: Name of the layout.
+        instances: Those that it describes.
+        reasons: For every instance of the table why it does not describe it; empty if it does.
+        notes: What is assumed of those that it describes, in sentences.
+    """
+
+    layout: str
+    instances: Instances
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the table that the layout describes."""
+        return [i for i, why in enumerate(self.reasons) if not why]
+
+    @property
+    def gaps(self) -> str:
+        """Reasons with counts, as in "21 of 37: no reward; 16: rewardDistance above 40 m"."""
+        return told_gaps(left_out(self.reasons), len(self.reasons))
+
+
+def left_out(reasons: Iterable[str]) -> dict[str, int]:
+    """How many instances are left out by reason, the most frequent first."""
+    return dict(Counter(filter(None, reasons)).most_common())
+
+
+def told_gaps(counts: Mapping[str, int], total: int) -> str:
+    """Reasons with counts, as in "21 of 37: no reward; 16: rewardDistance above 40 m"."""
+    told = [f"{number}: {why}" for why, number in counts.items()]
+    if told:
+        number, _, why = told[0].partition(":")
+        told[0] = f"{number} of {total}:{why}"
+    return "; ".join(told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,10 +292,73 @@ class OutcomeTable:
             TableError: There is no such agent.
         """
         if agent not in self.agents:
-            raise TableError(f"no agent {agent!r}; agents: {', '.join(self.agents)}")
+            raise TableError(
+                f"no agent {agent!r}; agents: {', '.join(self.agents)}.{guess(agent, self.agents)}"
+            )
         outcomes = self.outcomes[self.agents.index(agent)]
         played = np.isfinite(outcomes)
         return self.instances.rows(played), outcomes[played]
+
+    def covered(self, layouts: Sequence[Layout]) -> CoveredOutcomes:
+        """The outcomes on the instances that all of some layouts describe.
+
+        Raises:
+            TableError: A column is absent, misspelt or in a unit that is not understood, none of
+                the instances is described, or an outcome is none of a layout.
+        """
+        reasons = [""] * len(self.instances)
+        notes: dict[str, None] = {}
+        for layout in layouts:
+            found = self.instances.covered(layout)
+            if not found.rows:
+                raise TableError(f"layout {layout.name} covers none of the instances: {found.gaps}")
+            reasons = [a or b for a, b in zip(reasons, found.reasons, strict=True)]
+            notes |= dict.fromkeys(found.notes)
+            if len(layout.outcomes) == 1 and isinstance(layout.outcome, Bernoulli):
+                self._check_passed()
+        rows = [i for i, why in enumerate(reasons) if not why]
+        if not rows:
+            raise TableError(f"no instance is covered by all layouts: {left_out(reasons)}")
+        kept = OutcomeTable(self.instances.rows(rows), self.agents, self.outcomes[:, rows])
+        return CoveredOutcomes(kept, self, tuple(reasons), tuple(notes))
+
+    def _check_passed(self) -> None:
+        wrong = np.isfinite(self.outcomes) & (self.outcomes != 0.0) & (self.outcomes != 1.0)
+        for agent, row in zip(*np.nonzero(wrong), strict=True):
+            raise TableError(
+                f"agent {self.agents[agent]}, {self.instances.called(row)}: the outcome is "
+                f"{self.outcomes[agent, row]:g}; success is 1, failure 0, and an empty cell was "
+                "not played. Rewards on arenas become outcomes by pass marks: `layout fit "
+                "--battery FOLDER --outcomes TABLE`"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class CoveredOutcomes:
+    """The outcomes that layouts describe, and what was left out for it.
+
+    Attributes:
+        table: The outcomes on the instances that are described.
+        given: All outcomes.
+        reasons: Why each of all instances is left out; empty if it is not.
+        notes: What is assumed, and what was left out before, in sentences.
+    """
+
+    table: OutcomeTable
+    given: OutcomeTable
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def coverage(self, agent: str) -> dict[str, Any]:
+        """How many of an agent's outcomes count, of how many, and why the others do not."""
+        outcomes = self.given.outcomes[self.given.agents.index(agent)]
+        played = np.flatnonzero(np.isfinite(outcomes)).tolist()
+        reasons = [self.reasons[i] for i in played]
+        return {
+            "covered": sum(not why for why in reasons),
+            "of": len(reasons),
+            "left_out": left_out(reasons),
+        }
 
 
 def read_csv(
@@ -159,73 +367,51 @@ def read_csv(
     *,
     name: str = "instance",
     paradigm: str = "paradigm",
-    ignore: Sequence[str] = (),
+    ignore: Collection[str] = (),
 ) -> OutcomeTable:
     """Read a table with one row per instance: its meta-features and the outcomes of agents.
 
-    An empty cell is an outcome that was not played, or a meta-feature that is not known.
+    An empty cell is an outcome that was not played, or a meta-feature that is not known. A column
+    of true and false is one of 1 and 0.
 
     Args:
-        source: A file, or the text itself.
-        agents: The columns that hold outcomes; all other columns are meta-features,
-            by their names and perhaps with units in brackets.
+        source: A file, or the text itself. A text of one line is the name of a file.
+        agents: The columns that hold outcomes; all other columns are meta-features, by their names
+            and perhaps with units in brackets. Layouts have them in their own units.
         name: The column with the names of instances, if there is one.
         paradigm: The column with the paradigms of instances, if there is one.
         ignore: Columns to leave out.
 
     Raises:
-        TableError: The table cannot be read; the message names row and column.
+        TableError: The table cannot be read, or may mean something else; the message names row and
+            column.
     """
-    header, rows = _table(source, agents)
-    if lost := [agent for agent in agents if agent not in header]:
-        raise TableError(f"no column {lost[0]!r} of outcomes; columns: {', '.join(header)}")
-    words = {name, paradigm}
-    columns = [c for c in header if c not in words and c not in agents and c not in ignore]
-    numbers = {
-        column: np.array(
-            [_number(row[column], i, column) for i, row in enumerate(rows, 2)], np.float64
+    return instances_of(read_sheet(source, agents), agents, name, paradigm, ignore)
+
+
+def instances_of(
+    sheet: Sheet,
+    agents: Sequence[str],
+    name: str = "instance",
+    paradigm: str = "paradigm",
+    ignore: Collection[str] = (),
+) -> OutcomeTable:
+    """What `read_csv` makes of the cells of a table."""
+    if lost := [agent for agent in agents if agent not in sheet]:
+        raise TableError(
+            f"no column {lost[0]!r} of outcomes; columns: {', '.join(sheet.names)}."
+            f"{guess(lost[0], sheet.names)}"
         )
-        for column in (*columns, *agents)
-    }
+    check_alike(agents, "agents")
+    words = {name, paradigm}
+    columns = [c for c in sheet.names if c not in words and c not in agents and c not in ignore]
+    values = [sheet.numbers(column) for column in columns]
     instances = Instances(
         tuple(columns),
-        np.array([numbers[c] for c in columns]).reshape(len(columns), len(rows)).T,
-        tuple(row[paradigm] for row in rows) if paradigm in header else (),
-        tuple(row[name] for row in rows) if name in header else (),
+        np.array(values, np.float64).reshape(len(columns), len(sheet.rows)).T,
+        tuple(sheet.column(paradigm)) if paradigm in sheet else (),
+        sheet.row_names(name) if name in sheet else (),
+        tuple(sheet.unit(column) for column in columns),
     )
-    outcomes = np.array([numbers[a] for a in agents]).reshape(len(agents), len(rows))
-    return OutcomeTable(instances, tuple(agents), outcomes)
-
-
-def _table(source: Path | str, agents: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
-    """The header and the rows of a CSV file, or of CSV text; units are taken off the header."""
-    try:
-        text = source.read_text("utf-8-sig") if isinstance(source, Path) else source
-    except OSError as error:
-        raise TableError(f"{source}: {error.strerror or 'cannot be read'}") from None
-    except UnicodeDecodeError:
-        raise TableError(f"{source}: no text in UTF-8") from None
-    reader = csv.reader(io.StringIO(text))
-    header = [c if c in agents else _UNIT.sub("", c) for c in next(reader, list[str]())]
-    if twice := [c for c in header if header.count(c) > 1]:
-        raise TableError(f"column {twice[0]} is there {header.count(twice[0])} times")
-    rows: list[dict[str, str]] = []
-    for i, cells in enumerate(reader, 2):
-        if not cells:
-            continue
-        if len(cells) != len(header):
-            raise TableError(f"line {i}: {len(cells)} cells; the header has {len(header)}")
-        rows.append(dict(zip(header, cells, strict=True)))
-    return header, rows
-
-
-def _number(cell: str, line: int, column: str) -> float:
-    if not cell.strip():
-        return float("nan")
-    try:
-        value = float(cell)
-    except ValueError:
-        value = float("nan")
-    if not np.isfinite(value):
-        raise TableError(f"line {line}, column {column}: {cell!r} is no finite number")
-    return value
+    outcomes = np.array([sheet.outcomes(a) for a in agents], np.float64)
+    return OutcomeTable(instances, tuple(agents), outcomes.reshape(len(agents), len(sheet.rows)))

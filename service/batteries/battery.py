@@ -33,10 +33,12 @@ from animalcat.arena_configs.writer import to_yaml
 from animalcat.service.batteries.drafts import (
     Draft,
     Fixed,
+    drawn_fields,
     fixed_arena,
     fixed_instances,
     instance_seed,
     measure_drafts,
+    named,
     silent,
 )
 from animalcat.service.batteries.estimate import Tick, with_estimate
@@ -71,6 +73,8 @@ class Battery:
             version 1.
         recipe: What its recipe says of it, as `recipes.recipe_head` has it; empty without one.
         unsolved: Why the planner did not solve an instance, by its name; None where it did not try.
+        drawn: What its file leaves to chance beside looks and was drawn when the battery was made,
+            by instance.
     """
 
     digest: str
@@ -81,6 +85,7 @@ class Battery:
     versions: Mapping[str, int] = field(default_factory=dict[str, int])
     recipe: Mapping[str, Any] = field(default_factory=dict[str, Any])
     unsolved: Mapping[str, str] | None = None
+    drawn: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -174,7 +179,8 @@ def import_files(
         own = own.resolved([draft.name for draft in drafts])
     kinds = kinds_of([draft.name for draft in drafts], pattern, own.kinds if own else {})
     told = [draft._replace(kind=kinds[draft.name]) for draft in drafts]
-    return store_drafts(told, problems, store, tick, processes, own)
+    drawn = {draft.name: fields for draft in told if (fields := named(draft, drawn_fields))}
+    return store_drafts(told, problems, store, tick, processes, own, drawn=drawn)
 
 
 def build_family(
@@ -262,6 +268,7 @@ def load(digest: str, store: Path) -> Battery:
         versions=table.get("versions", {}),
         recipe=table.get("recipe", {}),
         unsolved=table.get("unsolved"),
+        drawn=table.get("drawn", {}),
     )
 
 
@@ -302,6 +309,7 @@ def store_drafts(
     processes: int,
     own: FeatureTable | None = None,
     family: str = "",
+    drawn: Mapping[str, Sequence[str]] | None = None,
 ) -> Battery:
     """Fix, measure and write instances.
 
@@ -313,6 +321,7 @@ def store_drafts(
         processes: How many processes measure, if there are many arenas.
         own: The user's own meta-features.
         family: The family that they are drawn from; empty for none.
+        drawn: What their files leave to chance beside looks, by instance.
 
     Raises:
         ArenaError: An arena cannot be built; the message names it.
@@ -328,7 +337,7 @@ def store_drafts(
     if own is not None:
         made = [_with_own(one, own, units) for one in made]
         units |= own.units
-    return load(write_battery(made, units, store, problems), store)
+    return load(write_battery(made, units, store, problems, drawn=drawn), store)
 
 
 def in_order(drafts: Sequence[Draft]) -> list[Draft]:

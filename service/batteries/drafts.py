@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -29,6 +30,9 @@ CHUNK: Final = 8
 """Arenas that a process measures at a time."""
 SAMPLE: Final = 4
 """Arenas of a battery that are measured although the project ships what was measured of them."""
+
+_LOOK: Final = re.compile(r"\.colors\[|\.row\d+$")
+"""What is drawn of looks alone: colours, and the squares of a board."""
 
 T = TypeVar("T")
 
@@ -78,7 +82,21 @@ def fixed_instance(draft: Draft, file: str = "") -> Fixed:
 
 def fixed_arena(draft: Draft) -> Arena:
     """Return a draft's arena with every value fixed."""
-    return fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
+    return fix(draft.arena, _draws(draft))
+
+
+def _draws(draft: Draft) -> np.random.Generator:
+    return np.random.default_rng([draft.seed, crc32(b"fix")])
+
+
+def drawn_fields(draft: Draft) -> tuple[str, ...]:
+    """Name what a draft leaves to chance and fixing it draws, without looks: it may change demands.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+    """
+    drawn = place(draft.arena, _draws(draft)).drawn
+    return tuple(field for field in drawn if not _LOOK.search(field))
 
 
 def measured(draft: Draft) -> Reading:
@@ -146,7 +164,7 @@ def fixed_instances(
     texts: list[bytes] = []
     keys: list[str] = []
     for draft in drafts:
-        text = to_yaml(_named(draft, fixed_arena))
+        text = to_yaml(named(draft, fixed_arena))
         keys.append(key_of(text, draft.seed))
         # Arenas repeat themselves: packed they take a tenth of the memory.
         texts.append(zlib.compress(text.encode(), 1))
@@ -231,18 +249,18 @@ def _examined(jobs: Sequence[_Job], processes: int) -> Generator[Reading]:
 
 def _examine(job: _Job) -> Reading:
     draft = job.draft
-    reading = job.known or _read_named(draft)
+    reading = job.known or _readnamed(draft)
     if job.solve and reading.verdict is None:
-        verdict = _named(draft, lambda draft: judge(fixed_arena(draft), draft.seed))
+        verdict = named(draft, lambda draft: judge(fixed_arena(draft), draft.seed))
         reading = reading._replace(verdict=verdict)
     return reading
 
 
-def _read_named(draft: Draft) -> Reading:
-    return _named(draft, lambda draft: _read(draft, fixed_arena(draft)))
+def _readnamed(draft: Draft) -> Reading:
+    return named(draft, lambda draft: _read(draft, fixed_arena(draft)))
 
 
-def _named(draft: Draft, work: Callable[[Draft], T]) -> T:
+def named(draft: Draft, work: Callable[[Draft], T]) -> T:
     """Do some work on a draft; an error tells its name."""
     try:
         return work(draft)

@@ -7,12 +7,11 @@ import io
 import math
 import re
 from collections.abc import Collection, Mapping
-from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.service.batteries.naming import KIND, MOST, Kind, some
+from animalcat.service.batteries.naming import KIND, MOST, Kind, KnownNames, NamesError, some
 
 INSTANCE: Final = "instance"
 CHOICES: Final = "choices"
@@ -22,7 +21,6 @@ CLOSE: Final = 1e-6
 
 _HEADER: Final = re.compile(r"\s*([^\[\]]*?)\s*(?:\[\s*([^\[\]]*?)\s*\])?\s*")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
-_SUFFIXES: Final = (".yaml", ".yml")
 
 
 class TableError(ValueError):
@@ -74,26 +72,20 @@ class FeatureTable(NamedTuple):
             TableError: A row names an instance that is not there, or one of several; two rows name
                 the same; or an instance has no row.
         """
-        known, files = set(instances), dict[str, list[str]]()
-        for name in sorted(known):
-            files.setdefault(PurePosixPath(name).name, []).append(name)
+        known = KnownNames(instances)
         rows: dict[str, FeatureRow] = {}
         for given, row in self.rows.items():
-            name = given if given in known else _stem(given)
-            if name not in known:
-                alike = files.get(name, [])
-                if len(alike) > 1:
-                    raise TableError(
-                        f"table, line {row.line}: {given!r} is {some(alike)}; give the folder too"
-                    )
-                name = alike[0] if alike else given
+            try:
+                name = known.find(given) or given
+            except NamesError as error:
+                raise TableError(f"table, line {row.line}: {error}") from None
             if name in rows:
                 raise TableError(
                     f"table, line {row.line}: instance {given!r} was on line {rows[name].line}"
                 )
             rows[name] = row
         made = self._replace(rows=rows)
-        made.check(known)
+        made.check(set(instances))
         return made
 
     def check(self, instances: Collection[str]) -> None:
@@ -232,11 +224,6 @@ def _text(cell: str, line: int, column: str) -> str:
             "characters"
         )
     return cell
-
-
-def _stem(file: str) -> str:
-    """Return the name of the instance of a file."""
-    return file.removesuffix(next((end for end in _SUFFIXES if file.endswith(end)), ""))
 
 
 def _choices(cell: str, line: int) -> tuple[MarkedPlace, ...]:

@@ -56,6 +56,53 @@ _ADVICE: Final = (
 _NONE: Final = Kind()
 
 
+class KnownNames:
+    """Finds instances by what a table calls them: by name, by file, or by file without folders."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Know instances by their names."""
+        self._names = sorted(set(names))
+        self._known = set(self._names)
+        self._files: dict[str, list[str]] = {}
+        self._folded: dict[str, str] = {}
+        for name in self._names:
+            self._files.setdefault(PurePosixPath(name).name, []).append(name)
+            for called in (name, PurePosixPath(name).name):
+                self._folded.setdefault(called.casefold(), called)
+
+    def find(self, given: str) -> str:
+        """The name of an instance; empty if there is no such instance.
+
+        Raises:
+            NamesError: There are several, or the name is one's but for upper and lower case.
+        """
+        if given in self._known:
+            return given
+        bare = _SUFFIX.sub("", given)
+        if bare in self._known:
+            return bare
+        alike = self._files.get(bare, [])
+        if len(alike) > 1:
+            raise NamesError(f"{given!r} is {some(alike)}; give the folder too")
+        if not alike and (near := self._folded.get(bare.casefold())):
+            raise NamesError(f"there is no instance {given!r}. Did you mean {near!r}?")
+        return alike[0] if alike else ""
+
+    def find_all(self, given: Iterable[str]) -> dict[str, str]:
+        """The names of several instances, by what they are called; empty where there is none.
+
+        Raises:
+            NamesError: As for `find`, or two of them are one instance.
+        """
+        found: dict[str, str] = {}
+        taken: dict[str, str] = {}
+        for one in given:
+            name = found[one] = self.find(one)
+            if name and taken.setdefault(name, one) != one:
+                raise NamesError(f"{taken[name]!r} and {one!r} are one instance, {name!r}")
+        return found
+
+
 @dataclass(frozen=True)
 class NamePattern:
     """A pattern of instance names, as in `{suite}/{paradigm}-{task}-{variant}`.

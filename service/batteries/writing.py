@@ -35,6 +35,7 @@ def write_battery(
     problems: Sequence[str] = (),
     recipe: Mapping[str, Any] | None = None,
     source: Recipe | None = None,
+    drawn: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """Write a battery; of one that exists already only the table, where that is another.
 
@@ -50,6 +51,7 @@ def write_battery(
         problems: Problems found in files, one line each.
         recipe: What the battery's recipe says of it; None without one.
         source: The recipe, from which twins of the instances can be drawn; no part of the digest.
+        drawn: What files left to chance beside looks, by instance; no part of the digest.
 
     Returns:
         The digest.
@@ -78,6 +80,8 @@ def write_battery(
             for one in made
             if one.verdict and not one.verdict.solved
         }
+    if drawn:
+        table["drawn"] = {name: list(fields) for name, fields in drawn.items()}
     table["instances"] = rows
     digest = hashlib.sha256(
         json.dumps(content, sort_keys=True, separators=(",", ":")).encode()

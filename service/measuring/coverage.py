@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -12,6 +11,7 @@ import numpy as np
 
 from animalcat.arena_configs.features import FEATURES
 from animalcat.layouts.model.expressions import ONE
+from animalcat.layouts.model.instances import left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
@@ -41,7 +41,7 @@ class Coverage:
     @property
     def counts(self) -> dict[str, int]:
         """Number of uncovered instances by reason, the most frequent reason first."""
-        return dict(Counter(self.reasons.values()).most_common())
+        return left_out(self.reasons.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Return how many instances are covered, of how many, and why the others are not."""
@@ -51,12 +51,7 @@ class Coverage:
     @property
     def gaps(self) -> str:
         """Reasons with counts, as in "21 of 37: no reward; 16: rewardDistance above 40 m"."""
-        total = len(self.features) + len(self.reasons)
-        told = [f"{number}: {why}" for why, number in self.counts.items()]
-        if told:
-            number, _, why = told[0].partition(":")
-            told[0] = f"{number} of {total}:{why}"
-        return "; ".join(told)
+        return told_gaps(self.counts, len(self.features) + len(self.reasons))
 
 
 def covered_features(

@@ -43,6 +43,7 @@ def manifest(name: str, battery: Battery) -> dict[str, Any]:
         "validity": _validity(battery),
         "layout": _layout(battery),
         "problems": list(battery.problems),
+        "drawn": {name: list(fields) for name, fields in battery.drawn.items()},
     }
 
 

@@ -15,8 +15,8 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
 from animalcat.cli.layout.commands import app_for
-from animalcat.cli.layout.outcomes import read_table
-from animalcat.layouts.library import LAYOUTS, variants
+from animalcat.cli.layout.outcomes import read_covered
+from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.outcomes import outcomes_bytes, read_outcomes
 
@@ -157,11 +157,11 @@ def fit(folder: Path, *more: object) -> Result:
     [
         ("out.csv", None, "out.csv: No such file"),
         ("out.csv", "task,me\n01-01-01,1\n", "no column `instance`"),
-        ("out.csv", "", "no column `instance`"),
-        ("out.csv", "instance\n01-01-01\n", "final rewards an agent"),
+        ("out.csv", "", "the table is empty"),
+        ("out.csv", "instance\n01-01-01\n", "no agent 'me'; agents: ."),
         ("out.csv", "instance,me\n01-01-01,good\n", "column me: 'good' is no finite number"),
         ("out.csv", "instance,me\n01-01-01,nan\n", "no finite number"),
-        ("out.csv", "instance,me\n01-01-01,inf\n", "not finite"),
+        ("out.csv", "instance,me\n01-01-01,inf\n", "no finite number"),
         ("out.csv", "instance,me\n01-01-01,1\n01-01-01,1\n", "01-01-01 has 2 rows"),
         ("out.csv", "instance,me\n99-01-01,1\n", "no arena file of an instance with outcomes"),
         ("out.csv", "instance,you\n01-01-01,1\n", "no agent 'me'; agents: you"),
@@ -183,6 +183,7 @@ def test_bad_input_is_named(folder: Path, file: str, content: str | None, words:
 def test_instances_that_are_not_covered_are_told_by_reason(folder: Path) -> None:
     for file in (folder / "battery").iterdir():
         file.write_text(ARENA.replace("GoodGoal", "Wall"))
+    (folder / "out.csv").write_text("instance,me\n01-01-01,-1\n01-02-01,-1.5\n")
     result = fit(folder, "--agent", "me")
     assert result.exit_code == 2
     assert "aaio covers none of the instances with outcomes: 2 of 2: no reward" in result.stderr
@@ -210,15 +211,22 @@ def test_imported_outcomes_are_a_table_for_layouts(
     content = outcomes_bytes(read_outcomes(text.encode()), "parquet")
     (tmp_path / "outcomes").mkdir()
     (tmp_path / "outcomes" / "mine.parquet").write_bytes(content)
-    table = read_table(Path("mine"), [], tmp_path)
+    layout = load_layout("one-capability")
+    found = read_covered(Path("mine"), [], [layout], tmp_path)
+    assert found.notes == (
+        "1 of 4 attempts do not count: 1 fault",
+        "no difficulty: 5 is taken (if_missing)",
+    )
+    table = found.table
     assert table.agents == ("me", "you")
     played, y = table.of("me")
     assert (played.names, y.tolist()) == (("a", "b"), [1.0, 0.0])
     assert played.column("goalSize").tolist() == [1.5, 2.0]
-    assert read_table(Path("mine"), ["you"], tmp_path).of("you")[1].tolist() == [0.0]
+    yours = read_covered(Path("mine"), ["you"], [layout], tmp_path).table
+    assert yours.of("you")[1].tolist() == [0.0]
     with pytest.raises(typer.Exit):
-        read_table(Path("mine"), ["her"], tmp_path)
-    assert "table mine: no agent 'her'; agents: me, you" in capsys.readouterr().err
+        read_covered(Path("mine"), ["her"], [layout], tmp_path)
+    assert "no agent 'her'; agents: me, you" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -21,7 +21,8 @@ from animalcat.cli.layout.outcomes import (
     Seed,
     Table,
     fit_layouts,
-    read_table,
+    read_covered,
+    say_what_was_left_out,
     warn_of_bad_fits,
 )
 from animalcat.cli.layout.show import Json, Name, Variant, every_variant, load
@@ -94,7 +95,8 @@ def command(
         check_calibration(run, simulated, episodes, missing, engine, seed, as_json=as_json)
         return
     layout = load(name, variant)
-    outcomes = read_table(table, agent or [], data)
+    given = read_covered(table, agent or [], [layout], data)
+    outcomes = given.table
     if unknown := sorted(set(by or ()) - {"paradigm", *outcomes.instances.columns}):
         columns = ", ".join(("paradigm", *outcomes.instances.columns))
         fail(f"--by {unknown[0]}: no such column; columns: {columns}")
@@ -105,12 +107,20 @@ def command(
         for done, (who, fitted) in enumerate(fits[0].items()):
             tell(f"checking {who}", done, len(fits[0]))
             played, y = outcomes.of(who)
-            entries.append({"agent": who, **check(fitted, played, y, by or (), repeats, seed)})
+            entries.append(
+                {
+                    "agent": who,
+                    "coverage": given.coverage(who),
+                    "notes": list(given.notes),
+                    **check(fitted, played, y, by or (), repeats, seed),
+                }
+            )
     if as_json:
         print_json(entries)
     else:
         for entry in entries:
             _print(entry)
+        say_what_was_left_out(given)
     if bad or any(entry["contradicted"] for entry in entries):
         raise typer.Exit(FAILED)
 

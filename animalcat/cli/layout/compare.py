@@ -15,7 +15,8 @@ from animalcat.cli.layout.outcomes import (
     Seed,
     Table,
     fit_layouts,
-    read_table,
+    read_covered,
+    say_what_was_left_out,
     warn_of_bad_fits,
 )
 from animalcat.cli.layout.show import Json, load
@@ -84,19 +85,24 @@ def command(
     agents are ranked, and each is compared with the first. With several layouts, these are compared
     for each agent by leave-one-out (PSIS-LOO), and the agents by the first layout.
     """
-    bad = False
+    bad, given = False, None
     if table is not None:
         if profiles:
             fail("give profiles or --table, not both")
         if not layout:
             fail("--table needs --layout: a name of `layout list`, or a file")
-        outcomes = read_table(table, agent or [], data)
         chosen = [load(*_name_and_variant(name)) for name in layout]
+        given = read_covered(table, agent or [], chosen, data)
+        outcomes = given.table
         fits = fit_layouts(chosen, outcomes, seed)
         bad = warn_of_bad_fits(fits)
         posteriors = [Posterior.of_fit(name, fitted) for name, fitted in fits[0].items()]
         starts, scales = Start.of_layout(chosen[0]), layout_scales(chosen[0])
-        report: Report = {"layouts": _layouts(fits, outcomes) if len(fits) > 1 else []}
+        report: Report = {
+            "layouts": _layouts(fits, outcomes) if len(fits) > 1 else [],
+            "coverage": {who: given.coverage(who) for who in outcomes.agents},
+            "notes": list(given.notes),
+        }
     else:
         read = [one for path in profiles or () for one in _read(path, walks=bool(steps))]
         if not read:
@@ -124,6 +130,8 @@ def command(
         print_json(report)
     else:
         _print(report, posteriors)
+        if given is not None:
+            say_what_was_left_out(given)
     if bad:
         raise typer.Exit(FAILED)
 

@@ -7,27 +7,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from animalcat.arena_configs.outcome import success
 from animalcat.cli.layout.outcomes import (
     OUTCOMES,
     Agents,
     Seed,
     Table,
     fit_layouts,
-    read_table,
+    read_covered,
+    say_what_was_left_out,
     warn_of_bad_fits,
 )
 from animalcat.cli.layout.show import Json, Name, Variant, load
-from animalcat.cli.layout.table import covered_instances
+from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
+from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data
 from animalcat.layouts.inference.fit import FitResult
-from animalcat.layouts.model.instances import Instances, OutcomeTable
+from animalcat.layouts.model.instances import CoveredOutcomes
 from animalcat.layouts.model.spec import Bernoulli, Layout
 from animalcat.layouts.reporting.profile import Profile
 
@@ -60,6 +59,8 @@ def command(
             rich_help_panel=OUTCOMES,
         ),
     ] = None,
+    told: AsOption = None,
+    keep_drawn: KeepDrawn = False,
     table: Table = None,
     variant: Variant = "",
     agent: Agents = None,
@@ -86,14 +87,19 @@ def command(
     """
     layout = load(name, variant)
     if table is not None:
-        if battery or outcomes or pass_marks:
-            fail("--table has all in it: give it without --battery, --outcomes and --pass-marks")
-        played = read_table(table, agent or [], data)
+        if battery or outcomes or pass_marks or told or keep_drawn:
+            fail(
+                "--table has all in it: give it without --battery, --outcomes, --pass-marks, --as "
+                "and --keep-drawn"
+            )
+        played = read_covered(table, agent or [], [layout], data)
     elif battery is None or outcomes is None:
         fail("where are the outcomes? Give --table, or --battery and --outcomes")
     else:
-        played = _on_arenas(layout, battery, outcomes, pass_marks, agent or [])
-    (fits,) = fit_layouts([layout], played, seed)
+        played = outcomes_on_arenas(
+            layout, battery, outcomes, pass_marks, agent or [], told, keep_drawn=keep_drawn
+        )
+    (fits,) = fit_layouts([layout], played.table, seed)
     entries = [_entry(who, fitted, played) for who, fitted in fits.items()]
     if output is not None:
         try:
@@ -105,45 +111,23 @@ def command(
         print_json(entries)
     elif output is None:
         _print_entries(layout, entries)
+    if not as_json:
+        say_what_was_left_out(played)
     if warn_of_bad_fits([fits]):
         raise typer.Exit(FAILED)
 
 
-def _on_arenas(
-    layout: Layout, battery: Path, outcomes: Path, pass_marks: Path | None, agents: Sequence[str]
-) -> OutcomeTable:
-    """Successes and failures on the arenas that the layout covers."""
-    rewards = read_rewards(outcomes)
-    for name in agents:
-        if name not in rewards.columns:
-            fail(f"{outcomes}: no agent {name!r}; agents: {', '.join(rewards.columns)}")
-    table = covered_instances(layout, battery, rewards)
-    if pass_marks is not None:
-        table["pass_mark"] = read_pass_marks(pass_marks).reindex(table.index)
-        if table["pass_mark"].isna().any():
-            fail(f"{pass_marks}: {table.index[table['pass_mark'].isna()][0]} has no pass mark")
-    chosen = tuple(map(str, agents or rewards.columns))
-    got = rewards.loc[table.index, list(chosen)].to_numpy(float).T
-    marks = table["pass_mark"].to_numpy(float)
-    passed = [
-        [float("nan") if np.isnan(r) else success(r, m) for r, m in zip(row, marks, strict=True)]
-        for row in got.tolist()
-    ]
-    known = [name for name in layout.feature_names if table[name].notna().any()]
-    features = table[known].to_numpy(float)
-    instances = Instances(tuple(known), features, names=tuple(map(str, table.index)))
-    return OutcomeTable(instances, chosen, np.array(passed, dtype=np.float64))
-
-
-def _entry(agent: str, fitted: FitResult, played: OutcomeTable) -> dict[str, Any]:
+def _entry(agent: str, fitted: FitResult, played: CoveredOutcomes) -> dict[str, Any]:
     profile = Profile.of_fit(fitted).to_dict()
-    outcomes = played.of(agent)[1]
+    outcomes = played.table.of(agent)[1]
     counted = isinstance(fitted.layout.outcome, Bernoulli)
     return {
         "agent": agent,
         "successes": int(outcomes.sum()) if counted else None,
         "mean_outcome": float(outcomes.mean()) if len(outcomes) else None,
         "instances": len(outcomes),
+        "coverage": played.coverage(agent),
+        "notes": list(played.notes),
         **{key: profile[key] for key in ("layout", "hdi_share", "nodes", "diagnostics")},
     }
 

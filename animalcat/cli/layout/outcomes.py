@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 import typer
 
 from animalcat.cli.outcomes import FOLDER
+from animalcat.cli.shared.outcome_table import is_export, or_fail
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import data_folder
 from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
-from animalcat.layouts.model.instances import Instances, OutcomeTable, TableError, read_csv
+from animalcat.layouts.model.instances import (
+    CoveredOutcomes,
+    Instances,
+    OutcomeTable,
+    TableError,
+    read_csv,
+    told_gaps,
+)
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.tables import check_alike, guess, name_and_unit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OUTCOMES: Final = "Outcomes"
 """A group of options."""
@@ -26,7 +38,8 @@ Table = Annotated[
         metavar="TABLE",
         help="A CSV file with one row for each arena: its meta-features, and one column of "
         "outcomes for each agent. Columns `instance` and `paradigm` may name the arena and its "
-        "kind. Or the name of a table that `outcomes import` has kept.",
+        "kind. Or a table as `outcomes export` writes it, or the name of one that `outcomes "
+        "import` has kept.",
         rich_help_panel=OUTCOMES,
     ),
 ]
@@ -35,8 +48,8 @@ Agents = Annotated[
     typer.Option(
         "--agent",
         metavar="NAME",
-        help="The column of an agent's outcomes, or the name of an agent in an imported table. "
-        "Repeat it for several agents. Without it, all agents of an imported table are taken.",
+        help="The column of an agent's outcomes, or an agent of a table that `outcomes export` "
+        "wrote. Repeat it for several agents. Without it, all agents of such a table are taken.",
         rich_help_panel=OUTCOMES,
     ),
 ]
@@ -46,57 +59,118 @@ Seed = Annotated[
 ]
 
 
-def read_table(path: Path, agents: Sequence[str], data: Path | None = None) -> OutcomeTable:
-    """A table of outcomes; ends the command where it is wrong.
+def read_covered(
+    path: Path, agents: Sequence[str], layouts: Sequence[Layout], data: Path | None = None
+) -> CoveredOutcomes:
+    """The outcomes of a table that layouts describe; ends the command where it is wrong.
 
     Args:
-        path: A CSV file, or the name of a table that was imported.
-        agents: Columns of the file, or agents of the imported table.
+        path: A CSV or Parquet file, or the name of a table that was imported.
+        agents: Columns of the file; or agents of a table in the form of `outcomes export`.
+        layouts: The layouts.
         data: The data directory in which imported tables are; None for the usual one.
     """
-    folder = data_folder(data) / FOLDER
-    kept = folder / f"{path}.parquet"
-    if not path.exists() and len(path.parts) == 1 and kept.is_file():
-        return _imported(str(path), kept, agents)
-    if not path.exists():
-        known = ", ".join(sorted(one.stem for one in folder.glob("*.parquet"))) or "none"
-        fail(f"{path}: no such file or imported table; imported tables: {known}")
-    if not agents:
-        fail(f"{path}: which columns are outcomes? Say --agent COLUMN for each agent")
-    try:
-        return read_csv(path, agents)
-    except TableError as error:
-        fail(str(error) if str(path) in str(error) else f"{path}: {error}")
+    return or_fail(path, lambda: covered_outcomes(_source(path, data), agents, layouts))
 
 
-def _imported(name: str, file: Path, agents: Sequence[str]) -> OutcomeTable:
-    """An imported table with a row for each attempt that counts; ends the command on bad names."""
-    from animalcat.outcomes import COLUMNS, OutcomesError, read_outcomes
+def covered_outcomes(
+    source: Path | str, agents: Sequence[str], layouts: Sequence[Layout]
+) -> CoveredOutcomes:
+    """The outcomes of a table that layouts describe.
 
-    try:
-        frame = read_outcomes(file)
-    except (OutcomesError, OSError) as error:
-        fail(f"table {name}: {error}")
-    frame = frame[frame["outcome"].isin(["success", "failure"])]
-    if "agent" not in frame:
-        frame = frame.assign(agent="agent")
-    who = frame["agent"].fillna("agent")
-    known = [*dict.fromkeys(who)]
-    if lost := [agent for agent in agents if agent not in known]:
-        fail(f"table {name}: no agent {lost[0]!r}; agents: {', '.join(known) or 'none'}")
+    Args:
+        source: A file, or its text: with a column of outcomes for each agent, or in the form of
+            `outcomes export`.
+        agents: Columns of agents, or agents of the table.
+        layouts: The layouts.
+
+    Raises:
+        TableError: The table cannot be used, or may mean something else.
+    """
+    from animalcat.outcomes import OutcomesError, read_outcomes
+
+    if is_export(source) and "outcome" not in agents:
+        content = source if isinstance(source, Path) else source.encode()
+        try:
+            table, notes = of_export(read_outcomes(content), agents)
+        except (OutcomesError, OSError) as error:
+            raise TableError(str(error)) from None
+        for layout in layouts:
+            if [one.source for one in layout.outcomes] != ["success"]:
+                raise TableError(
+                    f"layout {layout.name} ({layout.variant}) takes other outcomes than success, "
+                    "and the table says what was a success. Give a column of outcomes an agent"
+                )
+    elif not agents:
+        raise TableError("which columns are outcomes? Say --agent COLUMN for each agent")
+    else:
+        table, notes = read_csv(source, agents), []
+    found = table.covered(layouts)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def of_export(frame: pd.DataFrame, agents: Sequence[str]) -> tuple[OutcomeTable, list[str]]:
+    """Outcomes in the form of `outcomes export`, with a row for each attempt that counts.
+
+    Args:
+        frame: The table.
+        agents: Agents to take; without them, all. If the table names none, the one who played.
+
+    Returns:
+        The outcomes, and what was left out.
+
+    Raises:
+        TableError: A row names no agent, or there is no such agent.
+    """
+    from animalcat.outcomes import COLUMNS
+
+    counts = frame["outcome"].isin(["success", "failure"])
+    lost = frame["outcome"][~counts].value_counts()
+    told = ", ".join(f"{number} {outcome}" for outcome, number in lost.items())
+    notes = [f"{int(lost.sum())} of {len(frame)} attempts do not count: {told}"] * bool(len(lost))
+    frame = frame[counts]
+    who = frame["agent"].fillna("").str.strip()
+    if not (who != "").any() and len(agents) == 1:
+        who = who.replace("", agents[0])
+    if (who == "").any():
+        row = int((who == "").to_numpy().argmax())
+        raise TableError(
+            f"an outcome on {frame['instance'].iloc[row]} names no agent ({int((who == '').sum())} "
+            "do not); fill the column `agent`"
+            + " or say by one --agent who played"
+            * bool((who == "").all())
+        )
+    check_alike(who.unique(), "agents")
+    known = [str(agent) for agent in who.unique()]
+    for agent in agents:
+        if agent not in known:
+            listed = ", ".join(known) or "none"
+            raise TableError(f"no agent {agent!r}; agents: {listed}.{guess(agent, known)}")
     chosen = [*dict.fromkeys(agents)] or known
     if not chosen:
-        fail(f"table {name}: no attempt has succeeded or failed; there is nothing to fit")
-    features = [column for column in frame.columns if column not in COLUMNS]
+        raise TableError("no attempt has succeeded or failed; there is nothing to fit")
+    heads = [str(column) for column in frame.columns if column not in COLUMNS]
+    split = [name_and_unit(head) for head in heads]
     instances = Instances(
-        tuple(re.sub(r"\s*\[[^\]]*\]$", "", column) for column in features),
-        frame[features].to_numpy(np.float64, na_value=np.nan).reshape(len(frame), len(features)),
-        tuple(frame["paradigm"].fillna("")) if "paradigm" in frame else (),
-        tuple(frame["instance"]),
+        tuple(name for name, _ in split),
+        frame[heads].to_numpy(np.float64, na_value=np.nan).reshape(len(frame), len(heads)),
+        tuple(frame["paradigm"].fillna("")),
+        tuple(frame["instance"].str.strip()),
+        tuple(unit for _, unit in split),
     )
     passed = (frame["outcome"] == "success").to_numpy(np.float64)
     rows = [np.where((who == agent).to_numpy(bool), passed, np.nan) for agent in chosen]
-    return OutcomeTable(instances, tuple(chosen), np.array(rows))
+    return OutcomeTable(instances, tuple(chosen), np.array(rows)), notes
+
+
+def _source(path: Path, data: Path | None) -> Path:
+    """The file of a table, which may be one that was imported."""
+    folder = data_folder(data) / FOLDER
+    kept = folder / f"{path}.parquet"
+    if not path.exists() and not (len(path.parts) == 1 and kept.is_file()):
+        known = ", ".join(sorted(one.stem for one in folder.glob("*.parquet"))) or "none"
+        fail(f"{path}: no such file or imported table; imported tables: {known}")
+    return path if path.exists() else kept
 
 
 def fit_layouts(
@@ -119,6 +193,17 @@ def fit_layouts(
                 done += 1
             found.append(fits)
     return found
+
+
+def say_what_was_left_out(played: CoveredOutcomes) -> None:
+    """Print, for people, what does not count and what is assumed."""
+    for agent in played.table.agents:
+        found = played.coverage(agent)
+        if found["left_out"]:
+            gaps = told_gaps(found["left_out"], found["of"])
+            typer.echo(f"note: {agent}: {found['covered']} of {found['of']} count; left out {gaps}")
+    for note in played.notes:
+        typer.echo(f"note: {note}")
 
 
 def warn_of_bad_fits(fits: Sequence[dict[str, FitResult]]) -> bool:

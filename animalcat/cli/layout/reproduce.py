@@ -13,19 +13,19 @@ from typing import Annotated, Any, Final
 import numpy as np
 import typer
 
-from animalcat.arena_configs.outcome import success
 from animalcat.cli.layout.calibrated import print_calibration, report_calibration
 from animalcat.cli.layout.recovered import print_recovered, recovered
 from animalcat.cli.layout.show import Json
-from animalcat.cli.layout.table import covered_instances
+from animalcat.cli.layout.table import battery_of_folder
 from animalcat.cli.layout.testbed import print_testbed, report_testbed
+from animalcat.cli.shared.arena_outcomes import on_battery
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
+from animalcat.cli.shared.outcome_table import judged, read_pass_marks, read_rewards
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import Tell, progress
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
-from animalcat.layouts.model.instances import Instances, OutcomeTable
+from animalcat.layouts.model.instances import Instances, OutcomeTable, TableError
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reproduce.ceiling import Ceiling, ceiling
 from animalcat.layouts.reproduce.cooperation import ENTRANTS
@@ -327,18 +327,17 @@ def read_entrants(
     rewards = read_rewards(data / "aaio" / "final_rewards.csv")
     rewards = rewards.loc[rewards.index.isin(list(instances))]
     marks = read_pass_marks(data / "aaio" / "pass_marks.csv")
-    table = covered_instances(layout, data / "animal-ai-competition", rewards)
+    battery = battery_of_folder(data / "animal-ai-competition", [*map(str, rewards.index)])
+    played = judged(rewards, {str(k): float(v) for k, v in marks.dropna().items()}, {})
+    try:
+        table = on_battery(layout, battery, played, keep_drawn=True).outcomes.table
+    except TableError as error:
+        fail(str(error))
     columns = [name for name in layout.feature_names if name != "chance"]
     covered = Instances(
-        tuple(columns), table[columns].to_numpy(float), names=tuple(map(str, table.index))
+        tuple(columns), table.instances.select(columns), names=table.instances.names
     )
-    agents = tuple(map(str, rewards.columns))
-    pass_marks: list[float] = marks.reindex(table.index).tolist()
-    outcomes = [
-        [success(*pair) for pair in zip(rewards[a].reindex(table.index), pass_marks, strict=True)]
-        for a in agents
-    ]
-    return OutcomeTable(covered, agents, np.array(outcomes, dtype=np.float64))
+    return OutcomeTable(covered, table.agents, table.outcomes)
 
 
 def _named(layout: Layout) -> Report:

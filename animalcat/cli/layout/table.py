@@ -1,60 +1,81 @@
-"""Makes the table of instances that a layout covers from a folder of arena files."""
+"""Joins outcomes with a folder of arena files, as far as a layout covers them."""
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
+from collections.abc import Collection, Sequence
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-import pandas as pd
-import typer
-
 from animalcat.arena_configs.model import ArenaError
+from animalcat.cli.shared.arena_outcomes import OnBattery, on_battery, passed_on
+from animalcat.cli.shared.outcome_options import As
+from animalcat.cli.shared.outcome_table import INSTANCE, or_fail
 from animalcat.cli.shared.output import fail
+from animalcat.layouts.model.instances import CoveredOutcomes
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.batteries.battery import import_files, read_files
-from animalcat.service.errors import ServiceError
-from animalcat.service.measuring.coverage import coverage
+from animalcat.layouts.model.tables import read_sheet
+from animalcat.service.batteries.battery import Battery, import_files, read_files
 
 
-def covered_instances(layout: Layout, battery: Path, rewards: pd.DataFrame) -> pd.DataFrame:
-    """Features and pass marks of the instances with outcomes, a file, and a layout for them.
+def outcomes_on_arenas(
+    layout: Layout,
+    folder: Path,
+    outcomes: Path,
+    pass_marks: Path | None = None,
+    agents: Sequence[str] = (),
+    told: As | None = None,
+    *,
+    keep_drawn: bool = False,
+) -> CoveredOutcomes:
+    """Successes and failures on the arenas of a folder that a layout covers.
 
     Ends the command where there are none, or a file is wrong.
 
     Args:
-        layout: The layout; its features become columns.
-        battery: Folder of arena files, `INSTANCE.yaml`.
-        rewards: Final rewards, instances as the index.
-
-    Returns:
-        One row an instance, with all its features and `pass_mark`.
+        layout: The layout.
+        folder: Folder of arena files.
+        outcomes: Table of final rewards.
+        pass_marks: Table of pass marks; None for what the arena files say.
+        agents: Agents to take; without them, all.
+        told: What the numbers of the table are.
+        keep_drawn: Whether arenas that leave something to chance count, as they are drawn here.
     """
-    if not battery.is_dir():
-        fail(f"{battery}: no such folder")
-    played = set(rewards.index)
+
+    def read() -> OnBattery:
+        battery = battery_of_folder(folder, read_sheet(outcomes).column(INSTANCE))
+        played = passed_on(battery, outcomes, pass_marks, agents, told)
+        return on_battery(layout, battery, played, keep_drawn=keep_drawn)
+
+    return or_fail(outcomes, read).outcomes
+
+
+def battery_of_folder(folder: Path, played: Collection[str]) -> Battery:
+    """The battery of the arenas of a folder that were played; ends the command where it is wrong.
+
+    Args:
+        folder: Folder of arena files.
+        played: Names of instances as a table has them.
+    """
+    if not folder.is_dir():
+        fail(f"{folder}: no such folder")
+    wanted = {part for name in played for part in _files_of(name)}
     try:
-        files = [f for f in read_files(battery) if PurePath(f.path).stem in played]
+        files = [one for one in read_files(folder) if set(_files_of(one.path)) & wanted]
         if not files:
-            fail(f"{battery}: no arena file of an instance with outcomes ({rewards.index[0]}, ...)")
+            first = next(iter(played), "none")
+            fail(f"{folder}: no arena file of an instance with outcomes ({first}, ...)")
         with TemporaryDirectory() as store:
-            made = import_files(files, 0, Path(store))
-        found = coverage(layout, made)
+            return import_files(files, 0, Path(store))
     except (ArenaError, OSError, ValueError) as error:
         fail(str(error))
-    except ServiceError as error:
-        fail(f"{battery}: {error.message}")
-    covered = [i for i in made.instances if i.name in found.features and i.name in played]
-    if not covered:
-        fail(f"{battery}: {layout.name} covers none of the instances with outcomes: {found.gaps}")
-    if found.reasons:
-        typer.echo(f"note: {layout.name} does not cover {found.gaps}", err=True)
-    if missing := len(played) - len(made.instances):
-        typer.echo(f"note: {missing} instances with outcomes have no file in {battery}", err=True)
-    names = list(layout.feature_names)
-    table = pd.DataFrame(  # without a value where the layout's rule says what holds
-        [[i.features.get(name, float("nan")) for name in names] for i in covered],
-        index=[i.name for i in covered],
-        columns=names,
-    )
-    table["pass_mark"] = [i.pass_mark for i in covered]
-    return table
+
+
+def _files_of(name: str) -> tuple[str, ...]:
+    """What the file of an instance may be called, without folders and in lower case.
+
+    An instance of a file with several arenas has the number of the arena after a point.
+    """
+    bare = PurePosixPath(name).name.casefold()
+    bare = bare.removesuffix(".yaml").removesuffix(".yml")
+    stem, point, number = bare.rpartition(".")
+    return (bare, stem) if point and number.isdigit() else (bare,)
