@@ -81,7 +81,8 @@ class Bank:
                 default all. Instances made on demand give all.
 
         Raises:
-            ValueError: A feature is out of range, an instance gives no outcome, or lengths differ.
+            ValueError: A feature is out of range, an instance gives no outcome, lengths differ, or
+                two instances have one name.
         """
         self.layout = layout
         self.paradigms = tuple(paradigms)
@@ -114,6 +115,11 @@ class Bank:
         ):
             if length != n:
                 raise ValueError(f"{length} {what}, {n} instances")
+        if twice := [name for name, count in Counter(self.names).items() if count > 1]:
+            raise ValueError(
+                f"{len(twice)} names are there more than once, of which the first is {twice[0]!r}; "
+                "give every instance a name of its own"
+            )
         if not (np.isfinite(self.seconds) & (self.seconds > 0.0)).all():
             raise ValueError("seconds of an episode must be above 0")
         gives = self._outcomes_of(own, n, observes)
@@ -139,8 +145,15 @@ class Bank:
         The table's columns that the layout does not use become `outside`.
 
         Raises:
-            ValueError: A column is absent, or a value is missing or out of range.
+            ValueError: A column is absent, a value is missing or out of range, or it is no such
+                table.
         """
+        if not isinstance(instances, Instances):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(
+                f"a table of items is wanted as Instances, not as {type(instances).__name__}; "
+                "read_csv(Path(...), agents=[]).instances makes one of a CSV file, and "
+                "Instances(columns, values, names=names) of arrays"
+            )
         known = layout.feature_names
         return cls(
             layout,

@@ -25,6 +25,7 @@ from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
 from animalcat.layouts.adaptive.settled import Seen
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
+from animalcat.layouts.adaptive.telling import Given, values_of
 from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
@@ -47,11 +48,6 @@ _GROWN_SLOWLY: Final = 2.0
 
 class RulesError(ValueError):
     """The decision rules have a version that this version of animalcat does not know."""
-
-
-Given: TypeAlias = float | Sequence[float] | Mapping[str, float]
-"""What is told of an episode: its only outcome; or one for each outcome of the layout, in order,
-with NaN where one is missing; or the outcomes that were observed, by name."""
 
 
 class Data(NamedTuple):
@@ -222,9 +218,15 @@ class Learner:
         Args:
             pending: Instances that were asked for and whose outcomes were not told yet.
             episode: Number of the episode; it keys the randomness. By default the number of
-                outcomes told plus the number of pending instances.
+                outcomes told plus the number of pending instances, or the next that is free. The
+                choice says it.
+
+        Raises:
+            ValueError: `pending` is one name instead of a list of names.
         """
-        number = self.n + len(pending) if episode is None else episode
+        if isinstance(pending, str):
+            raise ValueError(f"pending is {pending!r}; give a list of names, as [{pending!r}]")
+        number = self._free(self.n + len(pending)) if episode is None else episode
         distrust = self._fallback and self._contradicted
         choice = self._chooser.choose(
             self._posterior,
@@ -259,34 +261,61 @@ class Learner:
         random: bool | None = None,
         wager: Wager | None = None,
     ) -> None:
-        """Take in the outcome of an episode.
+        """Take in the outcome of an episode that was asked for.
 
-        If nothing was observed (every outcome is missing), the instance counts as played and the
-        posterior does not change.
+        An outcome of an episode that was not asked for, as one from elsewhere, names its episode.
+        So a call that is made twice by mistake is refused.
 
         Args:
             instance: Name of the instance.
             outcome: 1 for success or 0 for failure, the number of successful trials, or a score. If
                 the layout has several outcomes: those that were observed, by name, or all in the
                 layout's order with NaN where one is missing.
-            episode: Number of the episode; each can be told once. By default the number of outcomes
-                told.
+            episode: Number of the episode; each can be told once. By default the one for which
+                `ask` chose the instance.
             random: Whether the instance was drawn at random; by default as `ask` chose it.
             wager: What was staked on it; by default as `ask` chose it.
 
         Raises:
-            TellError: The instance is unknown, or the episode was told already.
-            ValueError: An outcome is unknown or of the wrong kind.
+            TellError: The instance is unknown or was not asked for, or the episode was told
+                already.
+            ValueError: An outcome is unknown or of the wrong kind, or there is none.
         """
-        number = self.n if episode is None else episode
-        if instance not in self._rows and instance not in self._offer_of:
-            raise TellError(f"instance {instance!r} is not in the bank, and nothing made so")
-        if any(told.episode == number for told in self._told):
-            raise TellError(f"episode {number} was told already; invalidate it first")
+        self._insist_known(instance)
+        values = values_of(self.layout, outcome)
+        y = self._checked(values, self._features(instance))
+        self._take_in(instance, values, y, self._number(instance, episode), random, wager)
+
+    def tell_nothing(
+        self,
+        instance: str,
+        episode: int | None = None,
+        *,
+        random: bool | None = None,
+        wager: Wager | None = None,
+    ) -> None:
+        """Take in an episode in which nothing was observed.
+
+        The instance counts as played and the episode counts, and the posterior does not change.
+        The arguments and errors are those of `tell`.
+        """
+        self._insist_known(instance)
+        nothing = self._checked(self._nothing, self._features(instance))
+        missing = np.full(len(self.layout.outcomes), np.nan)
+        self._take_in(instance, missing, nothing, self._number(instance, episode), random, wager)
+
+    def _take_in(
+        self,
+        instance: str,
+        values: Floats,
+        y: Outcome,
+        number: int,
+        random: bool | None,
+        wager: Wager | None,
+    ) -> None:
+        """Take in the checked values of an episode; those of one that showed nothing are NaN."""
         features = self._features(instance)
-        values = self._values(outcome)
         observed = bool(np.isfinite(values).any())
-        y = self._checked(values if observed else self._nothing, features)
         name = self._offer_of.get(instance, instance)
         drawn = self._drawn.get((number, name), _Drawn())
         random = drawn.random if random is None else random
@@ -618,22 +647,59 @@ class Learner:
                 self.reseed(one.draws, one.n)
             if count < len(told):
                 one = told[count]
-                self.tell(one.instance, one.values, one.episode, random=one.random, wager=one.wager)
+                values = np.array(one.values, np.float64)
+                shown = values if np.isfinite(values).any() else self._nothing
+                y = self._checked(shown, self._features(one.instance))
+                self._take_in(one.instance, values, y, one.episode, one.random, one.wager)
 
-    def _values(self, outcome: Given) -> Floats:
-        """Values of all outcomes, (outcomes,); NaN where one is missing."""
-        names = [one.name for one in self.layout.outcomes]
-        if isinstance(outcome, Mapping):
-            if unknown := sorted(set(outcome) - set(names)):
-                raise ValueError(f"outcome {unknown[0]!r} is unknown; there are {', '.join(names)}")
-            return np.array([outcome.get(name, np.nan) for name in names], np.float64)
-        values = np.atleast_1d(np.asarray(outcome, np.float64))
-        if values.shape != (len(names),):
-            raise ValueError(
-                f"{values.size} outcomes are told; layout {self.layout.name} has {len(names)}: "
-                f"{', '.join(names)}"
+    def _insist_known(self, instance: str) -> None:
+        if not isinstance(instance, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TellError(
+                f"{instance!r} is no name of an instance; name it as `ask` does: choice.instance"
             )
-        return values
+        if instance not in self._rows and instance not in self._offer_of:
+            raise TellError(f"instance {instance!r} is not in the bank, and nothing made so")
+
+    def _number(self, instance: str, episode: int | None) -> int:
+        """Number of the episode that is told: as it is given, or as it was asked for."""
+        name = self._offer_of.get(instance, instance)
+        if episode is None:
+            found = sorted(number for number, asked in self._drawn if asked == name)
+            if not found:
+                raise TellError(self._why_not_open(instance))
+            if len(found) > 1:
+                raise TellError(
+                    f"{instance!r} was asked for as episodes {', '.join(map(str, found))}; say "
+                    f"which is told, as episode={found[0]}"
+                )
+            return found[0]
+        if isinstance(episode, bool) or not isinstance(episode, int | np.integer):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TellError(f"episode {episode!r} is no number; give a whole number")
+        if any(told.episode == episode for told in self._told):
+            raise TellError(f"episode {episode} was told already; invalidate it first")
+        asked = sorted(other for number, other in self._drawn if number == episode)
+        if asked and name not in asked:
+            raise TellError(
+                f"episode {episode} was asked for {asked[-1]!r}, and {instance!r} is told; give "
+                f"the outcome of {asked[-1]!r}, or another number of episode"
+            )
+        return int(episode)
+
+    def _why_not_open(self, instance: str) -> str:
+        before = [told.episode for told in self._told if told.instance == instance]
+        was = f"was told already, as episode {before[-1]}" if before else "was not asked for"
+        free = self._free(self.n)
+        return (
+            f"{instance!r} {was}, and no ask for it is open. Ask first; or name the episode if the "
+            f"outcome is from elsewhere, as episode={free}"
+        )
+
+    def _free(self, number: int) -> int:
+        """The first number from this one on that was not told."""
+        told = {one.episode for one in self._told}
+        while number in told:
+            number += 1
+        return number
 
     def _checked(self, values: Floats, features: Floats) -> Outcome:
         """Check the values and convert them to the form that the posterior takes."""

@@ -77,6 +77,7 @@ class Choice:
         offered: Whether it is an offer, for which an instance is to be made.
         wager: What its outcome will say of the success rate on the whole battery; None for a repeat
             and for an offer, and if nothing was asked of it.
+        episode: Number of the episode for which it was chosen.
     """
 
     index: int
@@ -91,6 +92,7 @@ class Choice:
     peers: Peers | None = None
     offered: bool = False
     wager: Wager | None = None
+    episode: int = 0
 
 
 class Chooser:
@@ -169,6 +171,7 @@ class Chooser:
             peers=self._peers(history, index, chances, scores.predicted),
             offered=bool(self.bank.offered[index]),
             wager=self._wager(history, index, chances, scores.predicted, bettor),
+            episode=episode,
         )
 
     def propensities(

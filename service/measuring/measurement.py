@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypedDict, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner, RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.stopping import Verdict
+from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.explaining.wording import Scale, scale_of
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
@@ -51,6 +52,13 @@ CERTIFICATE_DELAY: Final = 8
 def is_checkpoint(n: int) -> bool:
     """Return whether NUTS refits the first n episodes: at n = 16, 32, 64, ..."""
     return n >= FIRST_CHECKPOINT and n & (n - 1) == 0
+
+
+class _Drawn(TypedDict):
+    """What the learner is told of a decision with its outcome."""
+
+    random: bool
+    wager: Wager | None
 
 
 class OneAtATime:
@@ -234,14 +242,12 @@ class Measurement:
         known = {
             one.name: seen[one.source] for one in self.learner.layout.outcomes if one.source in seen
         }
-        random = episode.decision.reason == RANDOM
-        self.learner.tell(
-            episode.decision.instance,
-            known,
-            episode.number,
-            random=random,
-            wager=episode.decision.wager,
-        )
+        decision, number = episode.decision, episode.number
+        drawn: _Drawn = {"random": decision.reason == RANDOM, "wager": decision.wager}
+        if known:
+            self.learner.tell(decision.instance, known, number, **drawn)
+        else:
+            self.learner.tell_nothing(decision.instance, number, **drawn)
         if self.comparison is not None:
             self.comparison.tell(episode.decision.instance, seen["success"])
 

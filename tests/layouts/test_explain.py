@@ -97,8 +97,8 @@ def test_a_gate_is_shut_in_the_like_arena() -> None:
 
 def test_json_of_a_learner_follows_the_schema() -> None:
     learner = Learner(bank(), None, StoppingRule(20), seed=1)
-    for name, passed in (("far", 0.0), ("easy", 1.0), ("both", 0.0)):
-        learner.tell(name, passed)
+    for number, (name, passed) in enumerate((("far", 0.0), ("easy", 1.0), ("both", 0.0))):
+        learner.tell(name, passed, number)
     found = explain_of(learner, "both", 0.0)
     text = (resources.files("animalcat") / "schemas" / "episode_explain.schema.json").read_text()
     content = {"episode": "e", "predicted": 0.5, "contradicted": "", **found.to_dict()}

@@ -69,7 +69,10 @@ def judged(passes: Callable[[Instances], Floats], episodes: int = 60) -> tuple[P
     )
     passed = passes(table)
     for i in range(episodes):
-        learner.tell(str(i), float(passed[i]))
+        if np.isnan(passed[i]):
+            learner.tell_nothing(str(i), i)
+        else:
+            learner.tell(str(i), float(passed[i]), i)
     return verdict_of(learner, learner.profile())
 
 
@@ -81,7 +84,7 @@ def judged_several(*outcomes: float, episodes: int = 12) -> tuple[Profile, Verdi
     bank = Bank(layout, rows, ["open"] * episodes, names=[str(i) for i in range(episodes)])
     learner = Learner(bank, None, StoppingRule(200), seed=4)
     for i in range(episodes):
-        learner.tell(str(i), outcomes)
+        learner.tell(str(i), outcomes, i)
     return verdict_of(learner, learner.profile())
 
 
@@ -155,7 +158,7 @@ def test_arenas_that_were_played_again_are_counted_as_episodes() -> None:
     bank = Bank.of(load_layout("aaio", "metres-15"), table)
     learner = Learner(bank, Policy(exposures=0), StoppingRule(200), seed=4)
     for i in range(7):
-        learner.tell(str(i % 5), 1.0)
+        learner.tell(str(i % 5), 1.0, i)
     _, found = verdict_of(learner, learner.profile())
     assert "It passed all 7 episodes" in found.text
     assert "7 episodes are too few" in found.text
@@ -197,7 +200,7 @@ def test_what_a_calibration_taught_is_no_demand() -> None:
     bank = Bank(layout, rows, table.paradigms, names=[str(i) for i in range(len(rows))])
     learner = Learner(bank, None, StoppingRule(200), seed=4)
     for i in range(60):
-        learner.tell(str(i), float(rows[i, layout.feature_names.index("easiness")] > 0))
+        learner.tell(str(i), float(rows[i, layout.feature_names.index("easiness")] > 0), i)
     _, found = verdict_of(learner, learner.profile())
     assert found.found.rival is None or found.found.rival.name != "easiness"
     assert "easiness" not in found.text
@@ -255,7 +258,7 @@ def test_a_standing_alarm_comes_first_and_no_ability_is_read() -> None:
     table = arenas()
     learner = Learner(Bank.of(load_layout("aaio"), table), None, StoppingRule(200), seed=4)
     for i in range(100):
-        learner.tell(str(i), table.column(LOOK)[i])
+        learner.tell(str(i), table.column(LOOK)[i], i)
     assert learner.misfit
     _, found = verdict_of(learner, learner.profile())
     assert found.sentences[0].startswith("The layout does not describe this agent since episode")
@@ -267,7 +270,7 @@ def test_a_fit_that_has_not_converged_is_not_relied_on() -> None:
     table = arenas()
     learner = Learner(Bank.of(load_layout("aaio"), table), None, StoppingRule(200), seed=4)
     for i in range(20):
-        learner.tell(str(i), 1.0)
+        learner.tell(str(i), 1.0, i)
     live = learner.profile()
     fitted = Profile(live.layout, live.nodes, {**live.diagnostics, "engine": "nuts"})
     _, found = verdict_of(learner, fitted)

@@ -30,7 +30,11 @@ def profile_of(layout: Layout, score: Callable[[str], float], episodes: int) -> 
     for _ in range(episodes):
         choice = learner.ask()
         assert choice is not None
-        learner.tell(choice.instance, score(choice.instance))
+        value = score(choice.instance)
+        if np.isnan(value):
+            learner.tell_nothing(choice.instance)
+        else:
+            learner.tell(choice.instance, value)
     status = dict.fromkeys((layout.latents[k].name for k in layout.capabilities), "budget")
     return through_gate(Profile.of_live(learner.posterior, status), learner, 3)
 

@@ -142,7 +142,7 @@ def test_without_what_could_have_been_chosen_nothing_can_be_told() -> None:
     assert "cannot be told, since nothing was played" in learner_of(20).battery_rate.words
     old = learner_of(20)
     for k in range(5):
-        old.tell(f"i{k}", 1.0)  # as an older version kept it: without a wager
+        old.tell(f"i{k}", 1.0, k)  # as an older version kept it: without a wager
     found = old.battery_rate
     assert (found.played, found.passed, found.value, found.low) == (5, 5, None, None)
     assert "cannot be told, since no decision was kept with all that could" in found.words
@@ -197,7 +197,10 @@ def test_where_nothing_was_observed_later_wagers_count_and_the_instance_is_unkno
     highs: list[float] = []
     while (choice := learner.ask()) is not None:
         unseen = learner.n in (0, 3)
-        learner.tell(choice.instance, float("nan") if unseen else float(choice.index < 15))
+        if unseen:
+            learner.tell_nothing(choice.instance)
+        else:
+            learner.tell(choice.instance, float(choice.index < 15))
         found = learner.battery_rate
         highs.append(2.0 if found.high is None else found.high)
         if learner.n == 20:
@@ -213,7 +216,10 @@ def test_where_nothing_was_observed_later_wagers_count_and_the_instance_is_unkno
 def test_what_is_observed_at_a_second_play_is_known_from_then_on() -> None:
     learner = learner_of(4, Policy("random", exposures=2, probes=0.0), seed=3)
     while (choice := learner.ask()) is not None:
-        learner.tell(choice.instance, float("nan") if learner.n == 0 else 1.0)
+        if learner.n:
+            learner.tell(choice.instance, 1.0)
+        else:
+            learner.tell_nothing(choice.instance)
     found = learner.battery_rate
     assert (found.played, found.passed, found.value, found.low) == (4, 4, 1.0, 1.0)
 
@@ -223,8 +229,10 @@ def test_an_outcome_that_was_not_observed_counts_as_that_which_wins_less() -> No
     for seed in range(6):
         learner = learner_of(20, Policy("random"), seed)
         while (choice := learner.ask()) is not None:
-            passed = choice.index % 2
-            learner.tell(choice.instance, 1.0 if passed else float("nan"))
+            if choice.index % 2:
+                learner.tell(choice.instance, 1.0)
+            else:
+                learner.tell_nothing(choice.instance)
             found = learner.battery_rate
             assert found.low is None or found.low <= 0.5
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.learner import Given, Learner, RulesError
+from animalcat.layouts.adaptive.learner import Learner, RulesError
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import RULES, Name, Policy, StoppingRule
 from animalcat.layouts.inference import messages
@@ -414,17 +414,14 @@ def test_several_outcomes_are_told_by_name_or_in_order(two: Bank) -> None:
         by_name.tell("d1", 1.0)
 
 
-@pytest.mark.parametrize("nothing", [{}, [float("nan"), float("nan")]])
-def test_where_nothing_was_observed_the_instance_was_played_and_no_more(
-    two: Bank, nothing: Given
-) -> None:
+def test_where_nothing_was_observed_the_instance_was_played_and_no_more(two: Bank) -> None:
     learner, other = (
         Learner(two, Policy("listed", order=("d3", "d30", "d9")), EVER, 1) for _ in "ab"
     )
     for one in (learner, other):
-        one.tell("d3", [1.0, 0.5])
+        one.tell("d3", [1.0, 0.5], 0)
     before = learner.summary()
-    learner.tell("d30", nothing)
+    learner.tell_nothing("d30", 1)
     assert learner.summary() == before
     assert (learner.n, learner.data().weights.tolist()) == (2, [1.0, 0.0])
     choice = learner.ask()
@@ -447,7 +444,10 @@ def test_an_alarm_is_dated_by_episodes_of_which_it_does_not_count_all(
     at = None
     for row in range(80):
         seen = row % 3  # in every third episode nothing is observed
-        learner.tell(bank.names[row], colour[row] if seen else float("nan"))
+        if seen:
+            learner.tell(bank.names[row], colour[row], row)
+        else:
+            learner.tell_nothing(bank.names[row], row)
         if at is None and learner.raised_at is not None:
             at = learner.n
     assert at is not None

@@ -180,8 +180,8 @@ def test_a_learner_may_be_told_how_random_agents_are(aaio: Layout, draw_instance
         Learner(bank, often),
     )
     for learner in (told, others):
-        learner.tell("0", 1.0)
-        learner.tell("0", 1.0)
+        learner.tell("0", 1.0, 0)
+        learner.tell("0", 1.0, 1)
     assert told.data().weights == pytest.approx([1.0, 0.0], abs=1e-3)
     assert others.data().weights[1] > 0.2
     with pytest.raises(ValueError, match="another determinism"):

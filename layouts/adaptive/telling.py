@@ -1,0 +1,73 @@
+"""What a learner can be told of an episode: outcomes as numbers, and nothing that only looks so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.model.spec import Bernoulli, Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Given: TypeAlias = float | Sequence[float | None] | Mapping[str, float | None]
+"""What is told of an episode: its only outcome; or one for each outcome of the layout, in order,
+with NaN where one is missing; or the outcomes that were observed, by name."""
+
+_NUMBERS: Final = "iuf"
+"""Kinds of numpy arrays that hold numbers; booleans are a kind of their own."""
+
+
+def values_of(layout: Layout, given: Given) -> Floats:
+    """Read what is told of an episode.
+
+    Args:
+        layout: The layout.
+        given: What is told.
+
+    Returns:
+        (outcomes,), the value of each outcome of the layout; NaN where one is missing.
+
+    Raises:
+        ValueError: An outcome is unknown or no number, their count differs, or none is there.
+    """
+    names = layout.outcome_names
+    if isinstance(given, Mapping):
+        if unknown := sorted(set(map(str, given)) - set(names)):
+            raise ValueError(f"outcome {unknown[0]!r} is unknown; there are {', '.join(names)}")
+        told: list[Any] = [given.get(name) for name in names]
+    elif isinstance(given, str | bytes) or np.ndim(given) == 0:
+        told = [given]
+    else:
+        told = list(given)  # pyright: ignore[reportArgumentType]
+    if len(told) != len(names):
+        raise ValueError(
+            f"{len(told)} outcomes are told; layout {layout.name} has {len(names)}: "
+            f"{', '.join(names)}"
+        )
+    values = np.array([_value(layout, k, value) for k, value in enumerate(told)])
+    if np.isnan(values).all():
+        raise ValueError(
+            f"no outcome is told ({given!r}); if the episode showed nothing, say so by "
+            "tell_nothing(instance): it then counts as an episode, and tells nothing"
+        )
+    return values
+
+
+def _value(layout: Layout, k: int, value: Any) -> float:
+    """One outcome as a number; NaN where it is missing."""
+    if value is None:
+        return np.nan
+    array = np.asarray(value)
+    outcome = layout.outcomes[k]
+    yes_or_no = array.dtype.kind == "b" and isinstance(outcome.likelihood, Bernoulli)
+    if array.ndim or not (array.dtype.kind in _NUMBERS or yes_or_no):
+        wanted = outcome.likelihood.__class__.__name__.lower()
+        what = {
+            "bernoulli": "1 or True for success, 0 or False for failure",
+            "binomial": "the number of successful trials",
+            "beta": "a score from 0 to 1",
+        }[wanted]
+        raise ValueError(f"outcome {outcome.name} is told as {value!r}; give {what}")
+    return float(array)
