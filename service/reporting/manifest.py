@@ -43,6 +43,8 @@ def manifest(name: str, battery: Battery) -> dict[str, Any]:
         "validity": _validity(battery),
         "layout": _layout(battery),
         "problems": list(battery.problems),
+        **battery.marks.to_dict(),
+        "notes": list(battery.marks.sentences),
     }
 
 

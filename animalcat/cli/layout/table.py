@@ -10,6 +10,7 @@ import typer
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.cli.shared.output import fail
+from animalcat.errors import AnimalcatError
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import import_files, read_files
 from animalcat.service.errors import ServiceError
@@ -39,7 +40,7 @@ def covered_instances(layout: Layout, battery: Path, rewards: pd.DataFrame) -> p
         with TemporaryDirectory() as store:
             made = import_files(files, 0, Path(store))
         found = coverage(layout, made)
-    except (ArenaError, OSError, ValueError) as error:
+    except (AnimalcatError, ArenaError, OSError, ValueError) as error:
         fail(str(error))
     except ServiceError as error:
         fail(f"{battery}: {error.message}")
