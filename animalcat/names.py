@@ -62,6 +62,11 @@ def to_component(text: str) -> str:
     return cleaned or "unnamed"
 
 
+def short_digest(digest: str) -> str:
+    """The first characters of a digest, as people compare it."""
+    return digest[:12]
+
+
 def session_name(session: str) -> str:
     """`sessions/{session}`."""
     return f"sessions/{check_component(session, 'session')}"

@@ -30,7 +30,7 @@ from animalcat.arena_configs.model import (
     Severity,
     ToggleObject,
 )
-from animalcat.arena_configs.outcome import success
+from animalcat.arena_configs.outcome import mark_fault
 from animalcat.arena_configs.placement import (
     Placement,
     agent_body,
@@ -38,7 +38,7 @@ from animalcat.arena_configs.placement import (
     place,
 )
 from animalcat.arena_configs.reach import unreachable_goals
-from animalcat.arena_configs.returns import max_return
+from animalcat.arena_configs.returns import max_return, min_return
 from animalcat.arena_configs.signs import SYMBOLS, is_known
 
 _OPERATED: Final = ("SpawnerButton", "DataZone")
@@ -160,10 +160,9 @@ def _findings(arena: Arena, rng: Draws, build: Build) -> Iterator[_Finding]:
     yield from _standing(placement)
     yield from _into_each_other(placement)
     yield from _out_of_reach(placement)
-    best = max_return(placement)
-    if not success(best, placement.pass_mark):
-        message = f"no play can pass: the best return is {best:.4g}, and it must exceed "
-        yield "passMark", "error", "unreachable-pass-mark", f"{message}{placement.pass_mark:g}"
+    fault = mark_fault(min_return(placement), max_return(placement), placement.pass_mark)
+    if fault is not None:
+        yield "passMark", fault.severity, fault.code, fault.message
 
 
 def _timing(arena: Arena) -> Iterator[_Finding]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 SOURCES: Final = ("success", "return", "time_left", "rewards", "choice")
 """Sources of outcomes that can be observed in an episode, in the order of tables."""
@@ -23,6 +23,37 @@ def success(episode_return: float, pass_mark: float) -> bool:
         pass_mark: The arena's pass mark.
     """
     return episode_return > pass_mark
+
+
+class MarkFault(NamedTuple):
+    """What is wrong with a pass mark: nobody can pass the arena, or nobody can fail it.
+
+    Attributes:
+        code: Its kind, as `arena check` lists it.
+        severity: An error where no play can pass, else a warning.
+        message: What is wrong, with the numbers.
+    """
+
+    code: Literal["unreachable-pass-mark", "sure-pass"]
+    severity: Literal["error", "warning"]
+    message: str
+
+
+def mark_fault(least: float, greatest: float, pass_mark: float) -> MarkFault | None:
+    """Say what is wrong with a pass mark, as far as the bounds of an episode's return tell.
+
+    Args:
+        least: No episode returns less; NaN or -inf if that is not known.
+        greatest: No episode returns more; NaN or inf if that is not known.
+        pass_mark: The arena's pass mark.
+    """
+    if greatest <= pass_mark:
+        message = f"no play can pass: the best return is {greatest:.4g}, and it must exceed "
+        return MarkFault("unreachable-pass-mark", "error", f"{message}{pass_mark:g}")
+    if success(least, pass_mark):
+        message = f"every play passes: no return is below {least:.4g}, and that exceeds "
+        return MarkFault("sure-pass", "warning", f"{message}{pass_mark:g}")
+    return None
 
 
 class MarkedPlace(NamedTuple):

@@ -142,6 +142,7 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         lease_seconds=spec.lease_seconds,
         allowance=allowance_to_proto(spec.allowance),
         practice=spec.practice,
+        keep_unpassable=spec.keep_unpassable,
     )
 
 
@@ -181,6 +182,7 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         "fresh",
         "lease_seconds",
         "practice",
+        "keep_unpassable",
     )
     # An empty text means that the field was left out.
     texts = ("battery_digest", "layout", "layout_variant", "backend", "layout_digest", "twins_of")

@@ -59,6 +59,7 @@ class Code(StrEnum):
     SESSION_FAILED = "SESSION_FAILED"
     REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
     IN_USE = "IN_USE"
+    NAME_TAKEN = "NAME_TAKEN"
     UNREADABLE = "UNREADABLE"
     BAD_FRAME = "BAD_FRAME"
     ACTION_OUT_OF_RANGE = "ACTION_OUT_OF_RANGE"
@@ -137,6 +138,9 @@ CATALOGUE: Final[dict[Code, Public]] = {
         StatusCode.ALREADY_EXISTS, "The request id was used for something else."
     ),
     Code.IN_USE: Public(StatusCode.FAILED_PRECONDITION, "It is in use and cannot be deleted."),
+    Code.NAME_TAKEN: Public(
+        StatusCode.ALREADY_EXISTS, "The name stands for something else already."
+    ),
     Code.UNREADABLE: Public(
         StatusCode.FAILED_PRECONDITION, "This version of animalcat cannot read its record."
     ),

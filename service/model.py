@@ -95,6 +95,7 @@ class SessionSpec:
             that it left; 0 for not at all.
         allowance: What the agent may spend on an episode and on a decision.
         practice: How many unscored episodes come first, on arenas that are not used again.
+        keep_unpassable: Whether arenas that no play can pass are played too.
     """
 
     agent: str
@@ -119,6 +120,7 @@ class SessionSpec:
     lease_seconds: float = 30.0
     allowance: Allowance = UNLIMITED
     practice: int = 0
+    keep_unpassable: bool = False
 
 
 class Spent(NamedTuple):

@@ -11,12 +11,15 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from animalcat.arena_files import battery_files
 from animalcat.cli.calibrate import calibrate
-from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
+from animalcat.cli.shared.batteries import find_battery, tell_problems
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import operation_progress, progress
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.tables import headed, there
 from animalcat.client.values import Battery, Feature, Instance, RecipeText
+from animalcat.errors import AnimalcatError
 
 app = typer.Typer(help="List, build, import, show and export batteries.", no_args_is_help=True)
 app.command()(calibrate)
@@ -27,12 +30,28 @@ CHOICES: Final = "choices"
 KINDS: Final = ("suite", "paradigm", "task", "variant")
 """The columns of a table that say what kind of task an arena is."""
 
+TOLD: Final = 20
+"""Problems of arena files that an import prints at most."""
+
 Seed = Annotated[
     int,
     typer.Option(metavar="NUMBER", min=0, help="The seed of everything that is left to chance."),
 ]
 BatteryArgument = Annotated[
-    str, typer.Argument(metavar="BATTERY", help="The name of a battery, from `battery list`.")
+    str,
+    typer.Argument(
+        metavar="BATTERY",
+        help="The name of a battery, from `battery list`, or a path to arena files, of which a "
+        "battery is made.",
+    ),
+]
+Replace = Annotated[
+    bool,
+    typer.Option(
+        "--replace",
+        help="Let the name stand for this from now on, if it stands for other content. Sessions "
+        "keep the content that they began with.",
+    ),
 ]
 
 
@@ -89,6 +108,7 @@ def build(
             show_default="that of the recipe or family",
         ),
     ] = "",
+    replace: Replace = False,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -102,7 +122,9 @@ def build(
     asked = _recipe(source)
     with client_for(server, data) as client:
         with operation_progress(f"building {name or source}") as tell:
-            made = client.build_battery(asked, size, seed=seed, name=name, on_progress=tell)
+            made = client.build_battery(
+                asked, size, seed=seed, name=name, replace=replace, on_progress=tell
+            )
         _show(made, as_json)
 
 
@@ -152,6 +174,7 @@ def show(
     from animalcat.cli.battery_contents import show as shown
 
     with client_for(server, data) as client:
+        name = find_battery(client, name, where=place(server, data))
         manifest = client.get_battery(name).manifest
     if as_json:
         print_json(manifest)
@@ -177,8 +200,10 @@ def export(
     """
     from animalcat.cli.battery_contents import export as exported
 
-    with client_for(server, data) as client, progress(f"exporting {name}") as tell:
-        number = exported(client, name, output, tell)
+    with client_for(server, data) as client:
+        name = find_battery(client, name, where=place(server, data))
+        with progress(f"exporting {name}") as tell:
+            number = exported(client, name, output, tell)
     wrote(f"{number} instances", output)
 
 
@@ -216,6 +241,7 @@ def import_(
             "places are choices. The table goes before the names.",
         ),
     ] = None,
+    replace: Replace = False,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -223,16 +249,62 @@ def import_(
     """Make a battery of your own arena files.
 
     The same content always gives the same battery. Arenas of the same suite, paradigm and task that
-    have equal demands are kept together as a group of variants.
+    have equal demands are kept together as a group of variants. Arenas that no play can pass are
+    named; sessions set them aside.
     """
-    if not path.exists():
-        fail(f"{path}: no such file or folder")
+    try:
+        notes = battery_files(path).notes
+    except AnimalcatError as error:
+        fail(str(error))
+    for note in notes:
+        typer.echo(f"note: {path}: {note}", err=True)
     with client_for(server, data) as client:
         with operation_progress(f"importing {path}") as tell:
             made = client.import_battery(
-                path, name or None, seed=seed, features=table, pattern=names, on_progress=tell
+                path,
+                name or None,
+                seed=seed,
+                features=table,
+                pattern=names,
+                replace=replace,
+                on_progress=tell,
             )
         _show(made, as_json)
+
+
+@app.command()
+def check(
+    name: BatteryArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+) -> None:
+    """Say what is wrong or doubtful in a battery, as `arena check` does for arena files.
+
+    Arenas that no play can pass, or that every play passes, are listed with their pass marks. The
+    exit code is 1 where sessions would set an arena aside.
+    """
+    with client_for(server, data) as client:
+        name = find_battery(client, name, where=place(server, data))
+        found = client.get_battery(name)
+    sure: Mapping[str, str] = found.manifest.get("cannot_fail", {})
+    if as_json:
+        about = {"battery": found.id, "digest": found.digest, "instances": found.instances}
+        about |= {"set_aside": dict(found.set_aside), "cannot_fail": dict(sure)}
+        print_json({**about, "problems": list(found.problems)})
+    else:
+        rows = [
+            {"instance": one, "what": what, "why": why}
+            for what, these in (("set aside", found.set_aside), ("cannot fail", sure))
+            for one, why in these.items()
+        ]
+        if rows:
+            print_rows(rows, ["instance", "what", "why"], as_json=False)
+        for problem in found.problems:
+            typer.echo(problem)
+        typer.echo(
+            f"battery {found.id}: {found.instances} instances, {len(found.set_aside)} set aside, "
+            f"{len(sure)} that cannot be failed, {len(found.problems)} notes on its files"
+        )
+    if found.set_aside:
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -253,6 +325,7 @@ def features(
     --features` reads.
     """
     with client_for(server, data) as client:
+        name = find_battery(client, name, where=place(server, data))
         known = client.get_battery(name).features
         instances = list(client.instances(name))
     if as_json:
@@ -323,8 +396,9 @@ def report(
     """
     from animalcat.cli.battery_report import reported, write
 
-    path = output or (None if as_json else Path(f"{name}.html"))
     with client_for(server, data) as client:
+        name = find_battery(client, name, where=place(server, data))
+        path = output or (None if as_json else Path(f"{name}.html"))
         with progress(f"reporting on {name}") as tell:
             made, page = reported(client, name, layout, variant, maps, tell, page=path is not None)
         if as_json:
@@ -409,10 +483,9 @@ def _suites(manifest: Mapping[str, Any]) -> dict[str, int]:
 def _show(battery: Battery, as_json: bool) -> None:
     row = _row(battery)
     if as_json:
-        print_json(row)
+        print_json({**row, "set_aside": dict(battery.set_aside), "notes": list(battery.notes)})
         return
-    for problem in row["problems"]:
-        typer.echo(f"note: {problem}", err=True)
+    tell_problems(battery.problems, TOLD)
     validity: Mapping[str, Any] = battery.manifest.get("validity") or {}
     unsolved: Mapping[str, str] = validity.get("unsolved", {})
     if unsolved:
@@ -422,4 +495,9 @@ def _show(battery: Battery, as_json: bool) -> None:
             f"{few}. `animalcat battery show {row['battery']}` says why.",
             err=True,
         )
-    typer.echo(f"battery {row['battery']}: {row['instances']} instances, digest {row['digest']}")
+    for note in battery.notes:
+        typer.echo(f"note: {note}", err=True)
+    aside = f", {len(battery.set_aside)} of them set aside" if battery.set_aside else ""
+    typer.echo(
+        f"battery {row['battery']}: {row['instances']} instances{aside}, digest {row['digest']}"
+    )

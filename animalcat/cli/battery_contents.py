@@ -82,6 +82,13 @@ def show(manifest: Mapping[str, Any]) -> None:
         if counts:
             typer.echo(f"{what}: {_listed(counts)}")
     typer.echo(f"pairs: {manifest['pairs']} instances are controls of others in the battery")
+    for what, found in (
+        ("set aside, since no play can pass", manifest.get("set_aside", {})),
+        ("cannot be failed", manifest.get("cannot_fail", {})),
+    ):
+        if found:
+            few = ", ".join(list(found)[:LISTED]) + (", ..." if len(found) > LISTED else "")
+            typer.echo(f"{what}: {len(found)} ({few})")
     _show_layout(manifest["layout"])
     _show_validity(manifest["validity"])
 

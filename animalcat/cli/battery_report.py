@@ -7,12 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from animalcat.arena_configs.batteries import RECIPES
-from animalcat.arena_configs.families import FAMILIES
 from animalcat.arena_configs.origin import Origin
 from animalcat.cli.layout.show import load
 from animalcat.cli.shared.output import fail
-from animalcat.cli.shared.progress import operation_progress
 from animalcat.client import Client
 from animalcat.client import values as client_values
 from animalcat.errors import AnimalcatError
@@ -35,7 +32,7 @@ def reported(
 
     Args:
         client: Of the server.
-        name: Name of the battery; that of a recipe or family builds it if it is not there.
+        name: Name of the battery.
         layout: Name or file of the layout; empty for none.
         variant: Its variant; empty for the default.
         maps: Most maps.
@@ -46,7 +43,6 @@ def reported(
         The report and its page; the page is empty unless it is wanted.
     """
     chosen = _layout(layout, variant)
-    build_if_missing(client, name)
     known = client.get_battery(name)
     received: list[client_values.Instance] = []
     for one in client.instances(name, arenas=page):
@@ -69,16 +65,8 @@ def reported(
     return report, html_page(report, arenas, lambda done, total: tell("drawing maps", done, total))
 
 
-def build_if_missing(client: Client, name: str) -> None:
-    """Build the battery of a recipe or a family if a server does not have it."""
-    if name in (*RECIPES, *FAMILIES) and name not in {one.id for one in client.list_batteries()}:
-        with operation_progress(f"building {name}") as watch:
-            client.build_battery(name, on_progress=watch)
-
-
 def received(client: Client, name: str) -> Battery:
-    """A battery of a server, without its arenas; it is built if it can be and is not there."""
-    build_if_missing(client, name)
+    """A battery of a server, without its arenas."""
     return battery_of(client.get_battery(name), client.instances(name))
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.shared.output import fail, print_json, print_rows, status
-from animalcat.cli.shared.remote import Data, client_for
+from animalcat.cli.shared.remote import Data, client_for, place
 
 SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service", "commands", "unity")
 PARTS: Final = (
@@ -155,6 +155,7 @@ def _built(
     from animalcat.benchmarks.adaptive import of_battery
     from animalcat.benchmarks.adaptive_built import built, stored
     from animalcat.cli.battery_report import received
+    from animalcat.cli.shared.batteries import find_battery
     from animalcat.layouts.library import usual_layout
     from animalcat.service.errors import ServiceError
 
@@ -164,13 +165,12 @@ def _built(
     path = Path(battery)
     try:
         chosen = usual_layout(name, variant)
-        if path.is_dir() or path.is_file():
+        if path.suffix == ".csv" or (path / "battery.json").is_file():
             title, found = path.stem, stored(path)
-        elif "/" in battery or path.suffix == ".csv":
-            fail(f"{battery}: no such file or folder")
         else:
             with client_for(None, data) as client:
-                title, found = battery, received(client, battery)
+                title = find_battery(client, battery, where=place(None, data))
+                found = received(client, title)
         return of_battery(built(title, found, chosen), quick, keep)
     except (OSError, ValueError, ServiceError) as error:
         fail(f"{battery}: {error}")

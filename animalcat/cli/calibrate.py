@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
+from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.calibrations import CALIBRATIONS
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.outcome_options import As, AsOption, KeepDrawn
 from animalcat.cli.shared.output import FAILED, fail, print_json, wrote
 from animalcat.cli.shared.progress import progress
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, place
 
 if TYPE_CHECKING:
     from animalcat.cli.shared.arena_outcomes import OnBattery
@@ -178,7 +179,7 @@ def calibrate(
     called = name or f"{Path(battery).stem}-{chosen.name}"
     _check_name(called)
     with client_for(server, data) as client, progress("reading outcomes", wait=0.0) as tell:
-        known = _battery(client, battery, seed)
+        known = _battery(client, battery, place(server, data))
         repeats: Repeats = {}
 
         def read() -> OnBattery:
@@ -214,11 +215,10 @@ def _check_name(name: str) -> None:
         fail(f"--name {name!r} is the name of a shipped layout; give the calibration another name")
 
 
-def _battery(client: Client, battery: str, seed: int) -> Battery:
+def _battery(client: Client, battery: str, where: str) -> Battery:
     from animalcat.cli.battery_report import received
-    from animalcat.cli.session.options import find_battery
 
-    return received(client, find_battery(client, battery, seed))
+    return received(client, find_battery(client, battery, where=where))
 
 
 def _declared(text: str) -> tuple[float, float] | None:

@@ -26,6 +26,7 @@ from animalcat.cli.session.options import (
     EpisodeTokens,
     Features,
     Fresh,
+    KeepUnpassable,
     Layout,
     Lease,
     PolicyName,
@@ -35,7 +36,6 @@ from animalcat.cli.session.options import (
     Variant,
     allowance,
     arena_folders,
-    find_battery,
     observation,
     parse_backend,
 )
@@ -47,6 +47,7 @@ from animalcat.cli.shared.agent_process import (
     check_reference,
 )
 from animalcat.cli.shared.apart import AgentMay, Permission
+from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.command_help import AGENT
 from animalcat.cli.shared.hidden import hidden_folders, remember_hidden
 from animalcat.cli.shared.output import (
@@ -66,7 +67,9 @@ from animalcat.cli.shared.remote import (
     Server,
     client_for,
     data_folder,
+    place,
 )
+from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client
 from animalcat.client.values import Campaign
 from animalcat.envs.agents.limits import is_privileged
@@ -205,6 +208,7 @@ def run(
     certify: Certify = None,
     fresh: Fresh = None,
     practice: Practice = None,
+    keep_unpassable: KeepUnpassable = None,
     against: Against = "",
     agent_may: AgentMay = Permission.PLAY,
     engine: Annotated[
@@ -280,7 +284,7 @@ def run(
         return
     assert budget is not None, "checked above"
     with client_for(server, data, builds=builds) as client:
-        arenas = find_battery(client, battery, seed, features)
+        arenas = find_battery(client, battery, features, where=place(server, data))
         with status("making the campaign"):
             campaign = client.create_campaign(
                 agents=agent,
@@ -304,9 +308,11 @@ def run(
                 fresh=fresh,
                 max_workers=max_workers or 0,
                 practice=practice,
+                keep_unpassable=keep_unpassable,
             )
             bounds = Bounds(agent_may, arena_folders(battery, features))
             remember_hidden(client, campaign.sessions, bounds.hide)
+        _tell_left_out(client, campaign)
         show_campaign(client, _play(client, campaign, bounds), as_json, against)
 
 
@@ -469,7 +475,7 @@ def _run_file(
             made: list[tuple[Campaign, Bounds]] = []
             with status("making the campaigns"):  # all before the first: errors come at once
                 for battery in plan.batteries:
-                    arenas = find_battery(client, battery, plan.seed, None)
+                    arenas = find_battery(client, battery, where=place(server, data))
                     for layout in plan.layouts:
                         campaign = client.create_campaign(
                             agents=plan.agents,
@@ -492,7 +498,9 @@ def _run_file(
                             fresh=plan.fresh,
                             max_workers=plan.max_workers or 0,
                             practice=plan.practice,
+                            keep_unpassable=plan.keep_unpassable,
                         )
+                        _tell_left_out(client, campaign)
                         bounds = Bounds(agent_may, arena_folders(battery))
                         remember_hidden(client, campaign.sessions, bounds.hide)
                         made.append((campaign, bounds))
@@ -504,6 +512,12 @@ def _run_file(
         else:
             for campaign in played:
                 show_campaign(client, campaign, as_json=False, against=against)
+
+
+def _tell_left_out(client: Client, campaign: Campaign) -> None:
+    """Say what none of a campaign's sessions will play."""
+    if gaps := left_out(client.profile(campaign.sessions[0])):
+        typer.echo(f"note: {gaps}", err=True)
 
 
 def _play(

@@ -11,9 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from animalcat.cli.battery_report import received
+from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.output import console, fail, print_json, print_rows, status, wrote
 from animalcat.cli.shared.pictures import read_from, read_sessions
-from animalcat.cli.shared.remote import client_for
+from animalcat.cli.shared.remote import client_for, place
 from animalcat.files import write_whole
 from animalcat.layouts.checking.forecast import Forecast, forecast
 from animalcat.layouts.checking.scores import Estimate
@@ -57,11 +58,15 @@ def predict_battery(
             (found,) = read_sessions([session], server, data)
         else:
             (found,) = read_from(client, [session])
-        name = battery or str(found.profile.get("provenance", {}).get("battery", ""))
+        about = found.profile.get("provenance", {})
+        # Without an option the session's own is meant, whatever folders are here.
+        asked = battery or f"batteries/{about.get('battery', '')}"
+        name = find_battery(client, asked, where=place(server, data))
         with status(f"reading {name}"):
             known = received(client, name)
     try:
-        covered = some_coverage(found.fitted.layout, known)
+        keep = bool(about.get("keep_unpassable"))
+        covered = some_coverage(found.fitted.layout, known, keep_unpassable=keep)
     except ServiceError as error:
         fail(str(error))
     report = _report(found, name, known, covered, top)
@@ -76,7 +81,7 @@ def predict_battery(
 def _report(
     found: Results, name: str, battery: Battery, covered: Coverage, top: int
 ) -> dict[str, Any]:
-    about = found.profile.get("provenance", {})
+    about: dict[str, Any] = found.profile.get("provenance", {})
     own = about.get("battery_digest") == battery.digest
     played = set(found.table["instance"]) if own else set[str]()
     names = list(covered.features)

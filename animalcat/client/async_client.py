@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, TypeVar
 import grpc
 
 from animalcat import names
+from animalcat.arena_files import battery_files, battery_id
+from animalcat.battery_reference import battery_name
 from animalcat.client import converters
 from animalcat.client.connection import open_channel, translated_errors
 from animalcat.client.credentials import Credentials, credentials
@@ -281,6 +283,7 @@ class AsyncClient:
         fresh: bool | None = None,
         practice: int | None = None,
         against: SessionLike = "",
+        keep_unpassable: bool | None = None,
         request_id: str = "",
     ) -> Session:
         """Create a session that waits for its agent.
@@ -319,6 +322,7 @@ class AsyncClient:
             practice: Play so many unscored episodes first, on arenas that are not used again.
             against: Another agent's session: play the arenas that it has played, in the same
                 order, until the two agents are told apart.
+            keep_unpassable: Play arenas that no play can pass too, which are set aside otherwise.
             request_id: The same id again gives the same session.
 
         Raises:
@@ -346,6 +350,7 @@ class AsyncClient:
             fresh=fresh,
             practice=practice,
             against=Opponent(names.parse_session(session_name(against))) if against else None,
+            keep_unpassable=keep_unpassable,
         )
         request = sessions_pb2.CreateSessionRequest(
             spec=converters.session_spec_to_proto(spec), request_id=request_id
@@ -404,7 +409,7 @@ class AsyncClient:
         request = sessions_pb2.ListSessionsRequest(
             page_size=_PAGE,
             agent=agent,
-            battery=converters.battery_name(battery) if battery else "",
+            battery=battery_name(battery) if battery else "",
             states=[converters.number(state, STATES, "state") for state in states],
         )
         return self._pages(
@@ -435,7 +440,8 @@ class AsyncClient:
         """Look whether a session's records and recordings are as they were stored."""
         request = sessions_pb2.VerifySessionRequest(name=session_name(session))
         found = await self._read(self._sessions.VerifySession, request)
-        return Verified(tuple(found.problems), found.links, found.head, found.uncovered)
+        notes = tuple(found.notes)
+        return Verified(tuple(found.problems), found.links, found.head, found.uncovered, notes)
 
     async def pause_session(self, session: SessionLike) -> Session:
         """Begin no further episode of a session; what is being played is played to its end."""
@@ -497,6 +503,7 @@ class AsyncClient:
         fresh: bool | None = None,
         max_workers: int = 0,
         practice: int | None = None,
+        keep_unpassable: bool | None = None,
         request_id: str = "",
     ) -> Campaign:
         """Create a campaign of several agents, whose sessions wait for them.
@@ -531,6 +538,7 @@ class AsyncClient:
             max_workers: Most simulators that may play it at once on one server; 0: as many as the
                 server has for it. It changes no result, and the last call for a campaign counts.
             practice: Let every agent play so many unscored episodes first, all on the same arenas.
+            keep_unpassable: Play arenas that no play can pass too, which are set aside otherwise.
             request_id: The same id again gives the same campaign.
 
         Raises:
@@ -554,6 +562,7 @@ class AsyncClient:
             certify=certify,
             fresh=fresh,
             practice=practice,
+            keep_unpassable=keep_unpassable,
         )
         spec = CampaignSpec(
             tuple(agents), session, budget, common, block, at_once, alike, confidence
@@ -776,9 +785,13 @@ class AsyncClient:
         seed: int = 0,
         features: str | os.PathLike[str] | None = None,
         pattern: str = "",
+        replace: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Battery:
         """Store arena files as a battery; the same content again gives the same battery.
+
+        A name that stands for other content, such as the files as they were before an edit, is not
+        pointed at this one unasked. Sessions keep the content that they began with in any case.
 
         Args:
             path: A YAML file, or a folder of them.
@@ -789,18 +802,20 @@ class AsyncClient:
                 own, its unit in brackets where it has one.
             pattern: What the names of the instances say, as in `{paradigm}-{task}-{variant}`; by
                 default the paradigm is what stands first.
+            replace: Let the name stand for this content if it stands for other content so far.
             on_progress: Is told how far it is.
 
         Raises:
-            AnimalcatError: There are no arena files at the path, or a file cannot be used.
+            AnimalcatError: There are no arena files at the path, a file cannot be used, or the name
+                is taken: by other content, or by a battery that comes with the server.
         """
         source = Path(path)
-        files = _arena_files(source)
+        files = battery_files(source).files
         table = None if features is None else _content(features)
 
         async def frames() -> AsyncGenerator[sessions_pb2.ImportBatteryRequest]:
             header = sessions_pb2.BatteryHeader(
-                name=name or names.to_component(source.resolve().stem), seed=seed, names=pattern
+                name=name or battery_id(source), seed=seed, names=pattern, replace=replace
             )
             yield sessions_pb2.ImportBatteryRequest(header=header)
             for relative, file in files:
@@ -821,6 +836,7 @@ class AsyncClient:
         *,
         seed: int | None = None,
         name: str = "",
+        replace: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Battery:
         """Build a battery from a recipe or a family of arenas.
@@ -832,11 +848,12 @@ class AsyncClient:
                 counts are scaled.
             seed: For the drawing. By default 0 for a family, and the recipe's for a recipe.
             name: Of the battery; that of the recipe or family where empty.
+            replace: Let the name stand for this content if it stands for other content so far.
             on_progress: Is told how far it is.
 
         Raises:
-            AnimalcatError: There is no such recipe or family, or the recipe is wrong; the message
-                names the place.
+            AnimalcatError: There is no such recipe or family, the name is taken, or the recipe is
+                wrong; the message names the place.
         """
         own = None
         if isinstance(family, RecipeText):
@@ -850,6 +867,7 @@ class AsyncClient:
             seed=seed or 0,
             recipe_seed=seed is None,
             name=name,
+            replace=replace,
         )
         begun = await self._call(self._batteries.BuildBattery, request)
         return await self._made(begun.operation, on_progress)
@@ -860,7 +878,7 @@ class AsyncClient:
         Args:
             battery: Id or resource name.
         """
-        request = sessions_pb2.DeleteBatteryRequest(name=converters.battery_name(battery))
+        request = sessions_pb2.DeleteBatteryRequest(name=battery_name(battery))
         await self._call(self._batteries.DeleteBattery, request)
 
     async def list_batteries(self) -> list[Battery]:
@@ -871,13 +889,19 @@ class AsyncClient:
         )
         return [battery async for battery in pages]
 
+    async def shipped_batteries(self) -> frozenset[str]:
+        """Names of the batteries that come with the server; nothing else may take them."""
+        request = sessions_pb2.ListBatteriesRequest(page_size=1)
+        answer = await self._read(self._batteries.ListBatteries, request)
+        return frozenset(answer.shipped)
+
     async def get_battery(self, battery: str) -> Battery:
         """One battery, with the meta-features that its instances may have.
 
         Args:
             battery: Id or resource name.
         """
-        request = sessions_pb2.GetBatteryRequest(name=converters.battery_name(battery))
+        request = sessions_pb2.GetBatteryRequest(name=battery_name(battery))
         answer = await self._read(self._batteries.GetBattery, request)
         return replace(
             converters.battery_from_proto(answer.battery),
@@ -893,7 +917,7 @@ class AsyncClient:
             arenas: Whether each brings its arena, as YAML.
         """
         request = sessions_pb2.ListInstancesRequest(
-            parent=converters.battery_name(battery),
+            parent=battery_name(battery),
             page_size=_PAGE_OF_ARENAS if arenas else _PAGE,
             arenas=arenas,
         )
@@ -1046,13 +1070,3 @@ def _content(path: str | os.PathLike[str]) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise AnimalcatError(f"{path}: {error.strerror or 'cannot be read'}") from error
-
-
-def _arena_files(source: Path) -> list[tuple[str, Path]]:
-    """Arena files with their paths relative to the battery's folder."""
-    if source.is_file():
-        return [(source.name, source)]
-    files = sorted(f for f in source.rglob("*") if f.suffix in (".yaml", ".yml") and f.is_file())
-    if not files:
-        raise AnimalcatError(f"{source}: no YAML files there")
-    return [(file.relative_to(source).as_posix(), file) for file in files]

@@ -216,6 +216,7 @@ class Client:
     delete_campaign = _blocking(AsyncClient.delete_campaign)
     import_battery = _blocking(AsyncClient.import_battery)
     build_battery = _blocking(AsyncClient.build_battery)
+    shipped_batteries = _blocking(AsyncClient.shipped_batteries)
     get_battery = _blocking(AsyncClient.get_battery)
     list_batteries = _blocking(AsyncClient.list_batteries)
     instances = _iterating(AsyncClient.instances)

@@ -11,6 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from animalcat import names
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.battery_reference import battery_name
 from animalcat.client.values import (
     Alternative,
     Battery,
@@ -157,6 +158,7 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
             "fresh",
             "lease_seconds",
             "practice",
+            "keep_unpassable",
         ),
     )
 
@@ -225,6 +227,7 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         lease_seconds=spec.lease_seconds,
         allowance=None if spec.allowance is None else types_pb2.Allowance(**asdict(spec.allowance)),
         practice=spec.practice,
+        keep_unpassable=spec.keep_unpassable,
     )
 
 
@@ -494,11 +497,6 @@ def number(text: str | None, words: Mapping[str, int], what: str) -> Any:
     if text not in words:
         raise AnimalcatError(f"no {what} is named {text!r}; there are: {', '.join(words)}")
     return words[text]
-
-
-def battery_name(battery: str) -> str:
-    """Resource name of a battery that is given by its id or its resource name."""
-    return battery if "/" in battery else names.battery_name(battery)
 
 
 def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:

@@ -191,6 +191,7 @@ class SessionSpec:
             that it left; 0 for not at all.
         allowance: What the agent may spend; None for the server's default, which is any amount.
         practice: How many unscored episodes come first, on arenas that are not used again.
+        keep_unpassable: Whether arenas that no play can pass are played too.
     """
 
     agent: str = ""
@@ -216,6 +217,7 @@ class SessionSpec:
     lease_seconds: float | None = None
     allowance: Allowance | None = None
     practice: int | None = None
+    keep_unpassable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -583,6 +585,16 @@ class Battery:
         """Resource name, "batteries/{id}"."""
         return names.battery_name(self.id)
 
+    @property
+    def set_aside(self) -> Mapping[str, str]:
+        """Why no play can pass an arena, by its name; sessions set such arenas aside."""
+        return self.manifest.get("set_aside", {})
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever plays its arenas has to know, one sentence each; empty in lists."""
+        return tuple(self.manifest.get("notes", ()))
+
 
 @dataclass(frozen=True, slots=True)
 class RecipeText:
@@ -919,9 +931,12 @@ class Verified:
         links: Number of links in its chain of digests.
         head: The last link; note it elsewhere, as who may write the whole store can forge a chain.
         uncovered: Number of records from before there were chains.
+        notes: What else is to be known and is no change, one sentence each: that the name of the
+            battery stands for other arenas by now.
     """
 
     problems: tuple[str, ...]
     links: int
     head: str
     uncovered: int
+    notes: tuple[str, ...] = ()

@@ -322,6 +322,7 @@ class BatteryHeader(_message.Message):
     SEED_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     NAMES_FIELD_NUMBER: _builtins.int
+    REPLACE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name, 1 to 100 of letters, digits, '.', '_' and '-'."""
     seed: _builtins.int
@@ -335,6 +336,8 @@ class BatteryHeader(_message.Message):
     "{suite}/{paradigm}-{task}-{variant}"; "{_}" is a part that does not matter. Empty: the paradigm
     is what stands first in a name.
     """
+    replace: _builtins.bool
+    """True: if the name stands for other content, it stands for this from now on. False: it is refused."""
     def __init__(
         self,
         *,
@@ -342,10 +345,11 @@ class BatteryHeader(_message.Message):
         seed: _builtins.int = ...,
         request_id: _builtins.str = ...,
         names: _builtins.str = ...,
+        replace: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "names", b"names", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "names", b"names", "replace", b"replace", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -475,6 +479,7 @@ class BuildBatteryRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     RECIPE_FIELD_NUMBER: _builtins.int
     RECIPE_SEED_FIELD_NUMBER: _builtins.int
+    REPLACE_FIELD_NUMBER: _builtins.int
     family: _builtins.str
     """Name of a recipe or of a family that the server knows; the recipe where both have this name.
     Empty where a recipe is sent.
@@ -491,6 +496,8 @@ class BuildBatteryRequest(_message.Message):
     """
     recipe_seed: _builtins.bool
     """True: the seed is the one that the recipe gives."""
+    replace: _builtins.bool
+    """True: if the name stands for other content, it stands for this from now on. False: it is refused."""
     @_builtins.property
     def recipe(self) -> Global___Recipe:
         """A recipe of the caller's own."""
@@ -505,10 +512,11 @@ class BuildBatteryRequest(_message.Message):
         request_id: _builtins.str = ...,
         recipe: Global___Recipe | None = ...,
         recipe_seed: _builtins.bool = ...,
+        replace: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_instances", b"_instances", "instances", b"instances", "recipe", b"recipe"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_instances", b"_instances", "family", b"family", "instances", b"instances", "name", b"name", "recipe", b"recipe", "recipe_seed", b"recipe_seed", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_instances", b"_instances", "family", b"family", "instances", b"instances", "name", b"name", "recipe", b"recipe", "recipe_seed", b"recipe_seed", "replace", b"replace", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__instances: _TypeAlias = _typing.Literal["instances"]  # noqa: Y015
     _WhichOneofArgType__instances: _TypeAlias = _typing.Literal["_instances", b"_instances"]  # noqa: Y015
@@ -990,21 +998,29 @@ class ListBatteriesResponse(_message.Message):
 
     BATTERIES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    SHIPPED_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """Asks for the next page; empty on the last one."""
     @_builtins.property
     def batteries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Battery]:
         """By name."""
 
+    @_builtins.property
+    def shipped(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of the batteries that come with the server, which builds one when a session names it. No
+        import may take such a name.
+        """
+
     def __init__(
         self,
         *,
         batteries: _abc.Iterable[Global___Battery] | None = ...,
         next_page_token: _builtins.str = ...,
+        shipped: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batteries", b"batteries", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batteries", b"batteries", "next_page_token", b"next_page_token", "shipped", b"shipped"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1302,6 +1318,7 @@ class SessionSpec(_message.Message):
     LEASE_SECONDS_FIELD_NUMBER: _builtins.int
     ALLOWANCE_FIELD_NUMBER: _builtins.int
     PRACTICE_FIELD_NUMBER: _builtins.int
+    KEEP_UNPASSABLE_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -1347,6 +1364,8 @@ class SessionSpec(_message.Message):
     """
     practice: _builtins.int
     """How many unscored episodes come first, on arenas that are not used again; 0 if not set."""
+    keep_unpassable: _builtins.bool
+    """True: arenas that no play can pass are played too. False if not set: they are set aside."""
     @_builtins.property
     def policy(self) -> Global___SelectionPolicy:
         """How to choose."""
@@ -1395,10 +1414,11 @@ class SessionSpec(_message.Message):
         lease_seconds: _builtins.float | None = ...,
         allowance: _types_pb2.Allowance | None = ...,
         practice: _builtins.int | None = ...,
+        keep_unpassable: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
     _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015
@@ -1406,6 +1426,8 @@ class SessionSpec(_message.Message):
     _WhichOneofArgType__certify: _TypeAlias = _typing.Literal["_certify", b"_certify"]  # noqa: Y015
     _WhichOneofReturnType__fresh: _TypeAlias = _typing.Literal["fresh"]  # noqa: Y015
     _WhichOneofArgType__fresh: _TypeAlias = _typing.Literal["_fresh", b"_fresh"]  # noqa: Y015
+    _WhichOneofReturnType__keep_unpassable: _TypeAlias = _typing.Literal["keep_unpassable"]  # noqa: Y015
+    _WhichOneofArgType__keep_unpassable: _TypeAlias = _typing.Literal["_keep_unpassable", b"_keep_unpassable"]  # noqa: Y015
     _WhichOneofReturnType__lease_seconds: _TypeAlias = _typing.Literal["lease_seconds"]  # noqa: Y015
     _WhichOneofArgType__lease_seconds: _TypeAlias = _typing.Literal["_lease_seconds", b"_lease_seconds"]  # noqa: Y015
     _WhichOneofReturnType__practice: _TypeAlias = _typing.Literal["practice"]  # noqa: Y015
@@ -1424,6 +1446,8 @@ class SessionSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__certify) -> _WhichOneofReturnType__certify | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fresh) -> _WhichOneofReturnType__fresh | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__keep_unpassable) -> _WhichOneofReturnType__keep_unpassable | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__lease_seconds) -> _WhichOneofReturnType__lease_seconds | None: ...
     @_typing.overload
@@ -1962,6 +1986,7 @@ class VerifySessionResponse(_message.Message):
     LINKS_FIELD_NUMBER: _builtins.int
     HEAD_FIELD_NUMBER: _builtins.int
     UNCOVERED_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
     links: _builtins.int
     """Number of links in the chain of digests."""
     head: _builtins.str
@@ -1974,6 +1999,12 @@ class VerifySessionResponse(_message.Message):
     def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What was changed, one sentence each; empty where nothing was."""
 
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What else is to be known and is no change, one sentence each: that the name of the battery stands
+        for other arenas by now.
+        """
+
     def __init__(
         self,
         *,
@@ -1981,10 +2012,11 @@ class VerifySessionResponse(_message.Message):
         links: _builtins.int = ...,
         head: _builtins.str = ...,
         uncovered: _builtins.int = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "links", b"links", "problems", b"problems", "uncovered", b"uncovered"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "links", b"links", "notes", b"notes", "problems", b"problems", "uncovered", b"uncovered"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,10 +26,11 @@ from animalcat.arena_configs.features import (
     MeasuredFeatures,
 )
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import STEPS_PER_UNIT, ArenaError
+from animalcat.arena_configs.model import STEPS_PER_UNIT, ArenaError, Problem
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.arena_configs.writer import to_yaml
+from animalcat.arena_files import battery_files
 from animalcat.service.batteries.drafts import (
     Draft,
     Fixed,
@@ -43,7 +44,9 @@ from animalcat.service.batteries.drafts import (
 )
 from animalcat.service.batteries.estimate import Tick, with_estimate
 from animalcat.service.batteries.feature_table import FeatureTable, read_table
+from animalcat.service.batteries.findings import alike, found_in, in_lines
 from animalcat.service.batteries.instance import Instance
+from animalcat.service.batteries.marks import Marks, marks_of
 from animalcat.service.batteries.naming import groups_of, kinds_of, parse_pattern
 from animalcat.service.batteries.readings import Reading, key_of
 from animalcat.service.batteries.writing import RECIPE, TABLE_VERSION, write_battery
@@ -108,6 +111,11 @@ class Battery:
         return groups_of(self.instances)
 
     @cached_property
+    def marks(self) -> Marks:
+        """Which instances nobody can pass, and which nobody can fail."""
+        return marks_of(self.instances)
+
+    @cached_property
     def expected_steps(self) -> Mapping[str, int]:
         """Expected length of an episode in physics steps, by instance name.
 
@@ -160,14 +168,14 @@ def import_files(
     """
     pattern = parse_pattern(names) if names else None
     drafts: list[Draft] = []
-    problems: list[str] = []
+    problems: list[Problem] = []
     own = read_table(table) if table else None
     ordered = files if in_order else sorted(files)
     total = len(ordered) if isinstance(ordered, Sized) else 0
     for number, file in enumerate(ordered):
         tick(number, total, "reading files")
         loaded = load_text(file.text, file.path)
-        problems += [str(problem) for problem in loaded.problems]
+        problems += found_in(loaded, file.path, seed)
         arenas = loaded.config.arenas
         if not arenas:
             raise ArenaError(f"{file.path}: the configuration has no arena")
@@ -180,7 +188,7 @@ def import_files(
     kinds = kinds_of([draft.name for draft in drafts], pattern, own.kinds if own else {})
     told = [draft._replace(kind=kinds[draft.name]) for draft in drafts]
     drawn = {draft.name: fields for draft in told if (fields := named(draft, drawn_fields))}
-    return store_drafts(told, problems, store, tick, processes, own, drawn=drawn)
+    return store_drafts(told, in_lines(problems), store, tick, processes, own, drawn=drawn)
 
 
 def build_family(
@@ -284,19 +292,12 @@ def read_files(source: Path) -> Iterator[ArenaFile]:
     """Yield the arena files of a folder and its subfolders, or a single file.
 
     Raises:
-        FileNotFoundError: The path does not exist, or the folder has no arena file.
+        AnimalcatError: There is no such path, no arena file, or two give the same name.
         ValueError: A file is not UTF-8; the message names it.
     """
-    if source.is_dir():
-        paths = sorted(p for p in source.rglob("*") if p.suffix in (".yaml", ".yml"))
-        root = source
-    else:
-        paths, root = [source], source.parent
-    if not paths:
-        raise FileNotFoundError(f"{source}: no .yaml or .yml file is in this folder")
-    for path in paths:
+    for relative, path in battery_files(source).files:
         try:
-            yield ArenaFile(path.relative_to(root).as_posix(), path.read_text("utf-8-sig"))
+            yield ArenaFile(relative, path.read_text("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from error
 
@@ -337,7 +338,8 @@ def store_drafts(
     if own is not None:
         made = [_with_own(one, own, units) for one in made]
         units |= own.units
-    return load(write_battery(made, units, store, problems, drawn=drawn), store)
+    lines = [*problems, *alike(made)]
+    return load(write_battery(made, units, store, lines, drawn=drawn), store)
 
 
 def in_order(drafts: Sequence[Draft]) -> list[Draft]:

@@ -45,6 +45,8 @@ WAITING: Final = "waiting for the battery before it"
 """Progress message while another battery is being made."""
 MAX_INSTANCES: Final = 100_000
 """Most instances that a build may ask for."""
+SHIPPED: Final = tuple(sorted({*RECIPES, *FAMILIES}))
+"""Names of the batteries that come with the project; nothing else may take them."""
 
 
 class BatteryLibrary:
@@ -78,9 +80,7 @@ class BatteryLibrary:
         record = await asyncio.to_thread(self._store.battery, battery)
         if record is None:
             known = [b.id for b in await asyncio.to_thread(self._store.batteries)]
-            raise unknown(
-                Code.UNKNOWN_BATTERY, "battery", battery, sorted({*known, *RECIPES, *FAMILIES})
-            )
+            raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, sorted({*known, *SHIPPED}))
         return record
 
     async def all(self) -> list[BatteryRecord]:
@@ -104,7 +104,14 @@ class BatteryLibrary:
                 await asyncio.to_thread(self._files.remove, f"{BATTERIES}/{record.digest}")
 
     async def build(
-        self, battery: str, family: str, n: int, seed: int, tick: Tick = silent
+        self,
+        battery: str,
+        family: str,
+        n: int,
+        seed: int,
+        tick: Tick = silent,
+        *,
+        replace: bool = False,
     ) -> BatteryRecord:
         """Build a battery from a family of arenas.
 
@@ -114,12 +121,14 @@ class BatteryLibrary:
             n: Number of instances.
             seed: Seed for drawing the instances.
             tick: Told of progress; an exception that it raises ends the build.
+            replace: Whether the name is to stand for this if it stands for other content.
 
         Raises:
-            ServiceError: There is no such family, the number is out of range, or the family claims
-                of an instance what is not so.
+            ServiceError: There is no such family, the number is out of range, the family claims of
+                an instance what is not so, or the name is taken.
         """
         check_family(family, n)
+        check_name(battery, family)
         tick(0, n, WAITING)
         async with self._building:
             try:
@@ -128,7 +137,7 @@ class BatteryLibrary:
                 )
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
-            return await self._keep(battery, made)
+            return await self._keep(battery, made, replace)
 
     async def follow(
         self,
@@ -137,6 +146,8 @@ class BatteryLibrary:
         size: int | None = None,
         seed: int | None = None,
         tick: Tick = silent,
+        *,
+        replace: bool = False,
     ) -> BatteryRecord:
         """Build a battery from a recipe.
 
@@ -146,10 +157,13 @@ class BatteryLibrary:
             size: Number of instances with controls; None for what the recipe asks for.
             seed: Seed for drawing the instances; None for the recipe's.
             tick: Told of progress; an exception that it raises ends the build.
+            replace: Whether the name is to stand for this if it stands for other content.
 
         Raises:
-            ServiceError: The recipe is wrong or cannot be followed; the message names the place.
+            ServiceError: The recipe is wrong or cannot be followed, and the message names the
+                place; or the name is taken.
         """
+        check_name(battery, "" if files != _shipped(battery) else battery)
         tick(0, size or 0, WAITING)
         async with self._building:
             try:
@@ -159,7 +173,7 @@ class BatteryLibrary:
                 )
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
-            return await self._keep(battery, made)
+            return await self._keep(battery, made, replace)
 
     async def import_files(
         self,
@@ -169,6 +183,8 @@ class BatteryLibrary:
         table: str = "",
         tick: Tick = silent,
         pattern: str = "",
+        *,
+        replace: bool = False,
     ) -> BatteryRecord:
         """Make a battery from arena files, and optionally a table of what they are.
 
@@ -179,10 +195,13 @@ class BatteryLibrary:
             table: What the caller says of the instances as CSV; empty for none.
             tick: Told of progress; an exception that it raises ends the import.
             pattern: What names say; empty for the default rule.
+            replace: Whether the name is to stand for this if it stands for other content.
 
         Raises:
-            ServiceError: A file cannot be used; the message names file and line.
+            ServiceError: A file cannot be used, and the message names file and line; or the name is
+                taken.
         """
+        check_name(battery)
         tick(0, len(files), WAITING)
         async with self._building:
             try:
@@ -201,18 +220,49 @@ class BatteryLibrary:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
             except ValueError as error:
                 raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
-            return await self._keep(battery, made)
+            return await self._keep(battery, made, replace)
 
-    async def _keep(self, battery: str, made: Battery) -> BatteryRecord:
-        record = BatteryRecord(
-            names.check_component(battery, "battery"),
-            made.digest,
-            len(made.instances),
-            made.problems,
-        )
+    async def _keep(self, battery: str, made: Battery, replace: bool) -> BatteryRecord:
+        """Let a name stand for a battery; unasked it is not taken from another one."""
+        record = BatteryRecord(battery, made.digest, len(made.instances), made.problems)
+        before = await asyncio.to_thread(self._store.battery, battery)
+        if before is not None and before.digest != made.digest and not replace:
+            old, new = map(names.short_digest, (before.digest, made.digest))
+            raise ServiceError(
+                Code.NAME_TAKEN,
+                f"battery {battery!r} is there already and has other content: {before.instances} "
+                f"instances, digest {old}; what you give has {record.instances}, digest {new}. "
+                "Give yours another name, or say that it is to replace the other (--replace, "
+                "replace=True); sessions keep the content that they began with",
+            )
         await asyncio.to_thread(self._files.put_folder, f"{BATTERIES}/{made.digest}")
         await asyncio.to_thread(self._store.put_battery, record)
         return record
+
+
+def check_name(battery: str, source: str = "") -> str:
+    """Check that a battery may have a name, and return it.
+
+    Args:
+        battery: The name.
+        source: The shipped recipe or family that it is built from; empty for anything else.
+
+    Raises:
+        ServiceError: It is the name of another battery that comes with the project.
+        animalcat.names.BadNameError: It is no name.
+    """
+    names.check_component(battery, "battery")
+    if battery in SHIPPED and source != battery:
+        raise ServiceError(
+            Code.NAME_TAKEN,
+            f"{battery!r} is the name of a battery that comes with animalcat, and stands for "
+            f"nothing else; give yours another name (--name {battery}-files)",
+        )
+    return battery
+
+
+def _shipped(name: str) -> RecipeFiles | None:
+    return shipped_recipe(name) if name in RECIPES else None
 
 
 def check_names(pattern: str) -> None:

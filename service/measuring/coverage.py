@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -15,6 +15,7 @@ from animalcat.layouts.model.instances import left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
+from animalcat.service.batteries.marks import UNPASSABLE
 from animalcat.service.errors import Code, ServiceError
 
 _ONCE_COVERED: Final = {"aaio": ("01-0[1-9]-*", "01-1[0-7]-*", "07-0[1-6]-*", "navigation-*")}
@@ -31,12 +32,17 @@ class Coverage:
             columns.
         reasons: Why each of the other instances is not covered, by its name.
         advice: What the user can do about it; empty if nothing stands out.
+        unpassable: Number of covered instances that no play can pass; they are covered only if they
+            were asked for.
+        cannot_fail: Number of covered instances that every play passes.
     """
 
     layout: str
     features: Mapping[str, Sequence[float]]
     reasons: Mapping[str, str]
     advice: str = ""
+    unpassable: int = 0
+    cannot_fail: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -46,7 +52,13 @@ class Coverage:
     def to_dict(self) -> dict[str, Any]:
         """Return how many instances are covered, of how many, and why the others are not."""
         total = len(self.features) + len(self.reasons)
-        return {"covered": len(self.features), "of": total, "left_out": self.counts}
+        return {
+            "covered": len(self.features),
+            "of": total,
+            "left_out": self.counts,
+            "unpassable": self.unpassable,
+            "cannot_fail": self.cannot_fail,
+        }
 
     @property
     def gaps(self) -> str:
@@ -55,16 +67,19 @@ class Coverage:
 
 
 def covered_features(
-    layout: Layout, battery: Battery, *, as_once: bool = False
+    layout: Layout, battery: Battery, *, as_once: bool = False, keep_unpassable: bool = False
 ) -> dict[str, Sequence[float]]:
     """Return the features of the covered instances by name, in the order of the layout's columns.
 
     Arguments and errors are those of `some_coverage`.
     """
-    return dict(some_coverage(layout, battery, as_once=as_once).features)
+    found = some_coverage(layout, battery, as_once=as_once, keep_unpassable=keep_unpassable)
+    return dict(found.features)
 
 
-def some_coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Coverage:
+def some_coverage(
+    layout: Layout, battery: Battery, *, as_once: bool = False, keep_unpassable: bool = False
+) -> Coverage:
     """Return what a layout covers of a battery, which has to be something.
 
     Args:
@@ -72,12 +87,13 @@ def some_coverage(layout: Layout, battery: Battery, *, as_once: bool = False) ->
         battery: The battery.
         as_once: Whether a battery with a table of version 1 is covered by instance names, as it was
             then.
+        keep_unpassable: Whether instances that no play can pass are covered too.
 
     Raises:
         ServiceError: As for `coverage`; or no instance is covered, and the message says why and
             what to do.
     """
-    found = coverage(layout, battery, as_once=as_once)
+    found = coverage(layout, battery, as_once=as_once, keep_unpassable=keep_unpassable)
     if not found.features:
         advice = f". {found.advice}" if found.advice else ""
         raise ServiceError(
@@ -88,7 +104,9 @@ def some_coverage(layout: Layout, battery: Battery, *, as_once: bool = False) ->
     return found
 
 
-def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Coverage:
+def coverage(
+    layout: Layout, battery: Battery, *, as_once: bool = False, keep_unpassable: bool = False
+) -> Coverage:
     """Return what a layout covers of a battery, and why it leaves out the rest.
 
     Args:
@@ -96,6 +114,7 @@ def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Cove
         battery: The battery.
         as_once: Whether a battery with a table of version 1 is covered by instance names, as it was
             then.
+        keep_unpassable: Whether instances that no play can pass are covered too.
 
     Raises:
         ServiceError: The units or conditions of the layout do not fit the battery; see
@@ -104,8 +123,11 @@ def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Cove
     check_units(layout, battery.units)
     reasons: dict[str, str] = {}
     rows: dict[str, list[float]] = {}
+    aside = {} if keep_unpassable else battery.marks.unpassable
     for instance in battery.instances:
-        if as_once and not battery.versions:
+        if instance.name in aside:
+            why = UNPASSABLE
+        elif as_once and not battery.versions:
             why = _once_not_covered(layout, instance.name, instance.features)
         else:
             why = layout.why_not(instance.features, instance.missing) or _unseen(layout, instance)
@@ -119,7 +141,9 @@ def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Cove
         layout.name,
         dict(zip(rows, checked, strict=True)),
         reasons,
-        _advice(layout, battery) if reasons else "",
+        _advice(layout, battery, reasons.values()) if reasons else "",
+        len(battery.marks.unpassable.keys() & rows),
+        len(battery.marks.sure.keys() & rows),
     )
 
 
@@ -181,8 +205,13 @@ def _once_not_covered(layout: Layout, name: str, features: Mapping[str, float]) 
     return replace(layout, excludes=()).why_not(features, {})
 
 
-def _advice(layout: Layout, battery: Battery) -> str:
+def _advice(layout: Layout, battery: Battery, reasons: Iterable[str]) -> str:
     """Say what the user can do about instances that are not covered."""
+    if set(reasons) == {UNPASSABLE}:
+        return (
+            "Correct the pass marks (0 where the goal is to be reached), or play these arenas all "
+            "the same with --keep-unpassable (keep_unpassable=True)"
+        )
     if not battery.versions:
         return "Import or build the battery again, so that all its features are measured"
     own = [

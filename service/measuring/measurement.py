@@ -110,7 +110,12 @@ class Measurement:
                 instance is covered, or none can be made.
         """
         layout = layout or shipped_layout(spec.layout, spec.layout_variant)
-        self.coverage = some_coverage(layout, battery, as_once=not spec.layout_digest)
+        self.coverage = some_coverage(
+            layout,
+            battery,
+            as_once=not spec.layout_digest,
+            keep_unpassable=spec.keep_unpassable,
+        )
         covered = self.coverage.features
         self._seed = spec.seed
         self._source: InstanceSource | None = None

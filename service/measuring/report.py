@@ -278,6 +278,8 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
         found.append(f"{NOT_CERTIFIED}: {reasons}")
     if session.spec.observation_spec.privileged:
         found.append("privileged: the agent was shown the arena's true state")
+    if session.spec.keep_unpassable:
+        found.append("unpassable: arenas that no play can pass are played too, as was asked for")
     return found
 
 
@@ -431,7 +433,12 @@ def reanalysis(
     practised = {e.decision.chosen for e in attempts if e.practice}
     paradigms = [
         battery.instances[battery.index[name]].paradigm
-        for name in covered_features(layout, battery, as_once=not spec.layout_digest)
+        for name in covered_features(
+            layout,
+            battery,
+            as_once=not spec.layout_digest,
+            keep_unpassable=spec.keep_unpassable,
+        )
         if name not in practised
     ]
     counted = sorted(

@@ -25,8 +25,10 @@ from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.settings import Settings
 from animalcat.service.library.batteries import (
     FAMILY_SIZE,
+    SHIPPED,
     BatteryLibrary,
     check_family,
+    check_name,
     check_names,
     check_recipe,
 )
@@ -73,7 +75,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         first: Any = await context.read()
         if first is grpc.aio.EOF or first.WhichOneof("frame") != "header":
             raise ServiceError(Code.BAD_FRAME, "the first frame must be the header")
-        battery = names.check_component(first.header.name, "battery")
+        battery = check_name(first.header.name)
         request_id = checked_id(first.header.request_id)
         asked = hashlib.sha256(first.header.SerializeToString(deterministic=True))
         check_names(first.header.names)
@@ -87,7 +89,13 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         async def work(tick: Tick) -> str:
             try:
                 await self._library.import_files(
-                    battery, first.header.seed, files, table, tick, first.header.names
+                    battery,
+                    first.header.seed,
+                    files,
+                    table,
+                    tick,
+                    first.header.names,
+                    replace=first.header.replace,
                 )
             finally:
                 files.close()
@@ -139,14 +147,17 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         else:
             usual = request.family
             check_family(usual, FAMILY_SIZE if size is None else size)
-        name = names.check_component(request.name or usual, "battery")
+        name = check_name(request.name or usual, request.family)
+        replace = request.replace
 
         async def work(tick: Tick) -> str:
             if files is not None:
-                await self._library.follow(name, files, size, seed, tick)
+                await self._library.follow(name, files, size, seed, tick, replace=replace)
             else:
                 number = FAMILY_SIZE if size is None else size
-                await self._library.build(name, request.family, number, seed or 0, tick)
+                await self._library.build(
+                    name, request.family, number, seed or 0, tick, replace=replace
+                )
             return names.battery_name(name)
 
         begun = self._operations.begin(
@@ -201,7 +212,9 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         records = [one for one in await self._library.all() if request.contains in one.id]
         page = paged(records, lambda record: record.id, request)
         return sessions_pb2.ListBatteriesResponse(
-            batteries=map(battery_to_proto, page.items), next_page_token=page.next_token
+            batteries=map(battery_to_proto, page.items),
+            next_page_token=page.next_token,
+            shipped=SHIPPED,
         )
 
 

@@ -190,7 +190,11 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         parts = self._engines.parts
         found = await asyncio.to_thread(look, parts.store, parts.files, session)
         return sessions_pb2.VerifySessionResponse(
-            problems=found.problems, links=found.links, head=found.head, uncovered=found.uncovered
+            problems=found.problems,
+            links=found.links,
+            head=found.head,
+            uncovered=found.uncovered,
+            notes=found.notes,
         )
 
     async def PauseSession(  # noqa: N802

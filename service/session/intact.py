@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from animalcat import names
 from animalcat.service.session.play import recording_key
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.base import SessionStore
@@ -18,12 +19,14 @@ class Intact(NamedTuple):
         links: Number of links in the chain.
         head: Digest of the last link; empty without any.
         uncovered: Number of records that were stored before there were chains.
+        notes: What else is to be known and is no change, one sentence each.
     """
 
     problems: tuple[str, ...]
     links: int
     head: str
     uncovered: int
+    notes: tuple[str, ...] = ()
 
 
 def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
@@ -60,7 +63,28 @@ def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
     missing = [what for what in now if what not in latest]
     if whole:
         problems += [f"{_named(what)} was added without a link" for what in missing]
-    return Intact(tuple(problems), len(links), before, 0 if whole else len(missing))
+    uncovered = 0 if whole else len(missing)
+    return Intact(tuple(problems), len(links), before, uncovered, _notes(store, session))
+
+
+def _notes(store: SessionStore, session: str) -> tuple[str, ...]:
+    """Say that the name of the session's battery stands for other arenas by now."""
+    found = store.session(session)
+    if found is None or not found.spec.battery_digest:
+        return ()
+    battery, own = found.spec.battery, found.spec.battery_digest
+    now = store.battery(battery)
+    if now is not None and now.digest == own:
+        return ()
+    stands = (
+        f"that name stands for digest {names.short_digest(now.digest)} by now"
+        if now is not None
+        else "no battery has that name by now"
+    )
+    return (
+        f"it was played on an older version of battery {battery} (digest "
+        f"{names.short_digest(own)}); {stands}. Its own arenas are kept, so this is no change",
+    )
 
 
 def _named(what: str) -> str:

@@ -163,6 +163,7 @@ class SessionSpecRecord(Record):
     lease_seconds: float
     allowance: AllowanceRecord
     practice: Count
+    keep_unpassable: bool = False
 
     def value(self) -> SessionSpec:
         """Return the domain value."""

@@ -123,7 +123,7 @@ def test_check_of_many_problems_groups_them(tmp_path: Path) -> None:
 
 def test_check_of_nothing(tmp_path: Path) -> None:
     assert "no such file" in run("check", tmp_path / "absent.yml", code=2)
-    assert "no arena files" in run("check", tmp_path, code=2)
+    assert "so no arenas" in run("check", tmp_path, code=2)
 
 
 def test_features(tmp_path: Path) -> None:

@@ -397,7 +397,7 @@ class TestRequests:
         await service.import_files([("other.yaml", bad)], "other")
         found = await status_of(service.create(battery="batteries/other"))
         assert found[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "NOT_COVERED")
-        assert "1 of 1: no reward" in found[2]
+        assert "1 of 1: no play can pass it" in found[2]
 
     async def test_a_request_id_is_applied_once(self, service: Any) -> None:
         await service.import_files()

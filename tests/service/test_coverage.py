@@ -14,6 +14,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Exclusion
 from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.service.batteries.battery import ArenaFile, Battery, import_files, load, read_files
+from animalcat.service.batteries.marks import UNPASSABLE
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.coverage import coverage, covered_features
 
@@ -50,7 +51,7 @@ def test_what_is_not_covered_is_told_by_reason_and_count(make: Make) -> None:
     battery = make(a=none, b=none, c=arena(0) + WALL, d=arena(0))
     aaio = load_layout("aaio")
     found = coverage(aaio, battery)
-    assert found.gaps == "2 of 4: no reward; 1: wallsInWay above 0"
+    assert found.gaps == f"2 of 4: {UNPASSABLE}; 1: wallsInWay above 0"
     assert list(found.features) == ["d"]
     assert "battery features" in found.advice
     with pytest.raises(ServiceError, match="none of the 2 instances") as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
+import typer
+
+from animalcat.arena_files import find_arena_files
 from animalcat.cli.shared.output import fail
-
-ENDINGS: Final = (".yaml", ".yml")
+from animalcat.errors import AnimalcatError
 
 
 def arena_files(paths: Iterable[Path]) -> list[Path]:
@@ -19,13 +20,11 @@ def arena_files(paths: Iterable[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
-        if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.suffix in ENDINGS and p.is_file())
-            if not inside:
-                fail(f"no arena files ({', '.join(ENDINGS)}) in the folder {path}")
-            found.extend(inside)
-        elif path.is_file():
-            found.append(path)
-        else:
-            fail(f"no such file or folder: {path}")
+        try:
+            files, notes = find_arena_files(path)
+        except AnimalcatError as error:
+            fail(str(error))
+        for note in notes:
+            typer.echo(f"note: {path}: {note}", err=True)
+        found += [file for _, file in files]
     return found

@@ -11,6 +11,7 @@ from animalcat.cli.shared.arena_outcomes import OnBattery, on_battery, passed_on
 from animalcat.cli.shared.outcome_options import As
 from animalcat.cli.shared.outcome_table import INSTANCE, or_fail
 from animalcat.cli.shared.output import fail
+from animalcat.errors import AnimalcatError
 from animalcat.layouts.model.instances import CoveredOutcomes
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.tables import read_sheet
@@ -66,7 +67,7 @@ def battery_of_folder(folder: Path, played: Collection[str]) -> Battery:
             fail(f"{folder}: no arena file of an instance with outcomes ({first}, ...)")
         with TemporaryDirectory() as store:
             return import_files(files, 0, Path(store))
-    except (ArenaError, OSError, ValueError) as error:
+    except (AnimalcatError, ArenaError, OSError, ValueError) as error:
         fail(str(error))
 
 

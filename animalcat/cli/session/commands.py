@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -36,7 +37,7 @@ from animalcat.cli.shared.remote import (
     data_folder,
     session_row,
 )
-from animalcat.cli.shared.tables import print_profile
+from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.client import Client
 from animalcat.client.values import Session, Spent, Verified
 from animalcat.errors import AnimalcatError
@@ -148,15 +149,17 @@ def show(
     """Show how far a session is, and why it chose the last arenas."""
     with client_for(server, data) as client:
         found, episodes = client.get_session(session), client.episodes(session)
-        voided: dict[str, Any] = {}
-        if any(one.outcome == "void" for one in episodes):
-            voided = client.profile(session)["provenance"].get("voids_by_demand") or {}
+        about = _provenance(client, found)
+        voided: dict[str, Any] = about.get("voids_by_demand") or {}
+        covered: dict[str, Any] | None = about.get("coverage")
         spent = sum((one.spent for one in episodes), Spent())
         if as_json:
-            demands = voided.get("demands", [])
-            print_json({**session_row(found), "spent": asdict(spent), "voids_by_demand": demands})
+            about = {"spent": asdict(spent), "voids_by_demand": voided.get("demands", [])}
+            print_json({**session_row(found), **about, "coverage": covered})
             return
         _show(found, as_json)
+        if covered and (words := coverage_words(covered)):
+            typer.echo(words)
         if spent != Spent():
             typer.echo(f"{'spent':13} {spent_words(spent)}")
         if voided.get("words"):
@@ -164,6 +167,14 @@ def show(
         units = {one.name: one.unit for one in found.capabilities}
         for episode in episodes[-last:] if last else ():
             typer.echo(why(episode, units))
+
+
+def _provenance(client: Client, session: Session) -> Mapping[str, Any]:
+    """What the profile says of a session as it stands; empty where it has none."""
+    try:
+        return client.profile(session)["provenance"]
+    except AnimalcatError:  # it cannot be read, or another server has it
+        return {}
 
 
 @app.command()
@@ -194,6 +205,8 @@ def verify(
     else:
         for problem in found.problems:
             typer.echo(problem)
+        for note in found.notes:
+            typer.echo(f"note: {note}")
         if found.uncovered:
             typer.echo(
                 f"{found.uncovered} records have no digest: they are from before there were any, "

@@ -14,12 +14,12 @@ import typer
 from animalcat.cli.session.plan import combine, policy_name, stopping_rule
 from animalcat.cli.shared.agent_process import Bounds
 from animalcat.cli.shared.apart import AgentMay, Permission
+from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
 from animalcat.cli.shared.hidden import remember_hidden
 from animalcat.cli.shared.output import fail, status
-from animalcat.cli.shared.progress import operation_progress
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client, values
 from animalcat.client.values import Session
@@ -43,7 +43,7 @@ Battery = Annotated[
     typer.Option(
         metavar="NAME_OR_PATH",
         help="The arenas to choose from: the name of a battery, a family of arenas such as "
-        "navigation, or a path to a folder of arena files.",
+        "navigation, or a path to a folder of arena files (./FOLDER), which is read as it is now.",
         rich_help_panel=PLAYED,
     ),
 ]
@@ -195,6 +195,15 @@ Practice = Annotated[
         rich_help_panel=PLAYED,
     ),
 ]
+KeepUnpassable = Annotated[
+    bool | None,
+    typer.Option(
+        "--keep-unpassable",
+        help="Play arenas that no play can pass too, since no return exceeds their pass mark; the "
+        "profile says so. Without it they are set aside.",
+        rich_help_panel=PLAYED,
+    ),
+]
 EpisodeSeconds = Annotated[
     float | None,
     typer.Option(
@@ -263,7 +272,8 @@ class Plan:
 
     def create(self, client: Client) -> Session:
         """Create the session, which waits for its agent."""
-        battery = find_battery(client, self.battery, self.fields["seed"], self.features)
+        where = place(self.server, self.data)
+        battery = find_battery(client, self.battery, self.features, where=where)
         with status("making the session"):
             session = client.create_session(agent=self.agent, battery=battery, **self.fields)
             remember_hidden(client, [session], self.bounds.hide)
@@ -515,6 +525,7 @@ def _plan(
     certify: Certify = None,
     fresh: Fresh = None,
     practice: Practice = None,
+    keep_unpassable: KeepUnpassable = None,
     against: Annotated[
         str,
         typer.Option(
@@ -583,6 +594,7 @@ def _plan(
         "fresh": fresh,
         "practice": practice,
         "against": against,
+        "keep_unpassable": keep_unpassable,
     }
     hide = arena_folders(battery, features)
     bounds = Bounds(agent_may, hide)
@@ -657,45 +669,3 @@ def parse_backend(backend: str, server: str | None) -> tuple[str, list[Path]]:
         return backend, []
     build = Path(path).expanduser().absolute()
     return f"{kind}:{build}", [build]
-
-
-def find_battery(
-    client: Client, battery: str, seed: int | None, features: Path | None = None
-) -> str:
-    """Id of a battery; a path is imported first, and a shipped recipe is built.
-
-    Args:
-        client: Of the server.
-        battery: A name or a path.
-        seed: Of the import.
-        features: Table of meta-features that goes with a path.
-    """
-    path = Path(battery)
-    known = {b.id for b in client.list_batteries()}
-    written_as_path = "/" in battery or path.suffix in (".yaml", ".yml")
-    stored = battery in known and features is None
-    if not written_as_path and (stored or not path.exists()):
-        if features is not None:
-            fail(f"--features goes with a folder of arena files, and there is none at {battery}")
-        if not stored and _is_recipe(battery):
-            with operation_progress(f"building {battery}") as tell:
-                client.build_battery(battery, on_progress=tell)
-        return battery
-    if not path.exists():
-        fail(f"{battery}: no such file or folder")
-    with operation_progress(f"importing {battery}") as tell:
-        made = client.import_battery(path, seed=seed or 0, features=features, on_progress=tell)
-    for problem in made.problems[:5]:
-        typer.echo(f"note: {problem}", err=True)
-    if len(made.problems) > 5:
-        typer.echo(f"note: and {len(made.problems) - 5} more; see `battery list --json`", err=True)
-    return made.id
-
-
-def _is_recipe(battery: str) -> bool:
-    """Whether a battery is one of a shipped recipe; without the server extra nobody knows here."""
-    try:
-        from animalcat.arena_configs.batteries import RECIPES
-    except ImportError:
-        return False
-    return battery in RECIPES

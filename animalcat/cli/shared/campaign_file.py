@@ -46,6 +46,7 @@ class CampaignFile(_Strict):
     certify: bool | None = None
     fresh: bool | None = None
     practice: int | None = Field(default=None, ge=0)
+    keep_unpassable: bool | None = None
     episode_seconds: float | None = Field(default=None, ge=0)
     decision_tokens: int | None = Field(default=None, ge=0)
     episode_tokens: int | None = Field(default=None, ge=0)

@@ -81,6 +81,11 @@ def data_folder(data: Path | None) -> Path:
     return Settings().home
 
 
+def place(server: str | None, data: Path | None) -> str:
+    """Where the options have batteries and sessions kept, in words."""
+    return f"at {server}" if server else f"in {data_folder(data)}"
+
+
 @contextmanager
 def client_for(
     server: str | None, data: Path | None, *, builds: Sequence[Path] = ()
@@ -165,6 +170,8 @@ def session_row(session: Session) -> dict[str, Any]:
         "privileged": bool(seen and seen.privileged),
         "fresh": bool(session.spec.fresh),
         "practice": session.spec.practice or 0,
+        "keep_unpassable": bool(session.spec.keep_unpassable),
+        "battery_digest": session.spec.battery_digest,
         "practised": session.practised,
         "allowance": asdict(session.spec.allowance or UNLIMITED),
         "state": session.state or "",

@@ -77,13 +77,27 @@ def print_nodes(profile: Mapping[str, Any], title: str) -> None:
 def left_out(profile: Mapping[str, Any]) -> str:
     """How many arenas of the battery the layout covers, and why not the others; empty if all."""
     found = profile["provenance"].get("coverage")
-    if not found or not found["left_out"]:
-        return ""
-    why = "; ".join(f"{number}: {reason}" for reason, number in found["left_out"].items())
-    return (
-        f"The layout covers {found['covered']} of {found['of']} arenas of the battery. "
-        f"Left out: {why}."
-    )
+    return coverage_words(found) if found else ""
+
+
+def coverage_words(found: Mapping[str, Any]) -> str:
+    """What a layout covers of a battery and why it leaves out the rest; empty if all is as usual.
+
+    Args:
+        found: The coverage, as profiles have it.
+    """
+    words: list[str] = []
+    if found["left_out"]:
+        why = "; ".join(f"{number}: {reason}" for reason, number in found["left_out"].items())
+        words.append(
+            f"The layout covers {found['covered']} of {found['of']} arenas of the battery. "
+            f"Left out: {why}."
+        )
+    if kept := found.get("unpassable"):
+        words.append(f"No play can pass {kept} of the arenas; they are played as was asked for.")
+    if sure := found.get("cannot_fail"):
+        words.append(f"Every play passes {sure} of the arenas: successes there tell nothing.")
+    return " ".join(words)
 
 
 def voids(profile: Mapping[str, Any]) -> str:

@@ -1,0 +1,130 @@
+"""Finds the arena files of a folder, the same for the client, the service and commands."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from animalcat import names
+from animalcat.errors import AnimalcatError
+
+ENDINGS: Final = (".yaml", ".yml")
+"""Endings of arena files, in lower case."""
+_PACKED: Final = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
+
+
+class FoundFiles(NamedTuple):
+    """Arena files.
+
+    Attributes:
+        files: Their paths in order, each after its path relative to the folder, with slashes.
+        notes: What was left out, one sentence each.
+    """
+
+    files: tuple[tuple[str, Path], ...]
+    notes: tuple[str, ...] = ()
+
+
+def find_arena_files(source: Path) -> FoundFiles:
+    """Find the arena files of a folder and its subfolders, those that are links among them.
+
+    Hidden files and folders, as editors and notebooks leave them, are left out and counted.
+
+    Args:
+        source: A folder, or an arena file.
+
+    Raises:
+        AnimalcatError: There is no such path, or no arena file in it; the message says what is.
+    """
+    if source.is_file():
+        if source.suffix.lower() in _PACKED:
+            raise AnimalcatError(
+                f"{source}: this is a packed file, which is not looked into; unpack it and give "
+                "the folder"
+            )
+        return FoundFiles(((source.name, source),))
+    if not source.is_dir():
+        what = "this link leads nowhere" if source.is_symlink() else "no such file or folder"
+        raise AnimalcatError(f"{source}: {what}")
+    found: list[tuple[str, Path]] = []
+    others: list[Path] = []
+    hidden: list[str] = []
+    for path in _walk(source, hidden):
+        if path.suffix.lower() in ENDINGS:
+            found.append((path.relative_to(source).as_posix(), path))
+        else:
+            others.append(path)
+    if not found:
+        what = _what(others, hidden)
+        raise AnimalcatError(f"{source}: no YAML files, and so no arenas, are there; {what}")
+    notes: list[str] = []
+    if hidden:
+        notes.append(f"left out, since their names begin with a dot: {_listed(hidden)}")
+    if packed := [path.name for path in others if path.suffix.lower() in _PACKED]:
+        notes.append(f"packed files are not looked into: {_listed(packed)}")
+    return FoundFiles(tuple(sorted(found, key=lambda pair: pair[1])), tuple(notes))
+
+
+def battery_files(source: Path) -> FoundFiles:
+    """Find the files of a battery, in which every arena needs a name of its own.
+
+    Raises:
+        AnimalcatError: As for `find_arena_files`; or two files give the same name.
+    """
+    found = find_arena_files(source)
+    known: dict[str, str] = {}
+    for relative, _ in found.files:
+        stem = os.path.splitext(relative)[0]
+        if stem in known:
+            raise AnimalcatError(
+                f"{source}: {known[stem]} and {relative} both give an arena named {stem}; rename "
+                "or remove one"
+            )
+        known[stem] = relative
+    return found
+
+
+def has_arena_files(source: Path) -> bool:
+    """Whether a path is a folder with an arena file in it, or an arena file."""
+    if source.is_dir():
+        return any(path.suffix.lower() in ENDINGS for path in _walk(source, []))
+    return source.suffix.lower() in ENDINGS and source.is_file()
+
+
+def battery_id(source: Path) -> str:
+    """The name of the battery that is made of a path: of a folder its name, of a file its stem."""
+    spelled = Path(os.path.abspath(source))  # a link gives its own name, not that of its target
+    return names.to_component(spelled.name if source.is_dir() else spelled.stem)
+
+
+def _walk(folder: Path, hidden: list[str]) -> Iterator[Path]:
+    """Files of a folder and its subfolders; names of hidden ones are added to `hidden`."""
+    seen: set[str] = set()
+    for root, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(root)
+        if real in seen:  # a link to a folder that was walked, perhaps to one above it
+            folders.clear()
+            continue
+        seen.add(real)
+        hidden += [name for name in (*folders, *files) if name.startswith(".")]
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(root, name)
+            if not name.startswith(".") and path.is_file():
+                yield path
+
+
+def _what(others: list[Path], hidden: list[str]) -> str:
+    """What is in a folder that has no arena file."""
+    kinds = Counter(path.suffix or "no ending" for path in others)
+    told = [f"{number} with {kind}" for kind, number in kinds.most_common(4)]
+    if hidden:
+        told.append(f"{len(hidden)} hidden")
+    return f"it has other files: {', '.join(told)}" if told else "it is empty"
+
+
+def _listed(found: list[str]) -> str:
+    return ", ".join(sorted(found)[:5]) + (f" and {len(found) - 5} more" if found[5:] else "")

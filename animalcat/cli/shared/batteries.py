@@ -1,0 +1,114 @@
+"""Finds the battery that a command is to use, and says which one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from animalcat import battery_reference, names
+from animalcat.arena_files import battery_files, battery_id
+from animalcat.battery_reference import Meant
+from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.progress import operation_progress
+from animalcat.client import Client
+from animalcat.client.values import Battery
+from animalcat.errors import AnimalcatError
+
+NOTES: Final = 5
+"""Problems of arena files that are printed at most."""
+
+
+def find_battery(client: Client, battery: str, features: Path | None = None, *, where: str) -> str:
+    """Id of the battery that is meant; files are read as they are now, a shipped one is built.
+
+    Which one was taken is said on standard error, with its digest.
+
+    Args:
+        client: Of the server.
+        battery: A name, or a path to arena files.
+        features: Table of meta-features that goes with a path.
+        where: Where the server keeps batteries, in words (`remote.place`).
+
+    Raises:
+        AnimalcatError: There is none, or the name means two things; the message says what to do.
+    """
+    stored = {one.id: one for one in client.list_batteries()}
+    meant = battery_reference.resolve(battery, stored, client.shipped_batteries())
+    if meant.path is None:
+        if features is not None:
+            fail(f"--features goes with a folder of arena files, and there is none at {battery}")
+        if meant.kind == "shipped":
+            with operation_progress(f"building {meant.name}") as tell:
+                made = client.build_battery(meant.name, on_progress=tell)
+            _say(made, "it comes with animalcat and was built now")
+        else:
+            made = client.get_battery(meant.name)
+            _say(made, f"it is stored {where}")
+        return meant.name
+    return _of_files(client, battery, meant, meant.path, stored, features)
+
+
+def _of_files(
+    client: Client,
+    battery: str,
+    meant: Meant,
+    path: Path,
+    stored: Mapping[str, Battery],
+    features: Path | None,
+) -> str:
+    """Make a battery of files, and say whether its name stood for others before."""
+    own = battery_id(path)
+    name = meant.name or (f"{own}-files" if own in client.shipped_batteries() else own)
+    for note in battery_files(path).notes:
+        typer.echo(f"note: {path}: {note}", err=True)
+    try:
+        with operation_progress(f"importing {path}") as tell:
+            made = client.import_battery(
+                path,
+                name,
+                features=features,
+                replace=meant.kind == "files",
+                on_progress=tell,
+            )
+    except AnimalcatError as error:
+        if error.code != "NAME_TAKEN":
+            raise
+        before = names.short_digest(stored[name].digest)
+        raise battery_reference.either(
+            battery,
+            f"the stored battery {name} (digest {before})",
+            "Their contents differ: the files were changed since, or imported with other options",
+        ) from error
+    what = f"the {'folder' if path.is_dir() else 'file'} {path.absolute()}"
+    before = stored.get(name)
+    if meant.kind == "both":
+        what += ", which is as it was stored"
+    elif before is not None and before.digest != made.digest:
+        what += (
+            f" as it is now; before, the name stood for other content (digest "
+            f"{names.short_digest(before.digest)}), which earlier sessions keep"
+        )
+    _say(made, what)
+    tell_problems(made.problems, NOTES)
+    return made.id
+
+
+def tell_problems(problems: Iterable[str], most: int) -> None:
+    """Print problems of arena files on standard error, as many as may be."""
+    told = list(problems)
+    for problem in told[:most]:
+        typer.echo(f"note: {problem}", err=True)
+    if len(told) > most:
+        more = len(told) - most
+        typer.echo(f"note: and {more} more; `animalcat battery check` lists them", err=True)
+
+
+def _say(battery: Battery, where: str) -> None:
+    number = f"{battery.instances} instance{'s' * (battery.instances != 1)}"
+    digest = names.short_digest(battery.digest)
+    typer.echo(f"battery {battery.id}: {number}, digest {digest}; {where}", err=True)
+    for note in battery.notes:
+        typer.echo(f"note: {note}", err=True)

@@ -1,0 +1,69 @@
+"""Tells which arenas of a battery nobody can pass, and which nobody can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from animalcat.arena_configs.outcome import MarkFault, mark_fault
+from animalcat.service.batteries.instance import Instance
+
+UNPASSABLE: Final = "no play can pass it, since no return exceeds its pass mark"
+"""Why an arena is set aside."""
+
+
+class Marks(NamedTuple):
+    """What is wrong with the pass marks of a battery.
+
+    Attributes:
+        unpassable: Why no play can pass an arena, by its name; such arenas are set aside.
+        sure: Why every play passes an arena, by its name; such arenas tell nothing.
+    """
+
+    unpassable: dict[str, str]
+    sure: dict[str, str]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What whoever makes or plays the battery has to know, a sentence for each kind."""
+        found: list[str] = []
+        if self.unpassable:
+            found.append(
+                f"no play can pass {_arenas(self.unpassable)}, since no return exceeds the pass "
+                "mark: sessions set them aside. Correct the pass marks (0 where the goal is to be "
+                "reached), or play them all the same with --keep-unpassable"
+            )
+        if self.sure:
+            found.append(
+                f"every play passes {_arenas(self.sure)}, since every return exceeds the pass "
+                "mark: sessions play them, and successes there tell nothing"
+            )
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is wrong, by the names of the arenas, as JSON values."""
+        return {"set_aside": dict(self.unpassable), "cannot_fail": dict(self.sure)}
+
+
+def fault_of(instance: Instance) -> MarkFault | None:
+    """Say what is wrong with the pass mark of an instance; None if nothing is known to be."""
+    task = instance.task
+    return mark_fault(task.least_return, task.greatest_return, task.pass_mark)
+
+
+def marks_of(instances: Iterable[Instance]) -> Marks:
+    """Look at the pass marks of instances."""
+    found = Marks({}, {})
+    for instance in instances:
+        fault = fault_of(instance)
+        if fault is not None:
+            kind = found.unpassable if fault.severity == "error" else found.sure
+            kind[instance.name] = fault.message
+    return found
+
+
+def _arenas(names: Iterable[str]) -> str:
+    """How many arenas, with the first of them, as in "2 arenas (a, b)"."""
+    known = list(names)
+    few = ", ".join(known[:3]) + (", ..." if len(known) > 3 else "")
+    return f"{len(known)} arena{'s' * (len(known) != 1)} ({few})"
