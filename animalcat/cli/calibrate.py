@@ -83,6 +83,14 @@ def calibrate(
             rich_help_panel=OUTCOMES,
         ),
     ] = None,
+    keep_unpassable: Annotated[
+        bool,
+        typer.Option(
+            "--keep-unpassable",
+            help="Learn from arenas that no play can pass too; without it they are set aside.",
+            rich_help_panel=OUTCOMES,
+        ),
+    ] = False,
     without: Annotated[
         list[str] | None,
         typer.Option(
@@ -166,8 +174,8 @@ def calibrate(
             played = _of_sessions(client, sessions, known, repeats)
         else:
             assert outcomes is not None  # one of both is there
-            played = _of_file(outcomes, known, pass_marks, repeats)
-        table, notes = _table(chosen, known, played, without or [])
+            played, known = _of_file(outcomes, known, pass_marks, repeats)
+        table, notes = _table(chosen, known, played, without or [], keep_unpassable=keep_unpassable)
         # Sessions refuse the agents of the table alone, so nobody else may teach anything.
         repeats = {agent: repeats[agent] for agent in table.agents if agent in repeats}
         who = f"{len(table.agents)} agent{'s' * (len(table.agents) != 1)}"
@@ -253,12 +261,14 @@ def _of_sessions(
     return played
 
 
-def _of_file(path: Path, battery: Battery, pass_marks: Path | None, repeats: Repeats) -> Outcomes:
-    """Outcomes of a table of either form."""
+def _of_file(
+    path: Path, battery: Battery, pass_marks: Path | None, repeats: Repeats
+) -> tuple[Outcomes, Battery]:
+    """Outcomes of a table of either form, and the battery with the pass marks that they are by."""
     import numpy as np
 
     from animalcat.arena_configs.outcome import success
-    from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
+    from animalcat.cli.shared.outcome_table import pass_marks_of, read_rewards
     from animalcat.outcomes import OutcomesError, read_outcomes
 
     try:
@@ -276,14 +286,12 @@ def _of_file(path: Path, battery: Battery, pass_marks: Path | None, repeats: Rep
             _add(played, read_outcomes(path).to_dict("records"), str(path), repeats)
         except (OutcomesError, OSError) as error:
             fail(f"{path}: {error}")
-        return played
+        return played, battery
     rewards = read_rewards(path)
-    marks = {one.name: one.pass_mark for one in battery.instances}
     if pass_marks is not None:
-        given = read_pass_marks(pass_marks)
-        marks = {str(k): float(v) for k, v in given.items() if not np.isnan(v)}
-        if lost := [str(i) for i in rewards.index if str(i) in battery.index and i not in marks]:
-            fail(f"{pass_marks}: {lost[0]} has no pass mark")
+        wanted = [str(i) for i in rewards.index if str(i) in battery.index]
+        battery = battery.marked(pass_marks_of(pass_marks, wanted, battery.index))
+    marks = {one.name: one.pass_mark for one in battery.instances}
     for agent in rewards.columns:
         values = rewards[agent]
         played[str(agent)] = {
@@ -291,7 +299,7 @@ def _of_file(path: Path, battery: Battery, pass_marks: Path | None, repeats: Rep
             for i, r in values.items()
             if not np.isnan(r)
         }
-    return played
+    return played, battery
 
 
 def _add(played: Outcomes, rows: Sequence[Mapping[Any, Any]], where: str, repeats: Repeats) -> None:
@@ -313,7 +321,12 @@ def _add(played: Outcomes, rows: Sequence[Mapping[Any, Any]], where: str, repeat
 
 
 def _table(
-    layout: Layout, battery: Battery, played: Outcomes, without: Sequence[str]
+    layout: Layout,
+    battery: Battery,
+    played: Outcomes,
+    without: Sequence[str],
+    *,
+    keep_unpassable: bool = False,
 ) -> tuple[OutcomeTable, _Left]:
     """Outcomes on the instances that the layout covers, and what was left out."""
     import numpy as np
@@ -326,7 +339,7 @@ def _table(
         if agent not in played:
             fail(f"--without {agent}: no such agent; agents: {', '.join(played) or 'none'}")
     try:
-        covered = some_coverage(layout, battery)
+        covered = some_coverage(layout, battery, keep_unpassable=keep_unpassable)
     except ServiceError as error:
         fail(error.message)
     with_outcomes = {name for own in played.values() for name in own}

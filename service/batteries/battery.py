@@ -110,6 +110,18 @@ class Battery:
         """Which instances nobody can pass, and which nobody can fail."""
         return marks_of(self.instances)
 
+    def marked(self, pass_marks: Mapping[str, float]) -> Battery:
+        """The same arenas with other pass marks, for outcomes that were passed by these.
+
+        Args:
+            pass_marks: Pass marks by instance name; other instances keep theirs.
+        """
+        instances = tuple(
+            replace(one, pass_mark=pass_marks.get(one.name, one.pass_mark))
+            for one in self.instances
+        )
+        return replace(self, instances=instances)
+
     @cached_property
     def expected_steps(self) -> Mapping[str, int]:
         """Expected length of an episode in physics steps, by instance name.
@@ -182,7 +194,7 @@ def import_files(
         own = own.resolved([draft.name for draft in drafts])
     kinds = kinds_of([draft.name for draft in drafts], pattern, own.kinds if own else {})
     told = [draft._replace(kind=kinds[draft.name]) for draft in drafts]
-    return store_drafts(told, in_lines(problems), store, tick, processes, own)
+    return store_drafts(told, [*in_lines(problems), *alike(told)], store, tick, processes, own)
 
 
 def build_family(
@@ -329,7 +341,7 @@ def store_drafts(
     if own is not None:
         made = [_with_own(one, own, units) for one in made]
         units |= own.units
-    return load(write_battery(made, units, store, [*problems, *alike(made)]), store)
+    return load(write_battery(made, units, store, problems), store)
 
 
 def in_order(drafts: Sequence[Draft]) -> list[Draft]:

@@ -23,7 +23,7 @@ from animalcat.cli.layout.outcomes import (
 from animalcat.cli.layout.show import Json, Name, Variant, load
 from animalcat.cli.layout.table import covered_instances
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
+from animalcat.cli.shared.outcome_table import read_rewards
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data
 from animalcat.layouts.inference.fit import FitResult
@@ -117,11 +117,7 @@ def _on_arenas(
     for name in agents:
         if name not in rewards.columns:
             fail(f"{outcomes}: no agent {name!r}; agents: {', '.join(rewards.columns)}")
-    table = covered_instances(layout, battery, rewards)
-    if pass_marks is not None:
-        table["pass_mark"] = read_pass_marks(pass_marks).reindex(table.index)
-        if table["pass_mark"].isna().any():
-            fail(f"{pass_marks}: {table.index[table['pass_mark'].isna()][0]} has no pass mark")
+    table = covered_instances(layout, battery, rewards, pass_marks)
     chosen = tuple(map(str, agents or rewards.columns))
     got = rewards.loc[table.index, list(chosen)].to_numpy(float).T
     marks = table["pass_mark"].to_numpy(float)

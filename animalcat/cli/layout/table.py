@@ -9,6 +9,7 @@ import pandas as pd
 import typer
 
 from animalcat.arena_configs.model import ArenaError
+from animalcat.cli.shared.outcome_table import pass_marks_of
 from animalcat.cli.shared.output import fail
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.model.spec import Layout
@@ -17,7 +18,9 @@ from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.coverage import coverage
 
 
-def covered_instances(layout: Layout, battery: Path, rewards: pd.DataFrame) -> pd.DataFrame:
+def covered_instances(
+    layout: Layout, battery: Path, rewards: pd.DataFrame, pass_marks: Path | None = None
+) -> pd.DataFrame:
     """Features and pass marks of the instances with outcomes, a file, and a layout for them.
 
     Ends the command where there are none, or a file is wrong.
@@ -26,6 +29,7 @@ def covered_instances(layout: Layout, battery: Path, rewards: pd.DataFrame) -> p
         layout: The layout; its features become columns.
         battery: Folder of arena files, `INSTANCE.yaml`.
         rewards: Final rewards, instances as the index.
+        pass_marks: Table of pass marks; None for those of the files.
 
     Returns:
         One row an instance, with all its features and `pass_mark`.
@@ -39,6 +43,9 @@ def covered_instances(layout: Layout, battery: Path, rewards: pd.DataFrame) -> p
             fail(f"{battery}: no arena file of an instance with outcomes ({rewards.index[0]}, ...)")
         with TemporaryDirectory() as store:
             made = import_files(files, 0, Path(store))
+        if pass_marks is not None:
+            names = [one.name for one in made.instances]
+            made = made.marked(pass_marks_of(pass_marks, names, played))
         found = coverage(layout, made)
     except (AnimalcatError, ArenaError, OSError, ValueError) as error:
         fail(str(error))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pandas as pd
+import typer
 
 from animalcat.cli.shared.output import fail
 
@@ -28,6 +30,34 @@ def read_pass_marks(path: Path) -> pd.Series[float]:
     if "pass_mark" not in table.columns:
         fail(f"{path}: no column `pass_mark`; columns: {INSTANCE}, {', '.join(table.columns)}")
     return _numbers(table[["pass_mark"]], path)["pass_mark"]
+
+
+def pass_marks_of(
+    path: Path, wanted: Collection[str], known: Collection[str] = ()
+) -> dict[str, float]:
+    """Pass marks by instance; ends the command where one that is wanted has none.
+
+    Pass marks of instances that nobody knows are not used, which is said.
+
+    Args:
+        path: The table.
+        wanted: The instances that need a pass mark.
+        known: Other instances that there are.
+    """
+    marks = {str(k): float(v) for k, v in read_pass_marks(path).items() if not np.isnan(v)}
+    there = {*wanted, *known}
+    strange = [name for name in marks if name not in there]
+    if strange and len(strange) == len(marks):
+        fail(f"{path}: none of its instances is known here (the first is {strange[0]!r})")
+    if lost := [name for name in wanted if name not in marks]:
+        fail(f"{path}: {lost[0]} has no pass mark")
+    if strange:
+        typer.echo(
+            f"note: {path}: {len(strange)} pass marks are not used, since no arena has the name "
+            f"(the first is {strange[0]!r})",
+            err=True,
+        )
+    return marks
 
 
 def _read(path: Path) -> pd.DataFrame:
