@@ -199,14 +199,15 @@ def test_what_no_play_can_pass_is_played_only_where_it_is_asked_for(
         )
         shown = ["show", session.id, "--json", "--server", server.address]
         told = json.loads(CliRunner().invoke(sessions, shown).stdout)
-        about = client.profile(session)["provenance"]
+        profile = client.profile(session)
+        about = profile["provenance"]
         assert told["coverage"] == about["coverage"]
         assert (told["keep_unpassable"], about["keep_unpassable"]) == (bool(keep),) * 2
         assert about["coverage"]["covered"] == covered
         assert about["coverage"]["unpassable"] == covered - 3
         assert about["coverage"]["cannot_fail"] == 1
         assert sum(about["coverage"]["left_out"].values()) == 4 - covered
-        labels = " ".join(client.profile(session)["labels"])
+        labels = " ".join(profile["labels"])
         assert ("no play can pass" in labels) == bool(keep)
     both = ["a", "b"]
     fair = client.create_campaign(agents=both, battery="marks", budget=4, common=1)
