@@ -71,6 +71,12 @@ def unpassable(here: Path) -> None:
     write(here / "pair", 1, 0)
 
 
+def goalless(here: Path) -> None:
+    write(here / "pair")
+    bad = (here / "pair" / "a1.yaml").read_text().replace("GoodGoal", "Wall")
+    (here / "pair" / "a1.yaml").write_text(bad)
+
+
 def sure(here: Path) -> None:
     write(here / "pair", -5, 0)
 
@@ -107,6 +113,7 @@ def nothing(here: Path) -> None:
         ("B4", nothing, "pair --name navigation", True, "comes with animalcat"),
         ("B4", nothing, "pair --name basics --replace", True, "comes with animalcat"),
         ("B6", unpassable, "pair", False, "no play can pass 1 arena (a0)"),
+        ("B15", goalless, "pair", False, "in 1 arena (a1) of these nothing gives reward"),
         ("B7", sure, "pair", False, "every play passes 1 arena (a0)"),
         ("B11", no_arena, "pair", True, "notes.yaml"),
         ("B12", hidden, "pair", False, "2 instances, digest"),
@@ -209,6 +216,9 @@ def test_what_no_play_can_pass_is_played_only_where_it_is_asked_for(
         assert sum(about["coverage"]["left_out"].values()) == 4 - covered
         labels = " ".join(profile["labels"])
         assert ("no play can pass" in labels) == bool(keep)
+    listed = animalcat.Policy("listed", order=("a0",))
+    with pytest.raises(animalcat.AnimalcatError, match="left out: no play can pass"):
+        client.create_session(agent="marks", battery="marks", policy=listed)
     both = ["a", "b"]
     fair = client.create_campaign(agents=both, battery="marks", budget=4, common=1)
     assert not fair.spec.session.keep_unpassable
