@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -95,6 +95,14 @@ def calibrate(
             rich_help_panel=OUTCOMES,
         ),
     ] = None,
+    keep_unpassable: Annotated[
+        bool,
+        typer.Option(
+            "--keep-unpassable",
+            help="Learn from arenas that no play can pass too; without it they are set aside.",
+            rich_help_panel=OUTCOMES,
+        ),
+    ] = False,
     without: Annotated[
         list[str] | None,
         typer.Option(
@@ -162,7 +170,7 @@ def calibrate(
     needed on this machine too.
     """
     from animalcat.cli.layout.show import load
-    from animalcat.cli.shared.arena_outcomes import on_battery
+    from animalcat.cli.shared.arena_outcomes import marked_by, on_battery
     from animalcat.cli.shared.outcome_table import or_fail
 
     if (outcomes is None) == (not sessions):
@@ -183,14 +191,21 @@ def calibrate(
         repeats: Repeats = {}
 
         def read() -> OnBattery:
+            nonlocal known
             if outcomes is None:
                 played = _of_sessions(client, sessions or [], known, repeats)
                 same = set(known.index)
             else:
-                rewards = _Rewards(pass_marks, told)
-                played, same = _of_file(outcomes, known, agent or [], rewards, repeats)
+                known = marked_by(known, pass_marks, outcomes, told)
+                played, same = _of_file(outcomes, known, agent or [], told, repeats)
             return on_battery(
-                chosen, known, played, without or [], keep_drawn=keep_drawn, known=same
+                chosen,
+                known,
+                played,
+                without or [],
+                keep_drawn=keep_drawn,
+                keep_unpassable=keep_unpassable,
+                known=same,
             )
 
         found = or_fail(outcomes or Path(battery), read)
@@ -264,7 +279,7 @@ def _of_sessions(
 
 
 def _of_file(
-    path: Path, battery: Battery, agents: Sequence[str], options: _Rewards, repeats: Repeats
+    path: Path, battery: Battery, agents: Sequence[str], told: As | None, repeats: Repeats
 ) -> tuple[Outcomes, set[str]]:
     """Outcomes of a table of either form, and instances that were played as they are drawn here.
 
@@ -277,9 +292,9 @@ def _of_file(
     from animalcat.outcomes import OutcomesError, feature_units, read_outcomes
 
     if not is_export(path):
-        return passed_on(battery, path, options.pass_marks, agents, options.told), set()
-    if options.pass_marks is not None or options.told is not None:
-        raise TableError("--pass-marks and --as go with final rewards; it says what was passed")
+        return passed_on(battery, path, agents, told), set()
+    if told is not None:
+        raise TableError("--as goes with final rewards; it says what was passed")
     try:
         frame = read_outcomes(path)
     except (OutcomesError, OSError) as error:
@@ -296,13 +311,6 @@ def _of_file(
             known = ", ".join(played) or "none"
             raise TableError(f"no agent {agent!r}; agents: {known}.{guess(agent, [*played])}")
     return {a: own for a, own in played.items() if not agents or a in agents}, same
-
-
-class _Rewards(NamedTuple):
-    """How final rewards are read."""
-
-    pass_marks: Path | None
-    told: As | None
 
 
 def _add(played: Outcomes, rows: Sequence[Mapping[Any, Any]], where: str, repeats: Repeats) -> None:

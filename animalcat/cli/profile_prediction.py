@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import typer
 
 from animalcat.cli.battery_report import received
 from animalcat.cli.shared.batteries import find_battery
@@ -20,6 +21,7 @@ from animalcat.layouts.checking.forecast import Forecast, forecast
 from animalcat.layouts.checking.scores import Estimate
 from animalcat.layouts.explaining.wording import figure
 from animalcat.layouts.model.units import plain_unit
+from animalcat.names import short_digest
 from animalcat.plots.results import Results
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import ServiceError
@@ -64,6 +66,13 @@ def predict_battery(
         name = find_battery(client, asked, where=place(server, data))
         with status(f"reading {name}"):
             known = received(client, name)
+    if not battery and about.get("battery_digest") not in (None, known.digest):
+        typer.echo(
+            f"note: the session played an older version of battery {name} (digest "
+            f"{short_digest(str(about['battery_digest']))}); these are the arenas of the present "
+            f"one (digest {short_digest(known.digest)})",
+            err=True,
+        )
     try:
         keep = bool(about.get("keep_unpassable"))
         covered = some_coverage(found.fitted.layout, known, keep_unpassable=keep)

@@ -115,6 +115,18 @@ class Battery:
         """Which instances nobody can pass, and which nobody can fail."""
         return marks_of(self.instances)
 
+    def marked(self, pass_marks: Mapping[str, float]) -> Battery:
+        """The same arenas with other pass marks, for outcomes that were passed by these.
+
+        Args:
+            pass_marks: Pass marks by instance name; other instances keep theirs.
+        """
+        instances = tuple(
+            replace(one, pass_mark=pass_marks.get(one.name, one.pass_mark))
+            for one in self.instances
+        )
+        return replace(self, instances=instances)
+
     @cached_property
     def expected_steps(self) -> Mapping[str, int]:
         """Expected length of an episode in physics steps, by instance name.
@@ -188,7 +200,8 @@ def import_files(
     kinds = kinds_of([draft.name for draft in drafts], pattern, own.kinds if own else {})
     told = [draft._replace(kind=kinds[draft.name]) for draft in drafts]
     drawn = {draft.name: fields for draft in told if (fields := named(draft, drawn_fields))}
-    return store_drafts(told, in_lines(problems), store, tick, processes, own, drawn=drawn)
+    lines = [*in_lines(problems), *alike(told)]
+    return store_drafts(told, lines, store, tick, processes, own, drawn=drawn)
 
 
 def build_family(
@@ -338,8 +351,7 @@ def store_drafts(
     if own is not None:
         made = [_with_own(one, own, units) for one in made]
         units |= own.units
-    lines = [*problems, *alike(made)]
-    return load(write_battery(made, units, store, lines, drawn=drawn), store)
+    return load(write_battery(made, units, store, problems, drawn=drawn), store)
 
 
 def in_order(drafts: Sequence[Draft]) -> list[Draft]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
 from animalcat.arena_configs.checks import check_loaded
 from animalcat.arena_configs.loader import LoadedConfig
-from animalcat.arena_configs.model import Problem
-from animalcat.service.batteries.drafts import Fixed
+from animalcat.arena_configs.model import Arena, Problem
+from animalcat.service.batteries.drafts import Draft
 
 EACH: Final = 5
 """Problems of a kind that are told one by one; of more only their number and an example."""
@@ -46,18 +46,16 @@ def in_lines(problems: Iterable[Problem]) -> list[str]:
     return lines
 
 
-def alike(made: Sequence[Fixed]) -> list[str]:
-    """Say how many arenas are the same as others under another name, byte for byte."""
-    counts = Counter(one.text for one in made)
-    names: dict[str, list[str]] = defaultdict(list)
-    for one in made:
-        if counts[one.text] > 1:
-            names[one.text].append(one.instance.name)
-    if not names:
+def alike(drafts: Iterable[Draft]) -> list[str]:
+    """Say how many arenas are the same as others under another name."""
+    names: dict[Arena, list[str]] = defaultdict(list)
+    for draft in drafts:
+        names[draft.arena].append(draft.name)
+    groups = [same for same in names.values() if len(same) > 1]
+    if not groups:
         return []
-    first = next(iter(names.values()))
-    few = ", ".join(first[:3]) + (", ..." if len(first) > 3 else "")
+    few = ", ".join(groups[0][:3]) + (", ..." if len(groups[0]) > 3 else "")
     return [
-        f"{sum(map(len, names.values()))} arenas are {len(names)}, byte for byte, under several "
-        f"names ({few}): an agent that plays one of them alike tells nothing new in the others"
+        f"{sum(map(len, groups))} arenas are only {len(groups)} under several names ({few}): they "
+        "are the same but for what is left to chance, so outcomes on them tell less than they seem"
     ]

@@ -18,10 +18,12 @@ class Marks(NamedTuple):
     Attributes:
         unpassable: Why no play can pass an arena, by its name; such arenas are set aside.
         sure: Why every play passes an arena, by its name; such arenas tell nothing.
+        bare: Names of the unpassable arenas in which nothing gives reward.
     """
 
     unpassable: dict[str, str]
     sure: dict[str, str]
+    bare: list[str]
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -32,6 +34,11 @@ class Marks(NamedTuple):
                 f"no play can pass {_arenas(self.unpassable)}, since no return exceeds the pass "
                 "mark: sessions set them aside. Correct the pass marks (0 where the goal is to be "
                 "reached), or play them all the same with --keep-unpassable"
+            )
+        if self.bare:
+            found.append(
+                f"in {_arenas(self.bare)} of these nothing gives reward: a goal is missing, or "
+                "found no place as it was drawn"
             )
         if self.sure:
             found.append(
@@ -53,12 +60,14 @@ def fault_of(instance: Instance) -> MarkFault | None:
 
 def marks_of(instances: Iterable[Instance]) -> Marks:
     """Look at the pass marks of instances."""
-    found = Marks({}, {})
+    found = Marks({}, {}, [])
     for instance in instances:
         fault = fault_of(instance)
         if fault is not None:
             kind = found.unpassable if fault.severity == "error" else found.sure
             kind[instance.name] = fault.message
+            if fault.severity == "error" and instance.task.greatest_return <= 0.0:
+                found.bare.append(instance.name)
     return found
 
 

@@ -117,6 +117,11 @@ class Measurement:
             keep_unpassable=spec.keep_unpassable,
         )
         covered = self.coverage.features
+        for name in spec.policy.order:
+            if why := self.coverage.reasons.get(name):
+                raise ServiceError(
+                    Code.INVALID_REQUEST, f"the list names {name!r}, which is left out: {why}"
+                )
         self._seed = spec.seed
         self._source: InstanceSource | None = None
         offers = None

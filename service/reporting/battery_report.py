@@ -321,6 +321,8 @@ def summary(report: BatteryReport) -> Iterator[str]:
     suites = len({one.suite for one in report.battery.instances if one.suite})
     of_suites = f" of {_count(suites, 'suite')}" if suites else ""
     yield f"{_count(total, 'instance')} in {_count(paradigms, 'paradigm')}{of_suites}{shared}."
+    for sentence in report.battery.marks.sentences:
+        yield f"{sentence[:1].upper()}{sentence[1:]}."
     groups = len(set(report.battery.groups.values()))
     if groups < total:
         yield (

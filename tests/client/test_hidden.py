@@ -25,7 +25,7 @@ def arenas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "secret-arenas"
     folder.mkdir()
     for module in (options, campaigns):
-        monkeypatch.setattr(module, "find_battery", lambda *given: "navigation")
+        monkeypatch.setattr(module, "find_battery", lambda *given, **where: "navigation")
     monkeypatch.chdir(tmp_path)
     return folder
 

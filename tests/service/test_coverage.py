@@ -57,7 +57,7 @@ def test_what_is_not_covered_is_told_by_reason_and_count(make: Make) -> None:
     with pytest.raises(ServiceError, match="none of the 2 instances") as error:
         covered_features(aaio, make(a=none, c=arena(0) + WALL))
     assert error.value.code is Code.NOT_COVERED
-    assert "1 of 2: no reward; 1: wallsInWay above 0. `animalcat" in error.value.message
+    assert f"1 of 2: {UNPASSABLE}; 1: wallsInWay above 0. `animalcat" in error.value.message
 
 
 def test_columns_that_nobody_measures_are_asked_for(make: Make) -> None:

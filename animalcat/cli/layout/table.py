@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from animalcat.arena_configs.model import ArenaError
-from animalcat.cli.shared.arena_outcomes import OnBattery, on_battery, passed_on
+from animalcat.cli.shared.arena_outcomes import OnBattery, marked_by, on_battery, passed_on
 from animalcat.cli.shared.outcome_options import As
 from animalcat.cli.shared.outcome_table import INSTANCE, or_fail
 from animalcat.cli.shared.output import fail
@@ -44,7 +44,8 @@ def outcomes_on_arenas(
 
     def read() -> OnBattery:
         battery = battery_of_folder(folder, read_sheet(outcomes).column(INSTANCE))
-        played = passed_on(battery, outcomes, pass_marks, agents, told)
+        battery = marked_by(battery, pass_marks, outcomes, told)
+        played = passed_on(battery, outcomes, agents, told)
         return on_battery(layout, battery, played, keep_drawn=keep_drawn)
 
     return or_fail(outcomes, read).outcomes

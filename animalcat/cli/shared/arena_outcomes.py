@@ -9,9 +9,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import typer
 
 from animalcat.cli.shared.outcome_options import As
-from animalcat.cli.shared.outcome_table import Outcomes, is_export, judged, marks_of, rewards_of
+from animalcat.cli.shared.outcome_table import (
+    INSTANCE,
+    Outcomes,
+    is_export,
+    judged,
+    marks_of,
+    rewards_of,
+)
 from animalcat.layouts.model.instances import (
     CoveredOutcomes,
     Instances,
@@ -20,7 +28,7 @@ from animalcat.layouts.model.instances import (
     told_gaps,
 )
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.tables import TableError, guess
+from animalcat.layouts.model.tables import TableError, guess, read_sheet
 from animalcat.layouts.model.units import UnitError, conversion
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.naming import KnownNames, NamesError
@@ -35,10 +43,50 @@ UNKNOWN: Final = "not in the battery"
 """Why outcomes on an arena are left out that the battery does not have."""
 
 
+def marked_by(
+    battery: Battery,
+    pass_marks: Path | str | None,
+    outcomes: Path | str,
+    told: As | None = None,
+) -> Battery:
+    """The battery with the pass marks of a table, by which what no play can pass is found too.
+
+    Pass marks of instances that the battery does not have are not used, which is said.
+
+    Args:
+        battery: The battery.
+        pass_marks: The table, or its text; None for what the arena files say.
+        outcomes: The table of final rewards, each of which needs a pass mark, or its text.
+        told: What its numbers are.
+
+    Raises:
+        TableError: One of both does not fit the battery, or a pass mark is missing.
+    """
+    if pass_marks is None:
+        return battery
+    if told == "successes":
+        raise TableError("--pass-marks goes with returns, and these are successes")
+    if is_export(outcomes):
+        raise TableError("--pass-marks goes with final rewards; it says what was passed")
+    given = marks_of(pass_marks)
+    named = named_in(battery, list(given.index))
+    marks = {named[str(k)]: float(v) for k, v in given.items() if not math.isnan(v)}
+    played = named_in(battery, read_sheet(outcomes).column(INSTANCE))
+    known = set(battery.index)
+    if lost := [name for name in played.values() if name in known and name not in marks]:
+        raise TableError(f"{pass_marks}: {lost[0]} has no pass mark")
+    if strange := [name for name in marks if name not in known]:
+        typer.echo(
+            f"note: {pass_marks}: {len(strange)} pass marks are not used, since no arena has the "
+            f"name (the first is {strange[0]!r})",
+            err=True,
+        )
+    return battery.marked(marks)
+
+
 def passed_on(
     battery: Battery,
     outcomes: Path | str,
-    pass_marks: Path | str | None,
     agents: Sequence[str] = (),
     told: As | None = None,
 ) -> Outcomes:
@@ -47,9 +95,8 @@ def passed_on(
     Instances that the battery does not have keep the name that the table gives them.
 
     Args:
-        battery: The battery.
+        battery: The battery, with the pass marks that hold.
         outcomes: The table, or its text.
-        pass_marks: A table of pass marks, or its text; None for what the arena files say.
         agents: The columns to take; without them, all.
         told: What the numbers are.
 
@@ -64,16 +111,8 @@ def passed_on(
     rewards, words = rewards_of(outcomes, agents)
     named = named_in(battery, list(rewards.index), list(rewards.columns))
     rewards.index = list(named.values())
-    if pass_marks is not None and told == "successes":
-        raise TableError("pass marks go with returns, and these are successes")
     known = set(battery.index)
     marks = {one.name: one.pass_mark for one in battery.instances}
-    if pass_marks is not None:
-        given = marks_of(pass_marks)
-        names = named_in(battery, list(given.index))
-        marks = {names[str(k)]: float(v) for k, v in given.items() if not math.isnan(v)}
-        if lost := [name for name in rewards.index if name in known and name not in marks]:
-            raise TableError(f"{pass_marks}: {lost[0]} has no pass mark")
     most = {
         one.name: one.features["greatestReturn"]
         for one in battery.instances
@@ -142,6 +181,7 @@ def on_battery(
     without: Collection[str] = (),
     *,
     keep_drawn: bool = False,
+    keep_unpassable: bool = False,
     known: Collection[str] = (),
 ) -> OnBattery:
     """Outcomes on the instances that a layout describes, by the rule by which sessions go.
@@ -153,6 +193,7 @@ def on_battery(
         without: Agents to leave out.
         keep_drawn: Whether to take the demands of arenas that leave something to chance as they
             were drawn here.
+        keep_unpassable: Whether to take arenas that no play can pass.
         known: Instances that were played as they were drawn here.
 
     Raises:
@@ -164,7 +205,7 @@ def on_battery(
             hint = guess(agent, list(played))
             raise TableError(f"--without {agent}: no such agent; agents: {known}.{hint}")
     try:
-        covered = coverage(layout, battery)
+        covered = coverage(layout, battery, keep_unpassable=keep_unpassable)
     except ServiceError as error:
         raise TableError(error.message) from None
     reasons = dict(covered.reasons)

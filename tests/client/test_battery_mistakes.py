@@ -1,0 +1,260 @@
+"""Plausible mistakes with batteries: each is refused, said in the result, or changes nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+import animalcat
+from animalcat.cli.battery import app
+from animalcat.cli.session.commands import app as sessions
+from animalcat.cli.shared.arena_outcomes import marked_by
+from animalcat.cli.shared.outcome_table import or_fail
+from animalcat.service.batteries.battery import ArenaFile, import_files
+
+from .conftest import Server
+
+ARENA = """!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: 250
+    passMark: {mark}
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {{x: 20, y: 0, z: 5}}]
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {{x: 20, y: 0, z: {z}}}]
+      sizes: [!Vector3 {{x: 1, y: 1, z: 1}}]
+"""
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `animalcat battery`, in a folder with a folder of two arenas."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "pair")
+
+    def command(*words: str) -> Result:
+        return CliRunner().invoke(app, [*words, "--server", server.address])
+
+    return command
+
+
+def write(folder: Path, *marks: float, same: bool = False) -> None:
+    folder.mkdir(exist_ok=True)
+    for k, mark in enumerate(marks or (0, 0)):
+        text = ARENA.format(mark=mark, z=20 if same else 20 + k)
+        (folder / f"a{k}.yaml").write_text(text)
+
+
+def twice(here: Path) -> None:
+    write(here / "pair", 0, 0, 0, same=True)
+
+
+def two_endings(here: Path) -> None:
+    shutil.copy(here / "pair" / "a0.yaml", here / "pair" / "a0.yml")
+
+
+def shipped(here: Path) -> None:
+    (here / "pair").rename(here / "navigation")
+
+
+def unpassable(here: Path) -> None:
+    write(here / "pair", 1, 0)
+
+
+def goalless(here: Path) -> None:
+    write(here / "pair")
+    bad = (here / "pair" / "a1.yaml").read_text().replace("GoodGoal", "Wall")
+    (here / "pair" / "a1.yaml").write_text(bad)
+
+
+def sure(here: Path) -> None:
+    write(here / "pair", -5, 0)
+
+
+def no_arena(here: Path) -> None:
+    (here / "pair" / "notes.yaml").write_text("title: notes\n")
+
+
+def hidden(here: Path) -> None:
+    (here / "pair" / ".ipynb_checkpoints").mkdir()
+    shutil.copy(here / "pair" / "a0.yaml", here / "pair" / ".ipynb_checkpoints" / "a9.yaml")
+
+
+def empty(here: Path) -> None:
+    shutil.rmtree(here / "pair")
+    (here / "pair").mkdir()
+
+
+def packed(here: Path) -> None:
+    with zipfile.ZipFile(here / "pair.zip", "w") as archive:
+        archive.write(here / "pair" / "a0.yaml", "a0.yaml")
+
+
+def nothing(here: Path) -> None:
+    """The folder as it is."""
+
+
+@pytest.mark.parametrize(
+    ("row", "make", "given", "refused", "words"),
+    [
+        ("B1", twice, "pair", False, "3 arenas are only 1 under several names (a0, a1, a2)"),
+        ("B2", two_endings, "pair", True, "a0.yaml and a0.yml both give an arena named a0"),
+        ("B4", shipped, "navigation", True, "name of a battery that comes with animalcat"),
+        ("B4", nothing, "pair --name navigation", True, "comes with animalcat"),
+        ("B4", nothing, "pair --name basics --replace", True, "comes with animalcat"),
+        ("B6", unpassable, "pair", False, "no play can pass 1 arena (a0)"),
+        ("B15", goalless, "pair", False, "in 1 arena (a1) of these nothing gives reward"),
+        ("B7", sure, "pair", False, "every play passes 1 arena (a0)"),
+        ("B11", no_arena, "pair", True, "notes.yaml"),
+        ("B12", hidden, "pair", False, "2 instances, digest"),
+        ("B12", hidden, "pair", False, "begin with a dot: .ipynb_checkpoints"),
+        ("B13", empty, "pair", True, "it is empty"),
+        ("B14", packed, "pair.zip", True, "unpack it and give the folder"),
+        ("B17", nothing, "pair --name a/b", True, "battery 'a/b' is not 1 to 100 of letters"),
+        ("B-", nothing, "none", True, "no such file or folder"),
+    ],
+)
+def test_an_import_refuses_a_mistake_or_says_it(
+    run: Run, tmp_path: Path, row: str, make: Callable[[Path], None], given: str, refused: bool,
+    words: str,
+) -> None:  # fmt: skip
+    make(tmp_path)
+    what = given.split()
+    name = [] if refused else ["--name", f"{row}-{make.__name__}".replace("_", "-")]
+    done = run("import", *what, *name)
+    assert words in " ".join(done.output.split()), (row, done.output)
+    assert done.exit_code == (2 if refused else 0)
+
+
+def test_an_edited_folder_takes_its_name_only_where_it_is_named(
+    run: Run, client: animalcat.Client, server: Server, tmp_path: Path
+) -> None:
+    """B3 and B5: the folder, a link to it, its edit, and each way to name them."""
+    folder = tmp_path / "edited"
+    write(folder)
+    first = client.import_battery(folder)
+    session = client.create_session(agent="edits", battery="edited")
+    assert client.import_battery(f"{folder}/").digest == first.digest  # the same again is nothing
+    (tmp_path / "link").symlink_to(folder)
+    assert client.import_battery(tmp_path / "link").digest == first.digest
+    assert "which is as it was stored" in run("features", "edited").output
+    write(folder, 0, 0.5)
+    with pytest.raises(animalcat.AnimalcatError, match="replace=True") as error:
+        client.import_battery(folder)
+    assert error.value.code == "NAME_TAKEN"
+    refused = run("features", "edited")
+    assert refused.exit_code == 2
+    assert "./edited for the folder, or batteries/edited" in refused.output
+    assert first.digest[:12] in run("features", "batteries/edited").output
+    again = run("features", "./edited")
+    assert "as it is now; before, the name stood for other content" in again.output
+    new = client.get_battery("edited")
+    assert new.digest != first.digest
+    assert client.get_session(session).spec.battery_digest == first.digest
+    looked = client.verify_session(session)
+    assert looked.problems == ()
+    assert [first.digest[:12] in note and new.digest[:12] in note for note in looked.notes] == [
+        True
+    ]
+    told = CliRunner().invoke(sessions, ["verify", session.id, "--server", server.address])
+    assert "note: it was played on an older version of battery edited" in told.output
+    write(folder)
+    assert client.import_battery(folder, replace=True).digest == first.digest
+    assert client.verify_session(session).notes == ()
+    with pytest.raises(animalcat.AnimalcatError, match="import_battery"):
+        client.create_session(agent="edits", battery="./edited")
+    with pytest.raises(animalcat.AnimalcatError, match="other content"):
+        client.build_battery("navigation", 13, seed=1)
+
+
+def test_a_local_folder_does_not_take_a_shipped_name(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "pair").rename(tmp_path / "navigation")
+    refused = run("check", "navigation")
+    assert refused.exit_code == 2
+    assert "./navigation for the folder, or batteries/navigation" in " ".join(
+        refused.output.split()
+    )
+    taken = run("check", "./navigation")
+    assert "battery navigation-files: 2 instances" in taken.output
+    assert taken.exit_code == 0
+    assert "12 instances" in run("check", "batteries/navigation").output
+
+
+def test_what_no_play_can_pass_is_played_only_where_it_is_asked_for(
+    run: Run, client: animalcat.Client, server: Server, tmp_path: Path
+) -> None:
+    """B6 and B7: in a session, its list, its profile, and the battery's pages."""
+    write(tmp_path / "marks", 1, 0, -5, 0)
+    made = client.import_battery(tmp_path / "marks")
+    assert list(made.set_aside) == ["a0"]
+    for words in (("show", "batteries/marks"), ("check", "batteries/marks")):
+        assert "a0" in run(*words).output
+    assert run("check", "batteries/marks").exit_code == 1
+    for keep, covered in ((None, 3), (True, 4)):
+        session = client.create_session(
+            agent="marks", battery="marks", keep_unpassable=keep, max_episodes=2
+        )
+        shown = ["show", session.id, "--json", "--server", server.address]
+        told = json.loads(CliRunner().invoke(sessions, shown).stdout)
+        profile = client.profile(session)
+        about = profile["provenance"]
+        assert told["coverage"] == about["coverage"]
+        assert (told["keep_unpassable"], about["keep_unpassable"]) == (bool(keep),) * 2
+        assert about["coverage"]["covered"] == covered
+        assert about["coverage"]["unpassable"] == covered - 3
+        assert about["coverage"]["cannot_fail"] == 1
+        assert sum(about["coverage"]["left_out"].values()) == 4 - covered
+        labels = " ".join(profile["labels"])
+        assert ("no play can pass" in labels) == bool(keep)
+    listed = animalcat.Policy("listed", order=("a0",))
+    with pytest.raises(animalcat.AnimalcatError, match="left out: no play can pass"):
+        client.create_session(agent="marks", battery="marks", policy=listed)
+    both = ["a", "b"]
+    fair = client.create_campaign(agents=both, battery="marks", budget=4, common=1)
+    assert not fair.spec.session.keep_unpassable
+    kept = client.create_campaign(
+        agents=both, battery="marks", budget=4, common=1, keep_unpassable=True
+    )
+    assert kept.spec.session.keep_unpassable
+    assert kept.id != fair.id
+
+
+@pytest.mark.parametrize(
+    ("row", "marks", "refused", "words"),
+    [
+        ("B8", "x,0\ny,0\n", True, "is in the battery"),
+        ("B8", "a,0\n", True, "b has no pass mark"),
+        ("B18", "a,0\nb,1\nc,0\n", False, "1 pass marks are not used"),
+        ("right", "a,0\nb,1\n", False, ""),
+    ],
+)
+def test_pass_marks_are_those_of_the_arenas(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str, marks: str, refused: bool,
+    words: str,
+) -> None:  # fmt: skip
+    table = tmp_path / "marks.csv"
+    table.write_text(f"instance,pass_mark\n{marks}")
+    files = [ArenaFile(f"{name}.yaml", ARENA.format(mark=0, z=20)) for name in "ab"]
+    battery = import_files(files, 0, tmp_path / "store")
+    rewards = "instance,agent\na,1\nb,0.5\n"
+    if refused:
+        with pytest.raises(BaseException) as error:  # typer's way to end a command
+            or_fail(table, lambda: marked_by(battery, table, rewards))
+        assert getattr(error.value, "exit_code", 0) == 2
+    else:
+        assert marked_by(battery, table, rewards).instances[1].pass_mark == 1.0
+    said = " ".join(capsys.readouterr().err.split())
+    assert words in said
+    assert bool(said) == bool(words)
