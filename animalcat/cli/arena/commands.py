@@ -25,7 +25,7 @@ from animalcat.arena_configs.placement import Placement, place
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import merged
 from animalcat.cli.arena.families import families, make
-from animalcat.cli.arena.files import arena_files
+from animalcat.cli.arena.files import arena_files, named_files
 from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files
 from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.arena.solve import solve_arenas
@@ -179,11 +179,12 @@ def features(
     none of them has. The exit code is 1 when an arena cannot be read or built.
     """
     chance = _chance(rng, seed, build)
-    files = arena_files(paths)
+    files = named_files(paths)
     with progress("measuring arenas") as tell:
         rows = measure_files(
-            files,
+            [path for path, _ in files],
             Plan(chance.seed, chance.rng, chance.build, explain),
+            names=[name for _, name in files],
             processes=processes,
             cache=cache_folder("features") if cache else None,
             tick=lambda done, total: tell("measuring arenas", done, total),
@@ -200,8 +201,11 @@ def features(
         shown = there([row.features or {} for row in rows])
         columns = ["instance", *shown, "drawn", "error"]
         print_rows([_flat(row) for row in rows], columns, as_json=False)
-    if not as_json and not output:
-        typer.echo(chance.told())
+    if not as_json:
+        drawn = sum(bool(row.drawn) for row in rows)
+        told = f"{chance.told()}{', as batteries draw it' * (chance.rng == OWN)}"
+        who = f"{drawn} of {_count(len(rows), 'arena')} leave{'s' * (drawn == 1)} something to it"
+        typer.echo(f"{told}; {who}", err=output is not None)
     if any(row.error for row in rows):
         raise typer.Exit(FAILED)
 

@@ -17,15 +17,24 @@ def arena_files(paths: Iterable[Path]) -> list[Path]:
     Raises:
         typer.Exit: There is nothing of that name, or no arena file in a folder; it was said.
     """
-    found: list[Path] = []
+    return [path for path, _ in named_files(paths)]
+
+
+def named_files(paths: Iterable[Path]) -> list[tuple[Path, str]]:
+    """The files as `arena_files` has them, each with the name that a battery gives its instance.
+
+    Raises:
+        typer.Exit: As for `arena_files`.
+    """
+    found: list[tuple[Path, str]] = []
     for path in paths:
         if path.is_dir():
             inside = sorted(p for p in path.rglob("*") if p.suffix in ENDINGS and p.is_file())
             if not inside:
                 fail(f"no arena files ({', '.join(ENDINGS)}) in the folder {path}")
-            found.extend(inside)
+            found += [(p, p.relative_to(path).with_suffix("").as_posix()) for p in inside]
         elif path.is_file():
-            found.append(path)
+            found.append((path, path.stem))
         else:
             fail(f"no such file or folder: {path}")
     return found
