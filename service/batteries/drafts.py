@@ -95,16 +95,16 @@ def drawn_fields(draft: Draft) -> tuple[str, ...]:
     Raises:
         ArenaError: The arena cannot be built.
     """
-    return tuple(field for field in drawn_values(draft) if not _LOOK.search(field))
+    return tuple(field for field in first_placement(draft).drawn if not _LOOK.search(field))
 
 
-def drawn_values(draft: Draft) -> Mapping[str, float]:
-    """What a draft leaves to chance, and what fixing it draws.
+def first_placement(draft: Draft) -> Placement:
+    """The placement by which a draft is fixed: it says what was drawn and what has no place.
 
     Raises:
         ArenaError: The arena cannot be built.
     """
-    return place(draft.arena, _draws(draft)).drawn
+    return place(draft.arena, _draws(draft))
 
 
 def placed(draft: Draft) -> Placement:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -22,7 +22,7 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.cli.arena.explaining import explanation
 from animalcat.processes import process_pool
-from animalcat.service.batteries.drafts import Draft, drawn_values, instance_seed, placed
+from animalcat.service.batteries.drafts import Draft, first_placement, instance_seed, placed
 
 FEW: Final = 16
 """Files up to which one process is enough: others take a second to start."""
@@ -154,7 +154,7 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
     for number, arena in sorted(config.arenas.items()):
         instance = name if len(config.arenas) == 1 else f"{name}.{number}"
         try:
-            drawn, placement, seed = _placed(arena, instance, plan)
+            placement, seed = placed_by(arena, instance, plan)
         except ArenaError as error:
             rows.append(FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error)))
             continue
@@ -166,7 +166,7 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
                 number,
                 instance,
                 *plan.drawn_by,
-                dict(drawn),
+                dict(placement.drawn),
                 *measure_features(survey, *played),
                 explanation=explanation(survey, played) if plan.explain else None,
             )
@@ -174,13 +174,22 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
     return rows
 
 
-def _placed(arena: Arena, instance: str, plan: Plan) -> tuple[Mapping[str, float], Placement, int]:
-    """What is drawn of an arena, what stands where, and the seed by which it is played."""
+def placed_by(arena: Arena, instance: str, plan: Plan) -> tuple[Placement, int]:
+    """An arena as a plan draws it, and the seed by which it is played.
+
+    Args:
+        arena: The arena.
+        instance: What a battery calls it, on which depends what is drawn, unless Unity draws.
+        plan: How to draw.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+    """
     if plan.rng != OWN:
-        placement = place(arena, draws_by_name(plan.rng, plan.seed, plan.build))
-        return placement.drawn, placement, plan.seed
+        return place(arena, draws_by_name(plan.rng, plan.seed, plan.build)), plan.seed
     draft = Draft(instance, "", arena, instance_seed(plan.seed, instance))
-    return drawn_values(draft), placed(draft), draft.seed
+    first = first_placement(draft)
+    return replace(placed(draft), drawn=first.drawn, skipped=first.skipped), draft.seed
 
 
 def _kept(file: Path, path: Path) -> list[FeatureRow] | None:
