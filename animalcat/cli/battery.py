@@ -326,16 +326,18 @@ def features(
     """
     with client_for(server, data) as client:
         name = find_battery(client, name, where=place(server, data))
-        known = client.get_battery(name).features
+        battery = client.get_battery(name)
         instances = list(client.instances(name))
+    known, drawn = battery.features, _drawn(battery)
     if as_json:
-        print_json(_features_json(name, known, instances))
+        print_json({**_features_json(name, known, instances), "drawn": drawn})
         return
     heads = {f.name: headed(f.name, f.unit) for f in known}
     chosen = [CHOICES] if any(one.places for one in instances) else []
     if output is not None:
         _write(output, heads, instances, chosen)
         wrote(f"{len(instances)} instances", output)
+        _say_drawn(drawn, len(instances))
         return
     shown = there([one.features for one in instances])
     rows = [
@@ -351,6 +353,7 @@ def features(
     for why, keys in groupby(sorted(reasons), key=lambda pair: pair[0]):
         named = [key for _, key in keys]
         typer.echo(f"{why}: no {', '.join(named)} in {reasons[why, named[0]]} of {len(instances)}")
+    _say_drawn(drawn, len(instances))
 
 
 @app.command()
@@ -462,6 +465,23 @@ def _choices(instance: Instance) -> str:
     )
 
 
+def _drawn(battery: Battery) -> Mapping[str, Sequence[str]]:
+    """What a battery's files left to chance beside looks, by instance."""
+    return battery.manifest.get("drawn") or {}
+
+
+def _say_drawn(drawn: Mapping[str, Sequence[str]], instances: int) -> None:
+    if drawn:
+        first = next(iter(drawn))
+        typer.echo(
+            f"note: the files of {len(drawn)} of {instances} instances leave positions, rotations "
+            f"or sizes to chance (the first is {first}: {drawn[first][0]}). They were drawn when "
+            "the battery was made, and sessions play what was drawn. `arena features` with the "
+            "same seed draws the same",
+            err=True,
+        )
+
+
 def _row(battery: Battery) -> dict[str, Any]:
     return {
         "battery": battery.id,
@@ -486,6 +506,7 @@ def _show(battery: Battery, as_json: bool) -> None:
         print_json({**row, "set_aside": dict(battery.set_aside), "notes": list(battery.notes)})
         return
     tell_problems(battery.problems, TOLD)
+    _say_drawn(_drawn(battery), row["instances"])
     validity: Mapping[str, Any] = battery.manifest.get("validity") or {}
     unsolved: Mapping[str, str] = validity.get("unsolved", {})
     if unsolved:

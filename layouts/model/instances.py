@@ -132,7 +132,7 @@ class Instances:
 
     def rows(self, rows: Rows) -> Instances:
         """Select instances, by index or by mask."""
-        picked: list[int] = np.arange(len(self))[np.asarray(rows)].tolist()
+        picked: list[int] = np.arange(len(self))[np.asarray(rows) if len(rows) else []].tolist()
         return Instances(
             self.columns,
             self.values[picked],

@@ -15,7 +15,7 @@ import numpy as np
 from animalcat.arena_configs.features import Survey, measure_features
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.origin import Origin
-from animalcat.arena_configs.placement import fix, place
+from animalcat.arena_configs.placement import Placement, fix, place
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
@@ -95,8 +95,25 @@ def drawn_fields(draft: Draft) -> tuple[str, ...]:
     Raises:
         ArenaError: The arena cannot be built.
     """
-    drawn = place(draft.arena, _draws(draft)).drawn
-    return tuple(field for field in drawn if not _LOOK.search(field))
+    return tuple(field for field in first_placement(draft).drawn if not _LOOK.search(field))
+
+
+def first_placement(draft: Draft) -> Placement:
+    """The placement by which a draft is fixed: it says what was drawn and what has no place.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+    """
+    return place(draft.arena, _draws(draft))
+
+
+def placed(draft: Draft) -> Placement:
+    """The placement of a draft's fixed arena, of which demands are measured.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+    """
+    return place(fixed_arena(draft), np.random.default_rng(draft.seed))
 
 
 def measured(draft: Draft) -> Reading:
@@ -109,17 +126,17 @@ def measured(draft: Draft) -> Reading:
     shelf, key = Shelf(), key_of(to_yaml(arena), draft.seed)
     found = shelf.find(key)
     if found is None:
-        found = _read(draft, arena)
+        found = _read(draft)
         shelf.keep(key, found)
     return found
 
 
-def _read(draft: Draft, arena: Arena) -> Reading:
-    """Measure a fixed arena."""
+def _read(draft: Draft) -> Reading:
+    """Measure the fixed arena of a draft."""
     # Imported here: it loads the simulator, which lists do without.
     from animalcat.envs.measure import measure_playing
 
-    survey = Survey(place(arena, np.random.default_rng(draft.seed)))
+    survey = Survey(placed(draft))
     return Reading(*measure_features(survey, *measure_playing(survey, draft.seed)))
 
 
@@ -257,7 +274,7 @@ def _examine(job: _Job) -> Reading:
 
 
 def _readnamed(draft: Draft) -> Reading:
-    return named(draft, lambda draft: _read(draft, fixed_arena(draft)))
+    return named(draft, _read)
 
 
 def named(draft: Draft, work: Callable[[Draft], T]) -> T:

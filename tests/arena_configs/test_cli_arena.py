@@ -12,6 +12,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from animalcat.cli.arena.commands import app
+from animalcat.service.batteries.battery import ArenaFile, import_files
 
 GOOD = """!ArenaConfig
 arenas:
@@ -141,6 +142,13 @@ def test_features(tmp_path: Path) -> None:
     )
     assert again == rows[1:]
     assert other[0]["features"] != rows[1]["features"]
+    # A battery that is made of the folder draws the same.
+    files = [ArenaFile("a.yml", GOOD), ArenaFile("b.yml", RANDOM)]
+    made = import_files(files, 3, tmp_path / "store")
+    assert [dict(one.features) for one in made.instances] == [row["features"] for row in rows]
+    assert made.drawn == {"b": ["items[1].positions[0].x"]}
+    text = run("features", tmp_path / "a.yml", tmp_path / "b.yml", "--seed", 3)
+    assert "from seed 3, as batteries draw it; 1 of 2 arenas leaves something to it" in text
 
 
 def test_features_as_csv(tmp_path: Path) -> None:
@@ -207,9 +215,11 @@ def test_what_was_measured_is_kept(tmp_path: Path, cache: Path) -> None:
     first = run("features", path, "--json")
     [kept] = cache.iterdir()
     kept.write_text(kept.read_text().replace('"rewards": 1.0', '"rewards": 7.0'))
-    (tmp_path / "other.yml").write_text(GOOD)  # the same content under another name
-    [row] = json.loads(run("features", tmp_path / "other.yml", "--json"))
-    assert (row["features"]["rewards"], row["instance"]) == (7.0, "other")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.yml").write_text(GOOD)  # the same under the same name elsewhere
+    [row] = json.loads(run("features", tmp_path / "other", "--json"))
+    assert (row["features"]["rewards"], row["instance"]) == (7.0, "a")
+    assert row["file"] == str(tmp_path / "other" / "a.yml")
     assert run("features", path, "--json", "--no-cache") == first
     run("features", path, "--seed", 1, "-o", table)  # what is drawn may differ
     assert len(list(cache.iterdir())) == 2

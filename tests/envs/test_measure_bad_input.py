@@ -163,8 +163,8 @@ def test_arenas_of_a_sequence_are_measured_one_by_one(
 ) -> None:
     path = tmp_path / "three.yml"
     path.write_text(SEQUENCE.format(random=random, merge=merge))
-    first, second, third = feature_rows(path, PLAN)
-    assert [row.instance for row in (first, second, third)] == ["three-0", "three-3", "three-7"]
+    first, second, third = feature_rows(path, path.stem, PLAN)
+    assert [row.instance for row in (first, second, third)] == ["three.0", "three.3", "three.7"]
     assert first.features is not None
     assert first.features["rewardDistance"] == pytest.approx(10.0, abs=0.01)
     assert second.missing["rewardDistance"] == "no reward"
@@ -188,9 +188,9 @@ def test_arenas_of_a_sequence_are_measured_one_by_one(
 def test_a_file_that_does_not_load_is_a_row_with_its_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "bad.yml"
     path.write_bytes(content)
-    (row,) = feature_rows(path, PLAN)
+    (row,) = feature_rows(path, path.stem, PLAN)
     assert row.features is None
     assert row.error
     assert "bad.yml" in row.error
-    (gone,) = feature_rows(tmp_path / "gone.yml", PLAN)
+    (gone,) = feature_rows(tmp_path / "gone.yml", "gone", PLAN)
     assert gone.error

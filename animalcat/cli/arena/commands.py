@@ -21,13 +21,13 @@ from animalcat.arena_configs.draws import OWN, UNITY, Draws, UnityDraws, draws_b
 from animalcat.arena_configs.features import FEATURES, bearing, measure_features
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
-from animalcat.arena_configs.placement import Placement, place
+from animalcat.arena_configs.placement import Placement
 from animalcat.arena_configs.reading import check_drawn
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import merged
 from animalcat.cli.arena.families import families, make
-from animalcat.cli.arena.files import arena_files
-from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files
+from animalcat.cli.arena.files import arena_files, named_files
+from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files, placed_by
 from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.arena.solve import solve_arenas
 from animalcat.cli.shared.output import (
@@ -44,6 +44,7 @@ from animalcat.cli.shared.remote import Data
 from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.folders import cache_folder
+from animalcat.service.batteries.drafts import Draft, fixed_arena
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -180,11 +181,12 @@ def features(
     none of them has. The exit code is 1 when an arena cannot be read or built.
     """
     chance = _chance(rng, seed, build)
-    files = arena_files(paths)
+    files = named_files(paths)
     with progress("measuring arenas") as tell:
         rows = measure_files(
-            files,
+            [path for path, _ in files],
             Plan(chance.seed, chance.rng, chance.build, explain),
+            names=[name for _, name in files],
             processes=processes,
             cache=cache_folder("features") if cache else None,
             tick=lambda done, total: tell("measuring arenas", done, total),
@@ -201,8 +203,10 @@ def features(
         shown = there([row.features or {} for row in rows])
         columns = ["instance", *shown, "drawn", "error"]
         print_rows([_flat(row) for row in rows], columns, as_json=False)
-    if not as_json and not output:
-        typer.echo(chance.told())
+    if not as_json:
+        drawn = sum(bool(row.drawn) for row in rows)
+        who = f"{drawn} of {_count(len(rows), 'arena')} leave{'s' * (drawn == 1)} something to it"
+        typer.echo(f"{chance.told()}; {who}", err=output is not None)
     if any(row.error for row in rows):
         raise typer.Exit(FAILED)
 
@@ -250,19 +254,24 @@ def show(
     if first_person and output is None:
         fail("--first-person draws a picture: say where it goes, for example -o frame.png")
     chance = _chance(rng, seed, build)
-    arena = _arena(_load(file, chance.build), number)
+    config = _load(file, chance.build)
+    arena = _arena(config, number)
+    chosen = min(config.arenas) if number is None else number
+    instance = file.stem if len(config.arenas) == 1 else f"{file.stem}.{chosen}"
     try:
-        placement = place(arena, chance.draws())
+        placement, played_by = placed_by(arena, instance, Plan(seed, chance.rng, chance.build))
     except ArenaError as error:
         fail(f"{file}: {error}")
     if as_json:
         print_json(_description(placement))
     else:
-        _print_summary(file, placement)
+        _print_summary(file, placement, chance)
     if output is None:
         return
     try:
         if first_person:
+            if chance.rng == OWN:  # the same as on the map
+                arena = fixed_arena(Draft(instance, "", arena, played_by))
             _first_view(arena, chance, resolution).save(output)
         else:
             from animalcat.cli.arena.map import draw_map  # matplotlib takes a while to import
@@ -342,7 +351,8 @@ class _Chance(NamedTuple):
     def told(self) -> str:
         """Say so in a sentence."""
         who = f"unity, build {self.build}" if self.rng == UNITY else self.rng
-        return f"what arenas leave to chance is drawn by {who}, from seed {self.seed}"
+        told = f"what arenas leave to chance is drawn by {who}, from seed {self.seed}"
+        return f"{told}{', as batteries draw it' * (self.rng == OWN)}"
 
 
 def _chance(rng: str, seed: int, build: str) -> _Chance:
@@ -522,7 +532,7 @@ def _description(placement: Placement) -> dict[str, Any]:
     }
 
 
-def _print_summary(file: Path, placement: Placement) -> None:
+def _print_summary(file: Path, placement: Placement, chance: _Chance) -> None:
     start, out = placement.agent, console()
     seconds = placement.time_limit / 10
     limit = f"{placement.time_limit} ({seconds:g} s)" if placement.time_limit else "none"
@@ -558,7 +568,7 @@ def _print_summary(file: Path, placement: Placement) -> None:
         what = "without a place" if skipped.source in cornered else "not spawned"
         out.print(f"{what}: {skipped.name}: {skipped.reason}")
     if placement.drawn:
-        out.print(f"left to chance: {', '.join(placement.drawn)}")
+        out.print(f"left to chance: {', '.join(placement.drawn)} ({chance.told()})")
     measured = measure_features(placement).values
     told = (f"{name} {measured[name]:.4g}" for name in there([measured]))
     out.print("   ".join(told), highlight=False)

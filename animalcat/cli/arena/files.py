@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import typer
 
@@ -18,7 +18,16 @@ def arena_files(paths: Iterable[Path]) -> list[Path]:
     Raises:
         typer.Exit: There is nothing of that name, or no arena file in a folder; it was said.
     """
-    found: list[Path] = []
+    return [path for path, _ in named_files(paths)]
+
+
+def named_files(paths: Iterable[Path]) -> list[tuple[Path, str]]:
+    """The files as `arena_files` has them, each with the name that a battery gives its instance.
+
+    Raises:
+        typer.Exit: As for `arena_files`.
+    """
+    found: list[tuple[Path, str]] = []
     for path in paths:
         try:
             files, notes = find_arena_files(path)
@@ -26,5 +35,5 @@ def arena_files(paths: Iterable[Path]) -> list[Path]:
             fail(str(error))
         for note in notes:
             typer.echo(f"note: {path}: {note}", err=True)
-        found += [file for _, file in files]
+        found += [(file, str(PurePosixPath(name).with_suffix(""))) for name, file in files]
     return found

@@ -15,13 +15,14 @@ from typing import Any, Final
 
 import animalcat
 from animalcat.arena_configs.builds import Build
-from animalcat.arena_configs.draws import draws_by_name
+from animalcat.arena_configs.draws import OWN, draws_by_name
 from animalcat.arena_configs.features import FEATURES, Survey, measure_features
 from animalcat.arena_configs.loader import load_config
-from animalcat.arena_configs.model import ArenaError
-from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.model import Arena, ArenaError
+from animalcat.arena_configs.placement import Placement, place
 from animalcat.cli.arena.explaining import explanation
 from animalcat.processes import process_pool
+from animalcat.service.batteries.drafts import Draft, first_placement, instance_seed, placed
 
 FEW: Final = 16
 """Files up to which one process is enough: others take a second to start."""
@@ -75,15 +76,21 @@ class Plan:
         """Seed, source and build, as rows have them."""
         return self.seed, self.rng, self.build
 
-    def key(self, content: bytes) -> str:
-        """Name under which the rows of a file are kept: for this content, plan and demands."""
+    def key(self, content: bytes, name: str) -> str:
+        """Name under which a file's rows are kept: for this content and name, plan and demands."""
         versions = {name: feature.version for name, feature in FEATURES.items()}
-        about = json.dumps([animalcat.__version__, versions, *self.drawn_by])
+        about = json.dumps([animalcat.__version__, versions, *self.drawn_by, name])
         return hashlib.sha256(about.encode() + b"\0" + content).hexdigest()
 
 
 def measure_files(
-    paths: Sequence[Path], plan: Plan, *, processes: int, cache: Path | None, tick: Tick
+    paths: Sequence[Path],
+    plan: Plan,
+    *,
+    processes: int,
+    cache: Path | None,
+    tick: Tick,
+    names: Sequence[str] = (),
 ) -> list[FeatureRow]:
     """Measure all arenas of some files.
 
@@ -93,22 +100,24 @@ def measure_files(
         processes: How many processes measure.
         cache: Folder in which rows are kept; None to keep and to use none.
         tick: Told of progress.
+        names: What a battery calls the instance of each file; without them, as the file.
 
     Returns:
         A row for every arena, and one for every file that cannot be read, in the order of files.
     """
+    files = list(zip(paths, names or [path.stem for path in paths], strict=True))
     rows: dict[int, list[FeatureRow]] = {}
     keys: dict[int, str] = {}
-    for number, path in enumerate(paths):
+    for number, (path, name) in enumerate(files):
         if cache is None or plan.explain:
             break
         with suppress(OSError):  # such a file is an error further down
-            keys[number] = plan.key(path.read_bytes())
+            keys[number] = plan.key(path.read_bytes(), name)
             if (kept := _kept(cache / f"{keys[number]}.json", path)) is not None:
                 rows[number] = kept
     left = [number for number in range(len(paths)) if number not in rows]
     tick(len(rows), len(paths))
-    for number, measured in _measured(paths, left, plan, processes):
+    for number, measured in _measured(files, left, plan, processes):
         rows[number] = measured
         tick(len(rows), len(paths))
         if cache is not None and number in keys:
@@ -117,36 +126,40 @@ def measure_files(
 
 
 def _measured(
-    paths: Sequence[Path], left: Sequence[int], plan: Plan, processes: int
+    files: Sequence[tuple[Path, str]], left: Sequence[int], plan: Plan, processes: int
 ) -> Iterator[tuple[int, list[FeatureRow]]]:
     if processes <= 1 or len(left) <= FEW:
         for number in left:
-            yield number, feature_rows(paths[number], plan)
+            yield number, feature_rows(*files[number], plan)
         return
     with process_pool(processes) as pool:
-        jobs = {pool.submit(feature_rows, paths[number], plan): number for number in left}
+        jobs = {pool.submit(feature_rows, *files[number], plan): number for number in left}
         for job in as_completed(jobs):
             yield jobs[job], job.result()
 
 
-def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
-    """Measure all arenas of a file, each on its own even where one merges with the next."""
+def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
+    """Measure all arenas of a file, each on its own even where one merges with the next.
+
+    What an arena leaves to chance is drawn as a battery draws it that is made of the file with the
+    same seed, unless Unity is to draw.
+    """
     from animalcat.envs.measure import measure_playing  # it loads the simulator
 
     try:
         config = load_config(path).config
     except ArenaError as error:
-        return [FeatureRow(str(path), None, path.stem, *plan.drawn_by, error=str(error))]
+        return [FeatureRow(str(path), None, name, *plan.drawn_by, error=str(error))]
     rows: list[FeatureRow] = []
     for number, arena in sorted(config.arenas.items()):
-        instance = path.stem if len(config.arenas) == 1 else f"{path.stem}-{number}"
+        instance = name if len(config.arenas) == 1 else f"{name}.{number}"
         try:
-            placement = place(arena, draws_by_name(plan.rng, plan.seed, plan.build))
+            placement, seed = placed_by(arena, instance, plan)
         except ArenaError as error:
             rows.append(FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error)))
             continue
         survey = Survey(placement)
-        played = measure_playing(survey, plan.seed)
+        played = measure_playing(survey, seed)
         rows.append(
             FeatureRow(
                 str(path),
@@ -161,6 +174,24 @@ def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
     return rows
 
 
+def placed_by(arena: Arena, instance: str, plan: Plan) -> tuple[Placement, int]:
+    """An arena as a plan draws it, and the seed by which it is played.
+
+    Args:
+        arena: The arena.
+        instance: What a battery calls it, on which depends what is drawn, unless Unity draws.
+        plan: How to draw.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+    """
+    if plan.rng != OWN:
+        return place(arena, draws_by_name(plan.rng, plan.seed, plan.build)), plan.seed
+    draft = Draft(instance, "", arena, instance_seed(plan.seed, instance))
+    first = first_placement(draft)
+    return replace(placed(draft), drawn=first.drawn, skipped=first.skipped), draft.seed
+
+
 def _kept(file: Path, path: Path) -> list[FeatureRow] | None:
     """Rows that were kept; None if there are none or they cannot be used."""
     try:
@@ -168,12 +199,11 @@ def _kept(file: Path, path: Path) -> list[FeatureRow] | None:
         rows = [FeatureRow(**row) for row in found]
     except (OSError, ValueError, TypeError):
         return None
-    # The same content may lie under another name.
+    # The same content may lie under the same name elsewhere.
     return [
         replace(
             row,
             file=str(path),
-            instance=path.stem if len(rows) == 1 else f"{path.stem}-{row.arena}",
             error=None if row.error is None else row.error.replace(row.file, str(path)),
         )
         for row in rows

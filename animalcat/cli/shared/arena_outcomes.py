@@ -28,7 +28,7 @@ from animalcat.layouts.model.instances import (
     told_gaps,
 )
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.tables import TableError, guess, read_sheet
+from animalcat.layouts.model.tables import TableError, guess, name_and_unit, read_sheet
 from animalcat.layouts.model.units import UnitError, conversion
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.naming import KnownNames, NamesError
@@ -261,7 +261,7 @@ def check_demands(
     by_name = {one.name: one for one in battery.instances}
     known: list[tuple[str, str, float]] = []
     for column, unit in units.items():
-        name = column.removesuffix(f" [{unit}]") if unit else column
+        name = name_and_unit(column)[0]
         if name in battery.units:
             try:
                 known.append((column, name, conversion(unit, battery.units[name]) if unit else 1.0))

@@ -33,7 +33,7 @@ _ABOUT: Final = frozenset(
         *("seed", "seeds", "episode", "episodes", "attempt", "attempts", "run", "trial", "repeat"),
         *("date", "time", "datetime", "timestamp", "day", "index", "idx", "id", "row", "number"),
         *("step", "steps", "ticks", "frames", "length", "duration", "seconds", "timelimit"),
-        *("difficulty", "weight", "outcome", "agent", "score", "return", "reward", "rewards"),
+        *("difficulty", "weight", "outcome", "agent", "rewards"),
         *("suite", "paradigm", "task", "variant", "group", "category", "level", "passmark"),
         *("mean", "average", "sum", "total", "std", "min", "max", "median", "count"),
     }
