@@ -154,7 +154,7 @@ def _built(
     from animalcat.benchmarks.adaptive import of_battery
     from animalcat.benchmarks.adaptive_built import built, stored
     from animalcat.cli.battery_report import received
-    from animalcat.layouts.library import usual_layout
+    from animalcat.layouts.library import load_layout
     from animalcat.service.errors import ServiceError
 
     name = layout or "object-permanence"
@@ -162,7 +162,7 @@ def _built(
         variant = "measured" if name == "object-permanence" else ""
     path = Path(battery)
     try:
-        chosen = usual_layout(name, variant)
+        chosen = load_layout(name, variant)
         if path.is_dir() or path.is_file():
             title, found = path.stem, stored(path)
         elif "/" in battery or path.suffix == ".csv":

@@ -17,6 +17,8 @@ from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from animalcat.client import Client
     from animalcat.layouts.model.instances import OutcomeTable
     from animalcat.layouts.model.spec import Layout
@@ -161,12 +163,13 @@ def calibrate(
     with client_for(server, data) as client, progress("reading outcomes", wait=0.0) as tell:
         known = _battery(client, battery, seed)
         repeats: Repeats = {}
+        merged: list[str] = []
         if sessions:
-            played = _of_sessions(client, sessions, known, repeats)
+            played = _of_sessions(client, sessions, known, repeats, merged)
         else:
             assert outcomes is not None  # one of both is there
-            played = _of_file(outcomes, known, pass_marks, repeats)
-        table, notes = _table(chosen, known, played, without or [])
+            played = _of_file(outcomes, known, pass_marks, repeats, merged)
+        table, notes = _table(chosen, known, played, without or [], merged)
         # Sessions refuse the agents of the table alone, so nobody else may teach anything.
         repeats = {agent: repeats[agent] for agent in table.agents if agent in repeats}
         who = f"{len(table.agents)} agent{'s' * (len(table.agents) != 1)}"
@@ -187,12 +190,14 @@ class _Left:
         uncovered: Reasons why the layout does not cover instances with outcomes, with counts.
         unplayed: Instances of the battery that nobody played, and that have no row.
         agents: Agents without any outcome that counts.
+        merged: What was left out or merged as no new evidence, in sentences.
     """
 
     unknown: int
     uncovered: Mapping[str, int]
     unplayed: int
     agents: tuple[str, ...]
+    merged: tuple[str, ...]
 
 
 def _check_name(name: str) -> None:
@@ -236,10 +241,17 @@ def _learnt(repeats: Repeats) -> tuple[float, float] | None:
 
 
 def _of_sessions(
-    client: Client, sessions: Sequence[str], battery: Battery, repeats: Repeats
+    client: Client,
+    sessions: Sequence[str],
+    battery: Battery,
+    repeats: Repeats,
+    merged: list[str],
 ) -> Outcomes:
     """Outcomes of sessions by agent; of repeats of an instance the first."""
+    import pandas as pd
+
     played: Outcomes = {}
+    frames: list[pd.DataFrame] = []
     for session in sessions:
         spec = client.get_session(session).spec
         if spec.battery_digest != battery.digest:
@@ -248,12 +260,18 @@ def _of_sessions(
                 f"{spec.battery_digest[:12]} instead of {battery.digest[:12]}); its arenas may be "
                 "others of the same names. Give the battery that it played"
             )
-        frame = client.outcomes(session)
-        _add(played, frame.to_dict("records"), session, repeats)
+        frames.append(client.outcomes(session))
+    merged += _add(played, pd.concat(frames, ignore_index=True), "the sessions", repeats)
     return played
 
 
-def _of_file(path: Path, battery: Battery, pass_marks: Path | None, repeats: Repeats) -> Outcomes:
+def _of_file(
+    path: Path,
+    battery: Battery,
+    pass_marks: Path | None,
+    repeats: Repeats,
+    merged: list[str],
+) -> Outcomes:
     """Outcomes of a table of either form."""
     import numpy as np
 
@@ -273,7 +291,7 @@ def _of_file(path: Path, battery: Battery, pass_marks: Path | None, repeats: Rep
         if pass_marks is not None:
             fail(f"--pass-marks goes with final rewards; {path} says what was passed")
         try:
-            _add(played, read_outcomes(path).to_dict("records"), str(path), repeats)
+            merged += _add(played, read_outcomes(path), str(path), repeats)
         except (OutcomesError, OSError) as error:
             fail(f"{path}: {error}")
         return played
@@ -294,15 +312,28 @@ def _of_file(path: Path, battery: Battery, pass_marks: Path | None, repeats: Rep
     return played
 
 
-def _add(played: Outcomes, rows: Sequence[Mapping[Any, Any]], where: str, repeats: Repeats) -> None:
-    """Add outcomes, and what repeats within one table say of an agent's determinism."""
+def _add(played: Outcomes, table: pd.DataFrame, where: str, repeats: Repeats) -> list[str]:
+    """Add outcomes, and what repeats within one table say of an agent's determinism.
+
+    Of repeats the first counts, by session, episode and attempt.
+
+    Returns:
+        What was left out or merged, in sentences.
+    """
+    from animalcat.cli.shared.evidence import evidence_of
+    from animalcat.layouts.adaptive.pooling import ContradictionError
+
+    try:
+        found = evidence_of(table)
+    except ContradictionError as error:
+        fail(f"{where}: {error}")
+    nameless = table["agent"].isna() & table["outcome"].isin(["success", "failure"])
+    if nameless.any():
+        instance = table["instance"][nameless].iloc[0]
+        fail(f"{where}: an outcome on {instance} names no agent")
     before: dict[tuple[str, str], bool] = {}
-    for row in rows:
-        if row["outcome"] not in ("success", "failure"):
-            continue
-        agent, instance = row["agent"], str(row["instance"])
-        if not isinstance(agent, str) or not agent:
-            fail(f"{where}: an outcome on {instance} names no agent")
+    for row in found.frame.to_dict("records"):
+        agent, instance = str(row["agent"]), str(row["instance"])
         passed = row["outcome"] == "success"
         played.setdefault(agent, {}).setdefault(instance, float(passed))
         predicted = row.get("predicted")
@@ -310,10 +341,15 @@ def _add(played: Outcomes, rows: Sequence[Mapping[Any, Any]], where: str, repeat
             chance = predicted if passed else 1.0 - predicted
             repeats.setdefault(agent, []).append((before[agent, instance] == passed, chance))
         before[agent, instance] = passed
+    return [f"{where}: {note}" for note in found.notes]
 
 
 def _table(
-    layout: Layout, battery: Battery, played: Outcomes, without: Sequence[str]
+    layout: Layout,
+    battery: Battery,
+    played: Outcomes,
+    without: Sequence[str],
+    merged: Sequence[str],
 ) -> tuple[OutcomeTable, _Left]:
     """Outcomes on the instances that the layout covers, and what was left out."""
     import numpy as np
@@ -347,6 +383,7 @@ def _table(
         why,
         len(covered.features) - len(names),
         tuple(a for a in played if a not in kept and a not in without),
+        tuple(merged),
     )
     instances = Instances(layout.feature_names, features, names=tuple(names))
     return OutcomeTable(instances, tuple(kept), outcomes.reshape(len(kept), len(names))), left
@@ -422,6 +459,7 @@ def _report(layout: Layout, path: Path, left: _Left, *, as_json: bool) -> None:
         "not_in_battery": left.unknown,
         "not_covered": dict(left.uncovered),
         "agents_without_outcomes": list(left.agents),
+        "no_new_evidence": list(left.merged),
         "file": str(path),
     }
     if as_json:
@@ -467,6 +505,7 @@ def _notes(layout: Layout, left: _Left) -> list[str]:
         )
     elif "held_out" in fit and not any(key.startswith("brier") for key in fit):
         notes.append("fewer than two agents have more than 15 outcomes, so none was predicted")
+    notes += left.merged
     if left.unknown:
         notes.append(f"left out {_instances(left.unknown)} that the battery does not have")
     for why, number in left.uncovered.items():

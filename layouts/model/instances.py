@@ -127,11 +127,15 @@ class OutcomeTable:
         instances: The instances.
         agents: Names of the agents.
         outcomes: (agents, instances): success 1, failure 0, or a score; NaN where not played.
+        weights: (instances,): how many outcomes each counts as; None for one each.
+        notes: What was merged or weighted down, in sentences.
     """
 
     instances: Instances
     agents: tuple[str, ...]
     outcomes: Floats
+    weights: Floats | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.outcomes.shape != (len(self.agents), len(self.instances)):
@@ -146,11 +150,23 @@ class OutcomeTable:
         Raises:
             TableError: There is no such agent.
         """
-        if agent not in self.agents:
-            raise TableError(f"no agent {agent!r}; agents: {', '.join(self.agents)}")
-        outcomes = self.outcomes[self.agents.index(agent)]
+        outcomes = self._row(agent)
         played = np.isfinite(outcomes)
         return self.instances.rows(played), outcomes[played]
+
+    def weights_of(self, agent: str) -> Floats | None:
+        """How many outcomes each that `of` returns counts as; None for one each.
+
+        Raises:
+            TableError: There is no such agent.
+        """
+        played = np.isfinite(self._row(agent))
+        return None if self.weights is None else self.weights[played]
+
+    def _row(self, agent: str) -> Floats:
+        if agent not in self.agents:
+            raise TableError(f"no agent {agent!r}; agents: {', '.join(self.agents)}")
+        return self.outcomes[self.agents.index(agent)]
 
 
 def read_csv(

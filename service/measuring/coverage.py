@@ -21,6 +21,12 @@ _ONCE_COVERED: Final = {"aaio": ("01-0[1-9]-*", "01-1[0-7]-*", "07-0[1-6]-*", "n
 """For each layout, the instance names it covered when tables of features had version 1."""
 
 
+SAME_ARENA: Final = (
+    "the same arena as another under another name, which would be a repeat and no new evidence"
+)
+"""Why all but the first of equal arenas are left out."""
+
+
 @dataclass(frozen=True)
 class Coverage:
     """What a layout covers of a battery.
@@ -109,7 +115,12 @@ def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Cove
     check_units(layout, battery.units)
     reasons: dict[str, str] = {}
     rows: dict[str, list[float]] = {}
+    seen: dict[tuple[str, str], str] = {}
     for instance in battery.instances:
+        identity = battery.identities.get(instance.name, (instance.name, ""))
+        if seen.setdefault(identity, instance.name) != instance.name:
+            reasons[instance.name] = SAME_ARENA
+            continue
         if as_once and not battery.versions:
             why = _once_not_covered(layout, instance.name, instance.features)
         else:

@@ -71,15 +71,19 @@ def read_table(path: Path, agents: Sequence[str], data: Path | None = None) -> O
 
 def _imported(name: str, file: Path, agents: Sequence[str]) -> OutcomeTable:
     """An imported table with a row for each attempt that counts; ends the command on bad names."""
+    from animalcat.cli.shared.evidence import evidence_of
+    from animalcat.layouts.adaptive.pooling import ContradictionError
     from animalcat.outcomes import COLUMNS, OutcomesError, read_outcomes
 
     try:
         frame = read_outcomes(file)
     except (OutcomesError, OSError) as error:
         fail(f"table {name}: {error}")
-    frame = frame[frame["outcome"].isin(["success", "failure"])]
-    if "agent" not in frame:
-        frame = frame.assign(agent="agent")
+    try:
+        counted = evidence_of(frame)
+    except ContradictionError as error:
+        fail(f"table {name}: {error}")
+    frame, weights = counted.frame, counted.weights
     who = frame["agent"].fillna("agent")
     known = [*dict.fromkeys(who)]
     if lost := [agent for agent in agents if agent not in known]:
@@ -96,7 +100,9 @@ def _imported(name: str, file: Path, agents: Sequence[str]) -> OutcomeTable:
     )
     passed = (frame["outcome"] == "success").to_numpy(np.float64)
     rows = [np.where((who == agent).to_numpy(bool), passed, np.nan) for agent in chosen]
-    return OutcomeTable(instances, tuple(chosen), np.array(rows))
+    for note in counted.notes:
+        typer.echo(f"note: table {name}: {note}", err=True)
+    return OutcomeTable(instances, tuple(chosen), np.array(rows), weights, counted.notes)
 
 
 def fit_layouts(
@@ -112,7 +118,13 @@ def fit_layouts(
                 tell(f"fitting {layout.name} ({layout.variant}) to {agent}", done, total)
                 instances, outcomes = table.of(agent)
                 try:
-                    request = FitRequest(layout, instances.features(layout), outcomes, seed)
+                    request = FitRequest(
+                        layout,
+                        instances.features(layout),
+                        outcomes,
+                        seed,
+                        weights=table.weights_of(agent),
+                    )
                     fits[agent] = fit(request)
                 except ValueError as error:
                     fail(f"{agent}: {error}")
