@@ -117,14 +117,13 @@ def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Cove
     rows: dict[str, list[float]] = {}
     seen: dict[tuple[str, str], str] = {}
     for instance in battery.instances:
-        identity = battery.identities.get(instance.name, (instance.name, ""))
-        if seen.setdefault(identity, instance.name) != instance.name:
-            reasons[instance.name] = SAME_ARENA
-            continue
         if as_once and not battery.versions:
             why = _once_not_covered(layout, instance.name, instance.features)
         else:
             why = layout.why_not(instance.features, instance.missing) or _unseen(layout, instance)
+        identity = battery.identities.get(instance.name, (instance.name, ""))
+        if not why and seen.setdefault(identity, instance.name) != instance.name:
+            why = SAME_ARENA
         if why:
             reasons[instance.name] = why
         else:

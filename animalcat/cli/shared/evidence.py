@@ -44,8 +44,8 @@ def evidence_of(table: pd.DataFrame) -> Evidence:
         ["agent", "session", "episode", "attempt", "instance", "outcome"], kind="stable"
     )
     taken_back = {_attempt(row) for row in _rows(frame[frame["outcome"] == "invalid"])}
-    counts = frame["outcome"].isin(["success", "failure"]).to_numpy(bool)
-    counts &= np.array([_attempt(row) not in taken_back for row in _rows(frame)], bool)
+    stands = np.array([_attempt(row) not in taken_back for row in _rows(frame)], bool)
+    counts = frame["outcome"].isin(["success", "failure"]).to_numpy(bool) & stands
     notes: list[str] = []
     if left := int((~counts).sum()):
         kinds = frame["outcome"][~counts].value_counts()
