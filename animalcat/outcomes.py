@@ -35,7 +35,11 @@ COLUMNS: Final[Mapping[str, Kind]] = {
     "task": "text",
     "variant": "text",
     "group": "text",
+    "arena": "text",
+    "arena_seed": "text",
     "outcome": "text",
+    "cause": "text",
+    "weight": "number",
     "return": "number",
     "return_share": "number",
     "time_left": "number",
@@ -59,8 +63,11 @@ COLUMNS: Final[Mapping[str, Kind]] = {
     "versions": "text",
     "build": "text",
     "version": "text",
+    "decision_period": "count",
+    "camera": "text",
     "session": "text",
     "agent": "text",
+    "agent_fingerprint": "text",
     "battery": "text",
     "layout": "text",
     "state": "text",
@@ -71,6 +78,11 @@ COLUMNS: Final[Mapping[str, Kind]] = {
 `tokens_in`, `tokens_out` and `costs` (JSON, by currency) are sums of what the agent's notes say.
 `versions` is JSON: every version that could change the number. `build` and `version` are what a
 reader looks for in it: the Unity build, or the simulator's rules; and the version of animalcat.
+`arena` is the SHA-256 of the arena as it was played, and `arena_seed` its seed if play leaves
+anything to chance: equal arenas under different names are one item. `weight` says how many outcomes
+a row counts as, since a repeat of a deterministic agent is no new evidence. `cause` says why an
+attempt did not come to an end in the arena. `agent_fingerprint` tells versions of an agent apart;
+it is empty where that is unknown.
 `labels` says what is to be known of the session: that it is unfinished or contradicted.
 """
 REQUIRED: Final = ("instance", "outcome")

@@ -24,7 +24,7 @@ from animalcat.cli.shared.output import print_rows, progress_console
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.library import load_layout, usual_layout
+from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.layouts.simulation.synthetic import op_battery
@@ -178,7 +178,7 @@ def recorded(table: OutcomeTable, title: str, layout: str, quick: bool = False) 
         ValueError: No agent has an outcome on every instance, a feature is missing, or outcomes
             are not 0 and 1.
     """
-    world = World(usual_layout(layout), table.instances)
+    world = World(load_layout(layout), table.instances)
     agents = honesty.real_players(table)
     if not agents:
         raise ValueError("no agent has an outcome on every instance")
@@ -300,7 +300,7 @@ def olympics(arenas: tuple[str, ...] = ()) -> tuple[World, OutcomeTable] | None:
     if not (folder / "aaio").is_dir():
         print("warning: no ANIMALCAT_DATA: nothing of the Olympics", file=sys.stderr)
         return None
-    layout = usual_layout("aaio")
+    layout = load_layout("aaio")
     names = INSTANCES
     if arenas:
         stems = sorted(path.stem for path in (folder / "animal-ai-competition").glob("*.yaml"))

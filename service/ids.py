@@ -19,7 +19,7 @@ from pydantic_core import to_json
 from animalcat import names
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
-from animalcat.layouts.library import LAYOUTS
+from animalcat.layouts.library import LAYOUTS, variants
 from animalcat.service.model import CampaignSpec, SessionSpec
 
 _SESSION: Final = TypeAdapter(SessionSpec)
@@ -92,7 +92,8 @@ def asked_for(spec: SessionSpec | CampaignSpec) -> dict[str, Any]:
     """Return what a caller asked for as plain values, which are equal for equal requests.
 
     The decision rules and the digest of a shipped layout are left out. Like the versions of
-    packages, they come with the server.
+    packages, they come with the server. The default variant of a shipped layout is asked for in the
+    same way whether it is named or not.
     """
     if isinstance(spec, CampaignSpec):
         return _asked(spec, json.loads(_CAMPAIGN.dump_json(spec)))
@@ -115,6 +116,8 @@ def _asked(value: Any, dumped: Any) -> Any:
     if isinstance(value, SessionSpec):
         brought = {"rules", "layout_digest"} if value.layout in LAYOUTS else {"rules"}
         later = [name for name in later if name not in brought]
+        if value.layout in LAYOUTS and value.layout_variant == variants(value.layout)[0]:
+            dumped = {**dumped, "layout_variant": ""}
     kept = (*always, *sorted(later))
     return {name: _asked(getattr(value, name), dumped[name]) for name in kept}
 

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
+from animalcat.cli.shared.evidence import evidence_of
 from animalcat.files import write_whole
 from animalcat.outcomes import (
     COLUMNS,
@@ -126,3 +127,47 @@ def test_a_count_that_no_column_holds_is_named(steps: str) -> None:
     text = f"instance,outcome,steps\na,success,{steps}\n"
     with pytest.raises(OutcomesError, match=r"row 1, column 'steps': .* too large"):
         read_outcomes(text.encode(), "csv")
+
+
+def evidence(rows: list[dict[str, Any]]) -> tuple[list[str], list[float], tuple[str, ...]]:
+    """What counts of a table, shuffled or not."""
+    frame = outcomes_frame(rows, UNITS)
+    found, turned = evidence_of(frame), evidence_of(frame.iloc[::-1].reset_index(drop=True))
+    pd.testing.assert_frame_equal(found.frame, turned.frame)
+    assert found.notes == turned.notes
+    weights = [1.0] * len(found.frame) if found.weights is None else found.weights.tolist()
+    return found.frame["instance"].tolist(), weights, found.notes
+
+
+def played(episode: int, instance: str, **changes: Any) -> dict[str, Any]:
+    known = {"session": "sessions/s", "attempt": 0, "weight": 1.0, "arena": instance * 8}
+    return row(episode, instance=instance, agent="me", **known, **changes)
+
+
+def test_what_does_not_count_is_no_evidence_and_is_counted() -> None:
+    kinds = ["void", "fault", "invalid", "practice"]
+    rows = [played(k, "abcd"[k], outcome=kind) for k, kind in enumerate(kinds)]
+    names, weights, notes = evidence([*rows, played(9, "e"), played(2, "c")])
+    assert (names, weights) == (["e"], [1.0])  # what was declared invalid later is taken back
+    assert notes == (
+        "5 rows left out that are no evidence: 1 fault, 1 invalid, 1 practice, 1 success, 1 void",
+    )
+
+
+def test_a_session_that_is_pasted_twice_counts_once_and_keeps_its_weights() -> None:
+    rows = [played(0, "a"), {**played(1, "a"), "weight": 0.05}, played(2, "b")]
+    names, weights, notes = evidence([*rows, *rows])
+    assert (names, weights) == (["a", "a", "b"], [1.0, 0.05, 1.0])
+    assert [note.split(" ")[0] for note in notes] == ["3", "1"]
+    late = [played(0, "a", outcome="failure", cause="late by 3 s"), played(1, "b")]
+    assert "1 failure did not come from the arena" in evidence(late)[2][0]
+
+
+def test_one_arena_under_two_names_is_one_item() -> None:
+    rows = [
+        {**played(k, f"name {k}"), "arena": "ab", "session": f"sessions/{k}"} for k in range(30)
+    ]
+    _, weights, _ = evidence(rows)
+    assert sum(weights) < 10.0
+    other = [{**one, "arena_seed": str(k)} for k, one in enumerate(rows)]
+    assert sum(evidence(other)[1]) == 30.0

@@ -156,7 +156,7 @@ def _built(
     from animalcat.benchmarks.adaptive_built import built, stored
     from animalcat.cli.battery_report import received
     from animalcat.cli.shared.batteries import find_battery
-    from animalcat.layouts.library import usual_layout
+    from animalcat.layouts.library import load_layout
     from animalcat.service.errors import ServiceError
 
     name = layout or "object-permanence"
@@ -164,7 +164,7 @@ def _built(
         variant = "measured" if name == "object-permanence" else ""
     path = Path(battery)
     try:
-        chosen = usual_layout(name, variant)
+        chosen = load_layout(name, variant)
         if path.suffix == ".csv" or (path / "battery.json").is_file():
             title, found = path.stem, stored(path)
         else:

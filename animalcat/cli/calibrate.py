@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -18,6 +18,8 @@ from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, place
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from animalcat.cli.shared.arena_outcomes import OnBattery
     from animalcat.client import Client
     from animalcat.layouts.model.instances import OutcomeTable
@@ -189,15 +191,16 @@ def calibrate(
     with client_for(server, data) as client, progress("reading outcomes", wait=0.0) as tell:
         known = _battery(client, battery, place(server, data))
         repeats: Repeats = {}
+        merged: list[str] = []
 
         def read() -> OnBattery:
             nonlocal known
             if outcomes is None:
-                played = _of_sessions(client, sessions or [], known, repeats)
+                played = _of_sessions(client, sessions or [], known, repeats, merged)
                 same = set(known.index)
             else:
                 known = marked_by(known, pass_marks, outcomes, told)
-                played, same = _of_file(outcomes, known, agent or [], told, repeats)
+                played, same = _of_file(outcomes, known, agent or [], told, repeats, merged)
             return on_battery(
                 chosen,
                 known,
@@ -218,7 +221,7 @@ def calibrate(
         made = _calibrated(chosen, table, called, seed, draws, prior, check=check)
     path = output or data_folder(data) / CALIBRATIONS / f"{called}.yaml"
     _write(made, path)
-    _report(made, path, found, as_json=as_json)
+    _report(made, path, found, merged, as_json=as_json)
 
 
 def _check_name(name: str) -> None:
@@ -261,10 +264,17 @@ def _learnt(repeats: Repeats) -> tuple[float, float] | None:
 
 
 def _of_sessions(
-    client: Client, sessions: Sequence[str], battery: Battery, repeats: Repeats
+    client: Client,
+    sessions: Sequence[str],
+    battery: Battery,
+    repeats: Repeats,
+    merged: list[str],
 ) -> Outcomes:
     """Outcomes of sessions by agent; of repeats of an instance the first."""
+    import pandas as pd
+
     played: Outcomes = {}
+    frames: list[pd.DataFrame] = []
     for session in sessions:
         spec = client.get_session(session).spec
         if spec.battery_digest != battery.digest:
@@ -273,13 +283,18 @@ def _of_sessions(
                 f"{spec.battery_digest[:12]} instead of {battery.digest[:12]}); its arenas may be "
                 "others of the same names. Give the battery that it played"
             )
-        frame = client.outcomes(session)
-        _add(played, frame.to_dict("records"), session, repeats)
+        frames.append(client.outcomes(session))
+    merged += _add(played, pd.concat(frames, ignore_index=True), "the sessions", repeats)
     return played
 
 
 def _of_file(
-    path: Path, battery: Battery, agents: Sequence[str], told: As | None, repeats: Repeats
+    path: Path,
+    battery: Battery,
+    agents: Sequence[str],
+    told: As | None,
+    repeats: Repeats,
+    merged: list[str],
 ) -> tuple[Outcomes, set[str]]:
     """Outcomes of a table of either form, and instances that were played as they are drawn here.
 
@@ -304,7 +319,7 @@ def _of_file(
     rows = frame.to_dict("records")
     same = check_demands(battery, rows, feature_units(frame), str(path))
     played: Outcomes = {}
-    _add(played, rows, str(path), repeats)
+    merged += _add(played, frame, str(path), repeats)
     check_alike(played, "agents")
     for agent in agents:
         if agent not in played:
@@ -313,15 +328,28 @@ def _of_file(
     return {a: own for a, own in played.items() if not agents or a in agents}, same
 
 
-def _add(played: Outcomes, rows: Sequence[Mapping[Any, Any]], where: str, repeats: Repeats) -> None:
-    """Add outcomes, and what repeats within one table say of an agent's determinism."""
+def _add(played: Outcomes, table: pd.DataFrame, where: str, repeats: Repeats) -> list[str]:
+    """Add outcomes, and what repeats within one table say of an agent's determinism.
+
+    Of repeats the first counts, by session, episode and attempt.
+
+    Returns:
+        What was left out or merged, in sentences.
+    """
+    from animalcat.cli.shared.evidence import evidence_of
+    from animalcat.layouts.adaptive.pooling import ContradictionError
+
+    try:
+        found = evidence_of(table)
+    except ContradictionError as error:
+        fail(f"{where}: {error}")
+    nameless = table["agent"].isna() & table["outcome"].isin(["success", "failure"])
+    if nameless.any():
+        instance = table["instance"][nameless].iloc[0]
+        fail(f"{where}: an outcome on {instance} names no agent")
     before: dict[tuple[str, str], bool] = {}
-    for row in rows:
-        if row["outcome"] not in ("success", "failure"):
-            continue
-        agent, instance = row["agent"], str(row["instance"])
-        if not isinstance(agent, str) or not agent:
-            fail(f"{where}: an outcome on {instance} names no agent")
+    for row in found.frame.to_dict("records"):
+        agent, instance = str(row["agent"]), str(row["instance"])
         passed = row["outcome"] == "success"
         played.setdefault(agent, {}).setdefault(instance, float(passed))
         predicted = row.get("predicted")
@@ -329,6 +357,7 @@ def _add(played: Outcomes, rows: Sequence[Mapping[Any, Any]], where: str, repeat
             chance = predicted if passed else 1.0 - predicted
             repeats.setdefault(agent, []).append((before[agent, instance] == passed, chance))
         before[agent, instance] = passed
+    return [f"{where}: {note}" for note in found.notes]
 
 
 def _calibrated(
@@ -383,7 +412,9 @@ def _write(layout: Layout, path: Path) -> None:
         fail(f"{path}: cannot be written: {error.strerror}")
 
 
-def _report(layout: Layout, path: Path, left: OnBattery, *, as_json: bool) -> None:
+def _report(
+    layout: Layout, path: Path, left: OnBattery, merged: Sequence[str], *, as_json: bool
+) -> None:
     from animalcat.cli.shared.arena_outcomes import UNKNOWN
 
     made = layout.calibration
@@ -404,12 +435,13 @@ def _report(layout: Layout, path: Path, left: OnBattery, *, as_json: bool) -> No
         "not_covered": {why: n for why, n in left.left.items() if why != UNKNOWN},
         "agents_without_outcomes": list(left.agents),
         "notes": list(left.outcomes.notes),
+        "no_new_evidence": list(merged),
         "file": str(path),
     }
     if as_json:
         print_json(row)
         return
-    for note in _notes(layout, left):
+    for note in _notes(layout, left, merged):
         typer.echo(f"note: {note}", err=True)
     typer.echo(
         f"{made.base[0]} ({made.base[1]}) calibrated by {len(made.agents)} agents, "
@@ -432,7 +464,7 @@ def _report(layout: Layout, path: Path, left: OnBattery, *, as_json: bool) -> No
     typer.echo(f"use it by: animalcat session run --calibration {made.name} ...")
 
 
-def _notes(layout: Layout, left: OnBattery) -> list[str]:
+def _notes(layout: Layout, left: OnBattery, merged: Sequence[str]) -> list[str]:
     notes: list[str] = []
     made = layout.calibration
     assert made is not None  # it was calibrated
@@ -449,6 +481,7 @@ def _notes(layout: Layout, left: OnBattery) -> list[str]:
         )
     elif "held_out" in fit and not any(key.startswith("brier") for key in fit):
         notes.append("fewer than two agents have more than 15 outcomes, so none was predicted")
+    notes += merged
     for why, number in left.left.items():
         notes.append(f"left out {_instances(number)}: {why}")
     notes += left.outcomes.notes

@@ -12,6 +12,7 @@ from collections.abc import (
     Callable,
     Generator,
     Iterable,
+    Mapping,
     Sequence,
 )
 from contextlib import aclosing
@@ -302,11 +303,10 @@ class AsyncClient:
                 by default.
             futility: Enough when the SD would drop by less than this share; 0: never; 0.01 by
                 default.
-            stop: The whole stopping rule, instead of the three before it.
+            stop: The whole stopping rule. What it leaves open may be said by the three before it.
             policy: How to choose instances: the name of a policy, or all of it; "variance" by
                 default.
-            random_share: Share of random draws, where not all of the policy is given; 0.3 by
-                default.
+            random_share: Share of random draws, where the policy does not say it; 0.3 by default.
             seed: Of the whole session; 0 by default.
             backend: What plays the arenas; "sim" by default.
             observation_spec: What the agent sees; rays by default.
@@ -326,8 +326,8 @@ class AsyncClient:
             request_id: The same id again gives the same session.
 
         Raises:
-            AnimalcatError: There is no such policy; the layout's file cannot be read; the server
-                refuses.
+            AnimalcatError: There is no such policy; the layout's file cannot be read; an option is
+                given twice with different values; the server refuses.
         """
         named, definition = _named_layout(layout)
         spec = SessionSpec(
@@ -337,7 +337,11 @@ class AsyncClient:
             layout_definition=definition,
             layout_variant=layout_variant,
             policy=_policy(policy, random_share),
-            stop=stop or StoppingRule(max_episodes, target_sd, futility),
+            stop=merged(
+                stop or StoppingRule(),
+                "stop",
+                {"max_episodes": max_episodes, "target_sd": target_sd, "futility": futility},
+            ),
             seed=seed,
             backend=backend,
             observation_spec=observation_spec,
@@ -1047,7 +1051,33 @@ def _profile_name(session: SessionLike) -> str:
 
 
 def _policy(policy: PolicyName | Policy | None, random_share: float | None) -> Policy:
-    return policy if isinstance(policy, Policy) else Policy(policy, random_share)
+    whole = policy if isinstance(policy, Policy) else Policy(policy)
+    return merged(whole, "policy", {"random_share": random_share})
+
+
+_Options = TypeVar("_Options", StoppingRule, Policy)
+
+
+def merged(whole: _Options, name: str, single: Mapping[str, float | None]) -> _Options:
+    """Put options that are given singly into those that are given as one value.
+
+    Args:
+        whole: The value; what it leaves to the server is None.
+        name: What the value is called.
+        single: The single options by name; None for those that are not given.
+
+    Raises:
+        AnimalcatError: An option is given in both, with different values.
+    """
+    given = {key: value for key, value in single.items() if value is not None}
+    for key, value in given.items():
+        other = getattr(whole, key)
+        if other is not None and other != value:
+            raise AnimalcatError(
+                f"{key} is given as {value:g}, and {name} says {other:g}; give it once",
+                "INVALID_REQUEST",
+            )
+    return replace(whole, **given)
 
 
 def _named_layout(layout: str | os.PathLike[str]) -> tuple[str, str]:

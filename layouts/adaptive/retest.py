@@ -110,15 +110,16 @@ class Retest:
         gained = (_worth(k + 1.0, self._values) - _worth(k, self._values)) @ self._shares
         return np.concatenate(([1.0], gained))[before]
 
-    def update(self, same: bool, chance: float) -> None:
+    def update(self, same: bool, chance: float, times: float = 1.0) -> None:
         """Take in a repeat.
 
         Args:
             same: Whether its outcome equalled that of the play before.
             chance: Predicted probability of its outcome if it was drawn anew. An agreement that was
                 likely anyway tells little.
+            times: How many repeats it stands for.
         """
-        self._logs += np.log(_likelihood(self._values, same, chance))
+        self._logs += times * np.log(_likelihood(self._values, same, chance))
         self.pairs += 1
         self.agreements += same
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,14 +33,15 @@ def values_of(layout: Layout, given: Given) -> Floats:
         ValueError: An outcome is unknown or no number, their count differs, or none is there.
     """
     names = layout.outcome_names
+    told: list[Any]
     if isinstance(given, Mapping):
         if unknown := sorted(set(map(str, given)) - set(names)):
             raise ValueError(f"outcome {unknown[0]!r} is unknown; there are {', '.join(names)}")
-        told: list[Any] = [given.get(name) for name in names]
-    elif isinstance(given, str | bytes) or np.ndim(given) == 0:
+        told = [cast("Mapping[str, Any]", given).get(name) for name in names]
+    elif isinstance(given, str | bytes) or np.ndim(cast("Any", given)) == 0:
         told = [given]
     else:
-        told = list(given)  # pyright: ignore[reportArgumentType]
+        told = list(cast("Sequence[Any]", given))
     if len(told) != len(names):
         raise ValueError(
             f"{len(told)} outcomes are told; layout {layout.name} has {len(names)}: "

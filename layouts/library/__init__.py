@@ -26,9 +26,9 @@ LAYOUTS: Final = (
 MAX_DEPTH: Final = 50
 """How deeply a layout's text may be nested; parsers that call themselves crash at some depth."""
 _TAGGED: Final = ("link", "prior", "outcome")
-_USUAL: Final = {"aaio": "metres-15"}
-"""Variants that are better than the first one, which older sessions and papers have: with distance
-in units of 10 m, demands reach past the range, and the most competent agents look noisy."""
+_DEFAULT: Final = "default_variant"
+"""Key of a layout's text that names the variant which is meant where none is named; without it,
+that is the layout without changes."""
 
 
 def variants(name: str | Path) -> tuple[str, ...]:
@@ -41,7 +41,9 @@ def variants(name: str | Path) -> tuple[str, ...]:
         SpecificationError: There is no such layout, or the file is wrong.
     """
     data = _read(name)
-    return (str(data.get("variant", "")), *as_mapping(data.get("variants") or {}, "variants"))
+    default, plain = _default_of(data), str(data.get("variant", ""))
+    known = (plain, *as_mapping(data.get("variants") or {}, "variants"))
+    return (default, *(variant for variant in known if variant != default))
 
 
 def load_layout(name: str | Path, variant: str = "") -> Layout:
@@ -60,19 +62,6 @@ def load_layout(name: str | Path, variant: str = "") -> Layout:
         if str(name) in LAYOUTS or str(error).startswith(f"{name}: "):
             raise
         raise SpecificationError(f"{name}: {error}") from None
-
-
-def usual_layout(name: str | Path, variant: str = "") -> Layout:
-    """Load the layout that new work begins with: where no variant is named, the best one known.
-
-    Args:
-        name: One of `LAYOUTS`, or a YAML file of the same form.
-        variant: Name of a variant; empty for the usual one.
-
-    Raises:
-        SpecificationError: There is no such layout or variant, or the file is wrong.
-    """
-    return load_layout(name, variant or _USUAL.get(str(name), ""))
 
 
 def parse_layout(text: str, variant: str = "") -> Layout:
@@ -155,13 +144,20 @@ def _parse(text: str) -> Any:
     return yaml.load(text, Loader=yaml.CSafeLoader)
 
 
+def _default_of(definition: Mapping[str, Any]) -> str:
+    """The variant that is meant where none is named."""
+    return str(definition.get(_DEFAULT) or definition.get("variant") or "")
+
+
 def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:
     """Make the layout of one variant."""
     data = dict(definition)
-    default = str(data.get("variant", ""))
+    variant = variant or _default_of(data)
+    plain = str(data.get("variant", ""))
+    data.pop(_DEFAULT, None)
     changes = as_mapping(data.pop("variants", None) or {}, "variants")
-    if variant and variant != default:
-        check_choices({variant: None}, {default: None, **changes}, "variant")
+    if variant != plain:
+        check_choices({variant: None}, {plain: None, **changes}, "variant")
         data = _merged(data, as_mapping(changes[variant], variant)) | {"variant": variant}
     return from_dict(data)
 

@@ -272,11 +272,13 @@ class OutcomeTable:
         instances: The instances.
         agents: Names of the agents.
         outcomes: (agents, instances): success 1, failure 0, or a score; NaN where not played.
+        weights: (instances,): how many outcomes each counts as; None for one each.
     """
 
     instances: Instances
     agents: tuple[str, ...]
     outcomes: Floats
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.outcomes.shape != (len(self.agents), len(self.instances)):
@@ -291,13 +293,25 @@ class OutcomeTable:
         Raises:
             TableError: There is no such agent.
         """
+        outcomes = self._row(agent)
+        played = np.isfinite(outcomes)
+        return self.instances.rows(played), outcomes[played]
+
+    def weights_of(self, agent: str) -> Floats | None:
+        """How many outcomes each that `of` returns counts as; None for one each.
+
+        Raises:
+            TableError: There is no such agent.
+        """
+        played = np.isfinite(self._row(agent))
+        return None if self.weights is None else self.weights[played]
+
+    def _row(self, agent: str) -> Floats:
         if agent not in self.agents:
             raise TableError(
                 f"no agent {agent!r}; agents: {', '.join(self.agents)}.{guess(agent, self.agents)}"
             )
-        outcomes = self.outcomes[self.agents.index(agent)]
-        played = np.isfinite(outcomes)
-        return self.instances.rows(played), outcomes[played]
+        return self.outcomes[self.agents.index(agent)]
 
     def covered(self, layouts: Sequence[Layout]) -> CoveredOutcomes:
         """The outcomes on the instances that all of some layouts describe.
@@ -319,7 +333,12 @@ class OutcomeTable:
         rows = [i for i, why in enumerate(reasons) if not why]
         if not rows:
             raise TableError(f"no instance is covered by all layouts: {left_out(reasons)}")
-        kept = OutcomeTable(self.instances.rows(rows), self.agents, self.outcomes[:, rows])
+        kept = OutcomeTable(
+            self.instances.rows(rows),
+            self.agents,
+            self.outcomes[:, rows],
+            None if self.weights is None else self.weights[rows],
+        )
         return CoveredOutcomes(kept, self, tuple(reasons), tuple(notes))
 
     def _check_passed(self) -> None:

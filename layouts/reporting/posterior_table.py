@@ -85,7 +85,11 @@ def fit_all(layout: Layout, table: OutcomeTable, seed: int) -> dict[str, FitResu
     fits: dict[str, FitResult] = {}
     for agent in table.agents:
         instances, outcomes = table.of(agent)
-        fits[agent] = fit(FitRequest(layout, instances.features(layout), outcomes, seed))
+        fits[agent] = fit(
+            FitRequest(
+                layout, instances.features(layout), outcomes, seed, weights=table.weights_of(agent)
+            )
+        )
     return fits
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -45,7 +46,7 @@ from animalcat.service.batteries.drafts import (
 from animalcat.service.batteries.estimate import Tick, with_estimate
 from animalcat.service.batteries.feature_table import FeatureTable, read_table
 from animalcat.service.batteries.findings import alike, found_in, in_lines
-from animalcat.service.batteries.instance import Instance
+from animalcat.service.batteries.instance import Instance, arena_identity
 from animalcat.service.batteries.marks import Marks, marks_of
 from animalcat.service.batteries.naming import groups_of, kinds_of, parse_pattern
 from animalcat.service.batteries.readings import Reading, key_of
@@ -138,6 +139,15 @@ class Battery:
         limits = {instance.name: instance.time_limit_steps for instance in self.instances}
         longest = max(limits.values(), default=0) or USUAL_STEPS
         return {name: limit or longest for name, limit in limits.items()}
+
+    @cached_property
+    def identities(self) -> Mapping[str, tuple[str, str]]:
+        """What instances share that are one arena under different names; lost arenas have none."""
+        found: dict[str, tuple[str, str]] = {}
+        for instance in self.instances:
+            with suppress(OSError, UnicodeDecodeError):
+                found[instance.name] = arena_identity(self.arena_yaml(instance), instance)
+        return found
 
     def arena_yaml(self, instance: Instance) -> str:
         """Return the fixed arena of an instance, as YAML in the current grammar."""

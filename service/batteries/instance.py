@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -56,3 +57,18 @@ class Instance:
             known.get("rewards", math.nan),
             self.places,
         )
+
+
+def arena_identity(text: str, instance: Instance) -> tuple[str, str]:
+    """Return what two instances share that are one arena under different names.
+
+    Args:
+        text: The fixed arena as YAML.
+        instance: The instance.
+
+    Returns:
+        Digest of the text; and the seed, if play leaves anything to chance.
+    """
+    known = instance.features
+    chance = any(known.get(name, 1.0) > 0.0 for name in ("spawners", "operated"))
+    return hashlib.sha256(text.encode()).hexdigest(), str(instance.seed) if chance else ""

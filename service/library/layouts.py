@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, cast
 
@@ -14,7 +14,6 @@ from animalcat.layouts.library import (
     load_layout,
     parse_layout,
     text_of,
-    usual_layout,
 )
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
@@ -36,28 +35,12 @@ def shipped_layout(name: str, variant: str = "") -> Layout:
     Raises:
         ServiceError: There is no such layout or variant; the message lists those that exist.
     """
-    return _shipped(load_layout, name, variant)
-
-
-def _shipped(load: Callable[[str, str], Layout], name: str, variant: str) -> Layout:
     if name not in LAYOUTS:
         raise unknown(Code.UNKNOWN_LAYOUT, "layout", name, list(LAYOUTS))
     try:
-        return load(name, variant)
+        return load_layout(name, variant)
     except SpecificationError as error:
         raise ServiceError(Code.UNKNOWN_LAYOUT, f"layout {name!r}: {error}") from error
-
-
-def new_session_layout(name: str, variant: str = "") -> Layout:
-    """Return the shipped layout that a new session or campaign measures with.
-
-    It differs from `shipped_layout` where a better variant than a layout's first one is known.
-    Sessions that were created before keep theirs, which they know by its digest.
-
-    Raises:
-        ServiceError: There is no such layout or variant; the message lists those that exist.
-    """
-    return _shipped(usual_layout, name, variant)
 
 
 def own_layout(text: str, variant: str = "") -> Layout:

@@ -22,6 +22,12 @@ _ONCE_COVERED: Final = {"aaio": ("01-0[1-9]-*", "01-1[0-7]-*", "07-0[1-6]-*", "n
 """For each layout, the instance names it covered when tables of features had version 1."""
 
 
+SAME_ARENA: Final = (
+    "the same arena as another under another name, which would be a repeat and no new evidence"
+)
+"""Why all but the first of equal arenas are left out."""
+
+
 @dataclass(frozen=True)
 class Coverage:
     """What a layout covers of a battery.
@@ -124,6 +130,7 @@ def coverage(
     reasons: dict[str, str] = {}
     rows: dict[str, list[float]] = {}
     aside = {} if keep_unpassable else battery.marks.unpassable
+    seen: dict[tuple[str, str], str] = {}
     for instance in battery.instances:
         if instance.name in aside:
             why = UNPASSABLE
@@ -131,6 +138,9 @@ def coverage(
             why = _once_not_covered(layout, instance.name, instance.features)
         else:
             why = layout.why_not(instance.features, instance.missing) or _unseen(layout, instance)
+        identity = battery.identities.get(instance.name, (instance.name, ""))
+        if not why and seen.setdefault(identity, instance.name) != instance.name:
+            why = SAME_ARENA
         if why:
             reasons[instance.name] = why
         else:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from animalcat import names
 from animalcat.arena_configs.features import FEATURES
+from animalcat.envs.types import CameraSpec
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.stopping import settled_status
 from animalcat.layouts.checking.reanalysis import (
@@ -24,6 +25,7 @@ from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.instance import arena_identity
 from animalcat.service.batteries.naming import task_of, variant_of
 from animalcat.service.measuring.coverage import covered_features
 from animalcat.service.measuring.gate import through_gate
@@ -337,10 +339,26 @@ def paradigm_counts(
     ]
 
 
+def has_repeats(attempts: Sequence[Episode]) -> bool:
+    """Return whether an instance has more than one episode that counts."""
+    return max(Counter(e.decision.instance for e in attempts if e.counts).values(), default=0) > 1
+
+
 def outcome_rows(
-    session: Session, battery: Battery, attempts: Sequence[Episode]
+    session: Session,
+    battery: Battery,
+    attempts: Sequence[Episode],
+    weights: Mapping[int, float] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one row per attempt that is over, with the keys that `animalcat.outcomes` wants."""
+    """Return one row per attempt that is over, with the keys that `animalcat.outcomes` wants.
+
+    Args:
+        session: The session.
+        battery: Its battery.
+        attempts: All its attempts.
+        weights: How many outcomes each episode counts as, by its number; by default one each.
+    """
+    seen = session.spec.observation_spec
     rows: list[dict[str, Any]] = []
     spec = session.spec
     about = {
@@ -365,7 +383,10 @@ def outcome_rows(
                 "task": task_of(instance),
                 "variant": variant_of(instance),
                 "group": battery.groups.get(episode.decision.chosen, instance.name),
+                **_arena(battery, episode.decision),
                 "outcome": _told_as(episode, episode.outcome),
+                "cause": episode.cause,
+                "weight": (weights or {}).get(episode.number, 1.0) if episode.counts else None,
                 "return": episode.episode_return,
                 **{column: episode.outcomes.get(source) for column, source in OBSERVED.items()},
                 "pass_mark": instance.pass_mark,
@@ -383,11 +404,30 @@ def outcome_rows(
                 "versions": json.dumps(dict(episode.versions), sort_keys=True),
                 "build": build_of(episode.versions),
                 "version": episode.versions.get("animalcat"),
+                "decision_period": seen.decision_period,
+                "camera": camera_words(seen.camera),
                 **about,
                 "features": dict(instance.features),
             }
         )
     return rows
+
+
+def camera_words(camera: CameraSpec | None) -> str:
+    """Return the size of a camera's pictures, and whether they are grey; empty without one."""
+    if camera is None:
+        return ""
+    return f"{camera.resolution} x {camera.resolution}{', grey' * camera.grayscale}"
+
+
+def _arena(battery: Battery, decision: Decision) -> dict[str, str | None]:
+    """Return what identifies the arena that was played, wherever it is played again."""
+    made = decision.made
+    if made is not None:
+        digest, seed = arena_identity(made.arena_yaml, made.instance)
+    else:
+        digest, seed = battery.identities.get(decision.instance, ("", ""))
+    return {"arena": digest, "arena_seed": seed}
 
 
 def _told_as(episode: Episode, outcome: Outcome) -> str:

@@ -146,9 +146,7 @@ def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared
     """
     if len(results) < 2:
         raise ValueError(f"a comparison takes two agents at least; {len(results)} is given")
-    found = differing({name: one.profile for name, one in results.items()})
-    if not mixed and (grave := [one for one in found if one.grave]):
-        raise MixedError(grave)
+    found = differences_of({name: one.profile for name, one in results.items()}, mixed=mixed)
     shared = _shared(results)
     if not shared:
         raise ValueError(
@@ -194,6 +192,22 @@ def _scales(results: Mapping[str, Results], nodes: Sequence[str]) -> dict[str, S
     ]
     features = np.concatenate(played) if played else None
     return {node: scale_of(layout, layout.latent_names.index(node), features) for node in nodes}
+
+
+def differences_of(profiles: Mapping[str, Row], *, mixed: bool) -> list[Difference]:
+    """What was different when agents were measured, where they may be compared.
+
+    Args:
+        profiles: Profile by agent.
+        mixed: As for `compared`.
+
+    Raises:
+        MixedError: As for `compared`.
+    """
+    found = differing(profiles)
+    if not mixed and (grave := [one for one in found if one.grave]):
+        raise MixedError(grave)
+    return found
 
 
 def differing(profiles: Mapping[str, Row]) -> list[Difference]:

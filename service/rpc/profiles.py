@@ -13,6 +13,7 @@ from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.kept_fits import load_fit
 from animalcat.service.measuring.report import (
+    has_repeats,
     labels,
     outcome_rows,
     played_arenas,
@@ -146,5 +147,10 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         current = await self._engines.session(session)
         battery = await self._engines.battery(current.spec.battery_digest)
         episodes = await self._engines.episodes(session)
-        rows = outcome_rows(current, battery, episodes)
+        weights: dict[int, float] = {}
+        if has_repeats(episodes):
+            data = (await self._posterior(session)).data
+            if data is not None and data.weights is not None:
+                weights = dict(zip(data.episodes, data.weights.tolist(), strict=True))
+        rows = await asyncio.to_thread(outcome_rows, current, battery, episodes, weights)
         return rows, dict(battery.units)

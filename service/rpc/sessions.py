@@ -25,10 +25,10 @@ from animalcat.service.errors import Code, ServiceError
 from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.library.layouts import (
-    new_session_layout,
     own_layout,
     record_of,
     refuse_known_agent,
+    shipped_layout,
 )
 from animalcat.service.measuring.against import compared, facing
 from animalcat.service.measuring.measurement import Measurement
@@ -262,7 +262,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             spec,
             battery_digest=record.digest,
             layout=layout.name,
-            layout_variant=layout.variant if definition else spec.layout_variant,
+            layout_variant=layout.variant,
             layout_digest=layout.identity,
             rules=RULES,
             twins_of="",
@@ -282,4 +282,4 @@ def _version(episode: Episode) -> tuple[int, int, str]:
 def _layout(spec: SessionSpec, definition: str) -> Layout:
     if definition:
         return own_layout(definition, spec.layout_variant)
-    return new_session_layout(spec.layout, spec.layout_variant)
+    return shipped_layout(spec.layout, spec.layout_variant)

@@ -15,7 +15,10 @@ from google.protobuf.message import Message
 import animalcat
 from animalcat import words
 from animalcat.client import converters, values
+from animalcat.client.async_client import merged
+from animalcat.client.values import Policy, StoppingRule
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.errors import AnimalcatError
 from animalcat.v1 import (
     campaigns_pb2,
     layouts_pb2,
@@ -269,3 +272,17 @@ def test_public_names_are_there_and_documented() -> None:
     assert {*animalcat.__all__, "__version__"} <= set(dir(animalcat))
     with pytest.raises(AttributeError, match="nonsense"):
         animalcat.nonsense  # pyright: ignore[reportAttributeAccessIssue]  # noqa: B018
+
+
+def test_an_option_that_is_given_twice_is_the_same_or_refused() -> None:
+    """A stopping rule beside `max_episodes`, and a policy beside `random_share`."""
+    rule = StoppingRule(targets={"visualAbility": 0.05})
+    assert merged(rule, "stop", {"max_episodes": 3, "futility": None}) == StoppingRule(
+        max_episodes=3, targets={"visualAbility": 0.05}
+    )
+    assert merged(StoppingRule(3), "stop", {"max_episodes": 3}).max_episodes == 3
+    with pytest.raises(AnimalcatError, match="max_episodes is given as 3, and stop says 100"):
+        merged(StoppingRule(100), "stop", {"max_episodes": 3})
+    with pytest.raises(AnimalcatError, match=r"random_share is given as .*, and policy says"):
+        merged(Policy("random", 0.1), "policy", {"random_share": 0.5})
+    assert merged(Policy("random"), "policy", {"random_share": 0.5}).random_share == 0.5

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 @pytest.fixture(scope="session")
 def aaio() -> Layout:
-    return load_layout("aaio")
+    return load_layout("aaio", "scaled")
 
 
 @pytest.fixture(scope="session")

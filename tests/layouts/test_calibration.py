@@ -97,7 +97,7 @@ def test_agents_lose_some_of_several_outcomes() -> None:
 
 @pytest.mark.slow
 def test_nuts_is_calibrated_too() -> None:
-    layout = load_layout("aaio")
+    layout = load_layout("aaio", "scaled")
     instances = spread(layout, 200, np.random.default_rng(0))
     found = calibrate(layout, instances, agents=25, outcomes=40, seed=5, engine="nuts")
     assert found.problems == ()

@@ -65,6 +65,27 @@ def profiles(tmp_path: Path) -> list[Path]:
     return paths
 
 
+def test_two_profiles_of_one_agent_keep_their_own_numbers(profiles: list[Path]) -> None:
+    """And what was different when they were measured is said, as by `profile compare`."""
+    for path, period in zip(profiles, (3, 6), strict=True):
+        found = json.loads(path.read_text())
+        about = {
+            "agent": "same",
+            "observation_spec": {"decision_period": period},
+            "battery": period,
+        }
+        path.write_text(json.dumps({**found, "provenance": about, "labels": [f"played {period}"]}))
+    refused = run("compare", *profiles)
+    assert refused.exit_code == 2
+    assert "The observation differs (same 1: " in refused.stderr
+    report = json.loads(run("compare", *profiles, "--mixed", "--json").stdout)
+    ranks = {row["name"]: row["words"]["estimate"] for row in report["ranking"]}
+    assert set(ranks) == {"same 1", "same 2"}
+    assert ranks["same 1"] != ranks["same 2"]
+    assert report["notes"][:2] == ["same 1: played 3", "same 2: played 6"]
+    assert any("The battery differs" in note for note in report["notes"])
+
+
 def test_profiles_compare(profiles: list[Path], tmp_path: Path) -> None:
     picture = tmp_path / "rise.svg"
     result = run("compare", *profiles, "--steps", "1000,5000", "-o", picture, "--json")

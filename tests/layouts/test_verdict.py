@@ -196,7 +196,7 @@ def calibrated() -> Layout:
 
 def test_what_a_calibration_taught_is_no_demand() -> None:
     layout, table = calibrated(), arenas()
-    rows = table.features(load_layout("aaio"))
+    rows = table.features(load_layout("aaio", "scaled"))
     bank = Bank(layout, rows, table.paradigms, names=[str(i) for i in range(len(rows))])
     learner = Learner(bank, None, StoppingRule(200), seed=4)
     for i in range(60):
@@ -256,7 +256,9 @@ def test_json_follows_the_schema() -> None:
 
 def test_a_standing_alarm_comes_first_and_no_ability_is_read() -> None:
     table = arenas()
-    learner = Learner(Bank.of(load_layout("aaio"), table), None, StoppingRule(200), seed=4)
+    learner = Learner(
+        Bank.of(load_layout("aaio", "scaled"), table), None, StoppingRule(200), seed=4
+    )
     for i in range(100):
         learner.tell(str(i), table.column(LOOK)[i], i)
     assert learner.misfit
@@ -268,7 +270,9 @@ def test_a_standing_alarm_comes_first_and_no_ability_is_read() -> None:
 
 def test_a_fit_that_has_not_converged_is_not_relied_on() -> None:
     table = arenas()
-    learner = Learner(Bank.of(load_layout("aaio"), table), None, StoppingRule(200), seed=4)
+    learner = Learner(
+        Bank.of(load_layout("aaio", "scaled"), table), None, StoppingRule(200), seed=4
+    )
     for i in range(20):
         learner.tell(str(i), 1.0, i)
     live = learner.profile()
@@ -279,7 +283,7 @@ def test_a_fit_that_has_not_converged_is_not_relied_on() -> None:
 
 
 def test_values_are_read_in_the_unit_of_the_feature() -> None:
-    layout = load_layout("aaio")
+    layout = load_layout("aaio", "scaled")
     far, small = scale_of(layout, 0), scale_of(layout, 1)
     assert far.convert(2.1) == pytest.approx(21.0, abs=0.2)
     assert small.convert(1.9) == pytest.approx(0.5, abs=0.03)

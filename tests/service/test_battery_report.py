@@ -145,7 +145,7 @@ def test_a_planted_gap_is_found() -> None:
 
 
 def test_a_layout_gives_the_range_and_its_ends_are_gaps_too() -> None:
-    layout = load_layout("aaio")
+    layout = load_layout("aaio", "scaled")
     columns = {
         "rewardDistance": np.linspace(5, 30, 40),
         "rewardSize": np.linspace(0.5, 12, 40),
@@ -325,7 +325,7 @@ def test_what_cannot_be_learnt_is_said() -> None:
 
 def test_a_layout_that_covers_nothing_is_an_error() -> None:
     with pytest.raises(ServiceError, match="covers none of the 5 instances"):
-        battery_report("made", battery({"noise": np.arange(5.0)}), load_layout("aaio"))
+        battery_report("made", battery({"noise": np.arange(5.0)}), load_layout("aaio", "scaled"))
 
 
 def test_families_name_demands_and_groups_have_headings() -> None:
@@ -374,7 +374,7 @@ class Page(HTMLParser):
 
 def test_the_page_stands_alone_and_shows_every_map(tmp_path: Path) -> None:
     made = open_floor(8, tmp_path)
-    report = battery_report("<b>floor</b>", made, load_layout("aaio"), maps=6)
+    report = battery_report("<b>floor</b>", made, load_layout("aaio", "scaled"), maps=6)
     page = html_page(report, {one.name: made.arena_yaml(one) for one in made.instances})
     seen = Page(page)
     assert seen.open == []

@@ -16,7 +16,7 @@ from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.service.batteries.battery import ArenaFile, Battery, import_files, load, read_files
 from animalcat.service.batteries.marks import UNPASSABLE
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.measuring.coverage import coverage, covered_features
+from animalcat.service.measuring.coverage import SAME_ARENA, coverage, covered_features
 
 from .conftest import arena
 
@@ -44,6 +44,13 @@ def test_any_name_will_do(make: Make) -> None:
     found = coverage(load_layout("aaio"), make(alpha=arena(0), beta=arena(1)))
     assert set(found.features) == {"alpha", "beta"}
     assert (found.gaps, found.advice) == ("", "")
+
+
+def test_one_arena_under_several_names_is_one_item(make: Make) -> None:
+    """Thirty names of one arena would be thirty outcomes."""
+    found = coverage(load_layout("aaio"), make(a=arena(0), b=arena(0), c=arena(0), d=arena(1)))
+    assert set(found.features) == {"a", "d"}
+    assert found.to_dict()["left_out"] == {SAME_ARENA: 2}
 
 
 def test_what_is_not_covered_is_told_by_reason_and_count(make: Make) -> None:

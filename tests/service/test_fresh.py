@@ -80,7 +80,7 @@ def test_an_instance_says_where_it_comes_from(battery: Battery, imported: Batter
 
 
 def test_every_instance_has_a_twin_that_asks_for_the_same(battery: Battery) -> None:
-    layout = load_layout("aaio")
+    layout = load_layout("aaio", "scaled")
     maker, names = Twins(battery, layout), layout.feature_names
     covered = [i for i in battery.instances if not layout.why_not(i.features, i.missing)]
     for instance in covered[::3]:
@@ -103,7 +103,7 @@ def test_an_arena_of_which_nobody_knows_the_family_is_varied(imported: Battery) 
         dataclasses.replace(one, features={**one.features, "mine": 3.0}, places=(place,))
         for one in imported.instances
     )
-    maker = Twins(dataclasses.replace(imported, instances=instances), load_layout("aaio"))
+    maker = Twins(dataclasses.replace(imported, instances=instances), load_layout("aaio", "scaled"))
     for instance in instances:
         made = maker.twin(instance.name, "a")
         assert made.made_as is MadeAs.VARIATION

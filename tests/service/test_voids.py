@@ -8,7 +8,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.service.measuring.voids import Voids, voids_by_demand, voids_to_dict
 from animalcat.service.model import Cause, Decision, Episode, Outcome
 
-LAYOUT = load_layout("aaio")
+LAYOUT = load_layout("aaio", "scaled")
 NAMES = LAYOUT.feature_names
 FAR, DARK = NAMES.index("rewardDistance"), NAMES.index("rewardSize")
 

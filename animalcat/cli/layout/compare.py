@@ -28,6 +28,7 @@ from animalcat.cli.shared.agent_comparison import (
 )
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
+from animalcat.cli.shared.pictures import numbered
 from animalcat.cli.shared.remote import Data
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
@@ -65,6 +66,13 @@ def command(
             "for example 0,1000,5000.",
         ),
     ] = "",
+    mixed: Annotated[
+        bool,
+        typer.Option(
+            "--mixed",
+            help="Compare profiles of different backends and observations all the same.",
+        ),
+    ] = False,
     seed: Seed = 0,
     data: Data = None,
     as_json: Json = False,
@@ -82,7 +90,8 @@ def command(
     """Compare agents with each other, or layouts by how well they describe the same outcomes.
 
     Give profiles, or a table of outcomes that is fitted here (--table, --layout and --agent). The
-    agents are ranked, and each is compared with the first. With several layouts, these are compared
+    agents are ranked, and each is compared with the first. What was different when they were
+    measured is said, as by `profile compare`. With several layouts, these are compared
     for each agent by leave-one-out (PSIS-LOO), and the agents by the first layout.
     """
     bad, given = False, None
@@ -98,17 +107,18 @@ def command(
         bad = warn_of_bad_fits(fits)
         posteriors = [Posterior.of_fit(name, fitted) for name, fitted in fits[0].items()]
         starts, scales = Start.of_layout(chosen[0]), layout_scales(chosen[0])
+        notes = list(given.notes)
         report: Report = {
             "layouts": _layouts(fits, outcomes) if len(fits) > 1 else [],
             "coverage": {who: given.coverage(who) for who in outcomes.agents},
-            "notes": list(given.notes),
         }
     else:
-        read = [one for path in profiles or () for one in _read(path, walks=bool(steps))]
+        read = [one for path in profiles or () for one in _read(path)]
         if not read:
             fail("nothing to compare: give profiles, or --table with --layout and --agent")
-        posteriors = [posterior for posterior, _, _ in read]
-        _, starts, scales = read[0]
+        named = dict(zip(numbered([name for name, _ in read]), [e for _, e in read], strict=True))
+        notes = _differences(named, mixed=mixed)
+        posteriors, starts, scales = _taken(named, walks=bool(steps))
         report = {"layouts": []}
     try:
         report |= compare_agents(posteriors, seed, scales=scales)
@@ -116,6 +126,7 @@ def command(
         walks = walked(posteriors, _numbers(steps), starts) if steps else []
     except ValueError as error:
         fail(str(error))
+    report["notes"] = notes
     report["trajectory"] = [asdict(path) for path in paths]
     report["walk"] = [asdict(path) for path in walks]
     if output is not None:
@@ -129,6 +140,8 @@ def command(
     if as_json:
         print_json(report)
     else:
+        for note in notes if table is None else ():
+            typer.echo(note)
         _print(report, posteriors)
         if given is not None:
             say_what_was_left_out(given)
@@ -162,28 +175,50 @@ def _numbers(steps: str) -> list[float]:
         fail(f"--steps {steps!r}: numbers with commas between are wanted")
 
 
-def _read(path: Path, *, walks: bool) -> list[tuple[Posterior, dict[str, Start], dict[str, Scale]]]:
+def _differences(profiles: Mapping[str, dict[str, Any]], *, mixed: bool) -> list[str]:
+    """What is to be known of profiles, and how they differ; ends the command where they may not."""
+    from animalcat.service.reporting.comparison import MixedError, differences_of
+
+    try:
+        found = differences_of(profiles, mixed=mixed)
+    except MixedError as error:
+        fail(f"{error} Say --mixed to compare them all the same.")
+    labels = [
+        f"{name}: {label}" for name, one in profiles.items() for label in one.get("labels", [])
+    ]
+    return [*labels, *(one.sentence for one in found)]
+
+
+def _taken(
+    profiles: Mapping[str, dict[str, Any]], *, walks: bool
+) -> tuple[list[Posterior], dict[str, Start], dict[str, Scale]]:
+    """Posteriors of profiles; how the first one's nodes begin a walk, and how they are read."""
+    first = next(iter(profiles.values()))
+    try:
+        posteriors = [Posterior.of_profile(name, one) for name, one in profiles.items()]
+        return posteriors, Start.of_profile(first) if walks else {}, scales_of(first)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        fail(f"no profile: {error}")
+
+
+def _read(path: Path) -> list[tuple[str, dict[str, Any]]]:
     """Profiles of a file: one as exported, several as `layout fit -o` or a campaign has them."""
-
-    def taken(
-        name: str, entry: dict[str, Any]
-    ) -> tuple[Posterior, dict[str, Start], dict[str, Scale]]:
-        starts = Start.of_profile(entry) if walks else {}
-        return Posterior.of_profile(name, entry), starts, scales_of(entry)
-
     try:
         found = json.loads(path.read_text("utf-8"))
         if isinstance(found, list):
             entries = cast("list[dict[str, Any]]", found)
-            return [taken(str(entry["agent"]), entry) for entry in entries]
-        if "profiles" in found:
-            return [taken(name, one) for name, one in found["profiles"].items()]
-        agent = found["provenance"].get("agent", path.stem)
-        return [taken(str(agent), found)]
+            taken = [(str(entry["agent"]), entry) for entry in entries]
+        elif "profiles" in found:
+            taken = [(str(name), one) for name, one in found["profiles"].items()]
+        else:
+            taken = [(str(found["provenance"].get("agent", path.stem)), found)]
+        for name, one in taken:
+            Posterior.of_profile(name, one)
     except OSError as error:
         fail(f"{path}: {error.strerror or 'cannot be read'}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         fail(f"{path}: no profile: {error}")
+    return taken
 
 
 def _print(report: Report, posteriors: Sequence[Posterior]) -> None:

@@ -122,30 +122,33 @@ def of_export(frame: pd.DataFrame, agents: Sequence[str]) -> tuple[OutcomeTable,
     Raises:
         TableError: A row names no agent, or there is no such agent.
     """
+    from animalcat.cli.shared.evidence import evidence_of
+    from animalcat.layouts.adaptive.pooling import ContradictionError
     from animalcat.outcomes import COLUMNS
 
     counts = frame["outcome"].isin(["success", "failure"])
-    lost = frame["outcome"][~counts].value_counts()
-    told = ", ".join(f"{number} {outcome}" for outcome, number in lost.items())
-    notes = [f"{int(lost.sum())} of {len(frame)} attempts do not count: {told}"] * bool(len(lost))
-    frame = frame[counts]
     who = frame["agent"].fillna("").str.strip()
-    if not (who != "").any() and len(agents) == 1:
+    if not (who[counts] != "").any() and len(agents) == 1:
         who = who.replace("", agents[0])
-    if (who == "").any():
-        row = int((who == "").to_numpy().argmax())
+    nameless = counts & (who == "")
+    if nameless.any():
         raise TableError(
-            f"an outcome on {frame['instance'].iloc[row]} names no agent ({int((who == '').sum())} "
-            "do not); fill the column `agent`"
+            f"an outcome on {frame['instance'][nameless].iloc[0]} names no agent "
+            f"({int(nameless.sum())} do not); fill the column `agent`"
             + " or say by one --agent who played"
-            * bool((who == "").all())
+            * bool((who[counts] == "").all())
         )
-    check_alike(who.unique(), "agents")
-    known = [str(agent) for agent in who.unique()]
+    check_alike(who[counts].unique(), "agents")
+    known = [str(agent) for agent in who[counts].unique()]
     for agent in agents:
         if agent not in known:
             listed = ", ".join(known) or "none"
             raise TableError(f"no agent {agent!r}; agents: {listed}.{guess(agent, known)}")
+    try:
+        counted = evidence_of(frame.assign(agent=who))
+    except ContradictionError as error:
+        raise TableError(str(error)) from None
+    frame, who = counted.frame, counted.frame["agent"]
     chosen = [*dict.fromkeys(agents)] or known
     if not chosen:
         raise TableError("no attempt has succeeded or failed; there is nothing to fit")
@@ -160,7 +163,8 @@ def of_export(frame: pd.DataFrame, agents: Sequence[str]) -> tuple[OutcomeTable,
     )
     passed = (frame["outcome"] == "success").to_numpy(np.float64)
     rows = [np.where((who == agent).to_numpy(bool), passed, np.nan) for agent in chosen]
-    return OutcomeTable(instances, tuple(chosen), np.array(rows)), notes
+    table = OutcomeTable(instances, tuple(chosen), np.array(rows), counted.weights)
+    return table, list(counted.notes)
 
 
 def _source(path: Path, data: Path | None) -> Path:
@@ -186,7 +190,13 @@ def fit_layouts(
                 tell(f"fitting {layout.name} ({layout.variant}) to {agent}", done, total)
                 instances, outcomes = table.of(agent)
                 try:
-                    request = FitRequest(layout, instances.features(layout), outcomes, seed)
+                    request = FitRequest(
+                        layout,
+                        instances.features(layout),
+                        outcomes,
+                        seed,
+                        weights=table.weights_of(agent),
+                    )
                     fits[agent] = fit(request)
                 except ValueError as error:
                     fail(f"{agent}: {error}")

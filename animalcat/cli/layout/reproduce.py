@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -327,10 +328,12 @@ def read_entrants(
     rewards = read_rewards(data / "aaio" / "final_rewards.csv")
     rewards = rewards.loc[rewards.index.isin(list(instances))]
     marks = read_pass_marks(data / "aaio" / "pass_marks.csv")
-    battery = battery_of_folder(data / "animal-ai-competition", [*map(str, rewards.index)])
     played = judged(rewards, {str(k): float(v) for k, v in marks.dropna().items()}, {})
+    names = [*map(str, rewards.index)]
     try:
-        table = on_battery(layout, battery, played, keep_drawn=True).outcomes.table
+        with TemporaryDirectory() as store:
+            battery = battery_of_folder(data / "animal-ai-competition", names, Path(store))
+            table = on_battery(layout, battery, played, keep_drawn=True).outcomes.table
     except TableError as error:
         fail(str(error))
     columns = [name for name in layout.feature_names if name != "chance"]

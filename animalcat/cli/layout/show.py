@@ -11,7 +11,7 @@ from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data, Server, client_for
 from animalcat.client import values
-from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, usual_layout, variants
+from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Feature, Layout, to_dict
 
@@ -35,7 +35,7 @@ Variant = Annotated[
 def load(name: str, variant: str = "") -> Layout:
     """A layout by name or file; ends the command where there is none."""
     try:
-        return usual_layout(name, variant)
+        return load_layout(name, variant)
     except SpecificationError as error:
         fail(str(error))
 

@@ -43,20 +43,23 @@ def outcomes_on_arenas(
     """
 
     def read() -> OnBattery:
-        battery = battery_of_folder(folder, read_sheet(outcomes).column(INSTANCE))
-        battery = marked_by(battery, pass_marks, outcomes, told)
-        played = passed_on(battery, outcomes, agents, told)
-        return on_battery(layout, battery, played, keep_drawn=keep_drawn)
+        with TemporaryDirectory() as store:  # until it is known which arenas are the same
+            names = read_sheet(outcomes).column(INSTANCE)
+            battery = battery_of_folder(folder, names, Path(store))
+            battery = marked_by(battery, pass_marks, outcomes, told)
+            played = passed_on(battery, outcomes, agents, told)
+            return on_battery(layout, battery, played, keep_drawn=keep_drawn)
 
     return or_fail(outcomes, read).outcomes
 
 
-def battery_of_folder(folder: Path, played: Collection[str]) -> Battery:
+def battery_of_folder(folder: Path, played: Collection[str], store: Path) -> Battery:
     """The battery of the arenas of a folder that were played; ends the command where it is wrong.
 
     Args:
         folder: Folder of arena files.
         played: Names of instances as a table has them.
+        store: Folder to keep the battery in.
     """
     if not folder.is_dir():
         fail(f"{folder}: no such folder")
@@ -66,8 +69,7 @@ def battery_of_folder(folder: Path, played: Collection[str]) -> Battery:
         if not files:
             first = next(iter(played), "none")
             fail(f"{folder}: no arena file of an instance with outcomes ({first}, ...)")
-        with TemporaryDirectory() as store:
-            return import_files(files, 0, Path(store))
+        return import_files(files, 0, store)
     except (AnimalcatError, ArenaError, OSError, ValueError) as error:
         fail(str(error))
 

@@ -121,7 +121,11 @@ def _read(name: str, content: bytes) -> Results:
 
 def agent_names(results: Sequence[Results]) -> list[str]:
     """Names of agents; one that was measured several times is numbered."""
-    agents = [one.agent for one in results]
+    return numbered([one.agent for one in results])
+
+
+def numbered(agents: Sequence[str]) -> list[str]:
+    """Names of agents, of which those that are there several times have a number each."""
     return [
         agent if agents.count(agent) == 1 else f"{agent} {agents[: k + 1].count(agent)}"
         for k, agent in enumerate(agents)

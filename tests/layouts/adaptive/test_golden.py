@@ -38,7 +38,7 @@ def bank(name: str, layout: str, generate: bool) -> Bank:
     table = json.loads((GOLDEN / f"bank-{name}.json").read_text("utf-8"))
     offers = table.get("offers") if generate else None
     return Bank(
-        load_layout(layout),
+        load_layout(layout, "scaled" if layout == "aaio" else ""),
         table["features"],
         table["paradigms"],
         names=table["names"],

@@ -1,0 +1,82 @@
+"""The law "played again is no new evidence", for outcomes of several sessions and tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from animalcat.layouts.adaptive.pooling import ContradictionError, Play, pooled
+
+
+def session(
+    name: str, outcomes: list[float], weight: float | None = 1.0, **more: str
+) -> list[Play]:
+    return [
+        Play("a", ("arena", str(k)), outcome, (k, 0), name, weight, **more)
+        for k, outcome in enumerate(outcomes)
+    ]
+
+
+HALF = [float(k % 2) for k in range(30)]
+OTHER = [float(k % 3 == 0) for k in range(30)]
+
+
+def test_a_session_keeps_its_own_weights() -> None:
+    plays = [*session("s", HALF, 0.05), *session("s", HALF)[:1]]
+    plays[-1] = Play("a", ("arena", "0"), 0.0, (99, 0), "s", 1.0)
+    found = pooled(plays)
+    assert found.weights.tolist() == [0.05] * 30 + [1.0]
+    assert found.notes == [
+        "30 rows count as less than one outcome each: the agent played the same arena more than "
+        "once"
+    ]
+
+
+def test_a_session_that_is_pasted_twice_is_there_once() -> None:
+    found = pooled([*session("s", HALF), *session("s", HALF)])
+    assert (found.weights.sum(), found.repeated, found.lowered) == (30.0, 30, 0)
+    assert "the same attempt of the same session" in found.notes[0]
+    with pytest.raises(ContradictionError, match="the attempt"):
+        pooled([*session("s", HALF), *session("s", OTHER)])
+
+
+def test_sessions_of_a_deterministic_agent_tell_as_much_as_one() -> None:
+    """Of one that plays at random, each tells as much."""
+    same = pooled([*session("s", HALF), *session("t", HALF), *session("u", HALF)])
+    assert same.weights.sum() == pytest.approx(30.0, rel=0.01)
+    luck = np.random.default_rng(1).random((2, 200)) < 0.5
+    random = pooled(
+        [
+            *session("s", luck[0].astype(float).tolist()),
+            *session("t", luck[1].astype(float).tolist()),
+        ]
+    )
+    assert random.weights.sum() > 380.0
+
+
+def test_the_order_and_the_names_change_nothing() -> None:
+    plays = [*session("s", HALF), *session("t", OTHER), *session("s", HALF)[:7]]
+    order = np.random.default_rng(2).permutation(len(plays))
+    mixed = pooled([plays[k] for k in order])
+    assert mixed.weights.sum() == pytest.approx(pooled(plays).weights.sum(), abs=1e-9)
+    assert mixed.notes == pooled(plays).notes
+
+
+def test_what_is_no_arena_is_known_by_its_id_and_other_arenas_of_one_name_are_others() -> None:
+    bare = [Play("a", f"item {k % 10}", HALF[k % 10]) for k in range(20)]
+    assert pooled(bare).weights.sum() == pytest.approx(10.0, rel=0.2)
+    seeds = [Play("a", ("arena", str(k)), 1.0, (k, 0), f"s{k}") for k in range(20)]
+    assert pooled(seeds).weights.tolist() == [1.0] * 20
+    names = [Play("a", ("arena", "0"), 1.0, (k, 0), f"s{k}") for k in range(30)]
+    assert pooled(names).weights.sum() < 10.0
+
+
+def test_versions_of_an_agent_are_told_apart_and_named() -> None:
+    plays = [
+        *session("s", HALF, fingerprint="1"),
+        *session("t", HALF, fingerprint="2"),
+    ]
+    found = pooled(plays)
+    assert found.weights.sum() == 60.0
+    assert "several versions" in found.notes[0]
+    assert pooled(session("s", HALF, fingerprint="1")).notes == []
