@@ -17,9 +17,20 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from dataclasses import replace
+from operator import index
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 import grpc
 
@@ -329,6 +340,9 @@ class AsyncClient:
             AnimalcatError: There is no such policy; the layout's file cannot be read; an option is
                 given twice with different values; the server refuses.
         """
+        _insist_whole(max_episodes=max_episodes, seed=seed, slots=slots, practice=practice)
+        if stop is not None:
+            _insist_whole(max_episodes=stop.max_episodes)
         named, definition = _named_layout(layout)
         spec = SessionSpec(
             agent=agent,
@@ -549,6 +563,8 @@ class AsyncClient:
             AnimalcatError: There is no such policy; the layout's file cannot be read; the server
                 refuses.
         """
+        _insist_whole(budget=budget, common=common, block=block, at_once=at_once)
+        _insist_whole(seed=seed, practice=practice, max_workers=max_workers)
         named, definition = _named_layout(layout)
         session = SessionSpec(
             battery=battery,
@@ -1053,6 +1069,22 @@ def _profile_name(session: SessionLike) -> str:
 def _policy(policy: PolicyName | Policy | None, random_share: float | None) -> Policy:
     whole = policy if isinstance(policy, Policy) else Policy(policy)
     return merged(whole, "policy", {"random_share": random_share})
+
+
+def _insist_whole(**given: object) -> None:
+    """Insist on whole numbers of 0 or more, by the names of options; None is one left out.
+
+    Raises:
+        AnimalcatError: One is not.
+    """
+    for name, value in given.items():
+        if value is None:
+            continue
+        wrong = isinstance(value, bool) or not isinstance(value, SupportsIndex)
+        if wrong or index(cast("SupportsIndex", value)) < 0:
+            raise AnimalcatError(
+                f"{name} is {value!r}; give a whole number of 0 or more", "INVALID_REQUEST"
+            )
 
 
 _Options = TypeVar("_Options", StoppingRule, Policy)

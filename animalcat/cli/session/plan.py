@@ -39,6 +39,8 @@ def stopping_rule(preset: str, targets: Sequence[str], given: Mapping[str, Any])
     shares: dict[str, float] = {}
     for target in targets:
         name, _, share = target.partition("=")
+        if name in shares:
+            fail(f"--target {target}: {name} has a target already; give it once", BAD_INPUT)
         try:
             shares[name] = float(share)
         except ValueError:
