@@ -1,4 +1,4 @@
-"""Finds the arena files that a command is about."""
+"""Finds the arena files that a command is about, and says what is doubtful in them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+import typer
+
 from animalcat.cli.shared.output import fail
 
 ENDINGS: Final = (".yaml", ".yml")
+MOST_TOLD: Final = 10
+"""Problems that are said one by one beside what a command is about."""
 
 
 def arena_files(paths: Iterable[Path]) -> list[Path]:
@@ -29,3 +33,13 @@ def arena_files(paths: Iterable[Path]) -> list[Path]:
         else:
             fail(f"no such file or folder: {path}")
     return found
+
+
+def tell_problems(problems: Iterable[str]) -> None:
+    """Say on standard error what is wrong or doubtful in files, each once."""
+    each = list(dict.fromkeys(problems))
+    told = [f"warning: {problem}" for problem in each[:MOST_TOLD]]
+    if more := each[MOST_TOLD:]:
+        told.append(f"warning: and {len(more)} more, which `animalcat arena check` lists")
+    for line in told:
+        typer.secho(line, err=True, fg=typer.colors.YELLOW)

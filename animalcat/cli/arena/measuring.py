@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +45,7 @@ class FeatureRow:
     missing: dict[str, str] = field(default_factory=dict[str, str])
     error: str | None = None
     explanation: dict[str, Any] | None = None
+    problems: list[str] = field(default_factory=list[str])
 
     def as_dict(self) -> dict[str, Any]:
         """The row as plain data; an explanation is there only if it was asked for."""
@@ -78,7 +79,8 @@ class Plan:
     def key(self, content: bytes) -> str:
         """Name under which the rows of a file are kept: for this content, plan and demands."""
         versions = {name: feature.version for name, feature in FEATURES.items()}
-        about = json.dumps([animalcat.__version__, versions, *self.drawn_by])
+        columns = [column.name for column in fields(FeatureRow)]
+        about = json.dumps([animalcat.__version__, versions, columns, *self.drawn_by])
         return hashlib.sha256(about.encode() + b"\0" + content).hexdigest()
 
 
@@ -134,16 +136,23 @@ def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
     from animalcat.envs.measure import measure_playing  # it loads the simulator
 
     try:
-        config = load_config(path).config
+        loaded = load_config(path)
     except ArenaError as error:
         return [FeatureRow(str(path), None, path.stem, *plan.drawn_by, error=str(error))]
     rows: list[FeatureRow] = []
-    for number, arena in sorted(config.arenas.items()):
-        instance = path.stem if len(config.arenas) == 1 else f"{path.stem}-{number}"
+    arenas = loaded.config.arenas
+    for number, arena in sorted(arenas.items()):
+        instance = path.stem if len(arenas) == 1 else f"{path.stem}-{number}"
+        met = [
+            str(one)
+            for one in loaded.problems
+            if not one.field.startswith("arenas[") or one.field.startswith(f"arenas[{number}]")
+        ]
         try:
             placement = place(arena, draws_by_name(plan.rng, plan.seed, plan.build))
         except ArenaError as error:
-            rows.append(FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error)))
+            row = FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error))
+            rows.append(replace(row, problems=met))
             continue
         survey = Survey(placement)
         played = measure_playing(survey, plan.seed)
@@ -156,6 +165,7 @@ def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
                 dict(placement.drawn),
                 *measure_features(survey, *played),
                 explanation=explanation(survey, played) if plan.explain else None,
+                problems=met,
             )
         )
     return rows
@@ -175,6 +185,7 @@ def _kept(file: Path, path: Path) -> list[FeatureRow] | None:
             file=str(path),
             instance=path.stem if len(rows) == 1 else f"{path.stem}-{row.arena}",
             error=None if row.error is None else row.error.replace(row.file, str(path)),
+            problems=[problem.replace(row.file, str(path)) for problem in row.problems],
         )
         for row in rows
     ]
