@@ -22,6 +22,9 @@ def make_environment(
 ) -> Environment:
     """Make the environment of a backend; the packages that it needs are imported only now.
 
+    It says nothing of objects that are not simulated: that is for whoever reads the arena, as
+    `arena_configs.reading` does.
+
     Args:
         backend: A name in `BACKENDS`.
         spec: Specification of the observations.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -94,7 +94,8 @@ def load_agent(reference: str) -> Agent:
 
     Raises:
         AgentLoadError: The name, file or class does not exist, the file or the class's constructor
-            fails, the class lacks `reset` or `act`, or it cannot have these limits.
+            fails, the class lacks `reset` or `act` or one takes other arguments, or it cannot have
+            these limits.
     """
     check_name(reference)
     return make_agent(read_reference(reference))
@@ -167,9 +168,27 @@ def _from_file(path: Path, name: str) -> Agent:
             "an agent has reset(info) and act(observation)"
         )
     try:
-        return cast("Agent", cast("type[Any]", made)())
+        agent = cast("Agent", cast("type[Any]", made)())
     except Exception as error:
         raise AgentLoadError(f"agent {path}:{name}: {name}() failed: {_text(error)}") from error
+    for method, argument in (("reset", "info"), ("act", "observation")):
+        if not _takes_one(getattr(agent, method)):
+            raise AgentLoadError(
+                f"agent {path}:{name}: {method} cannot be called with one argument; an agent has "
+                f"{method}(self, {argument})"
+            )
+    return agent
+
+
+def _takes_one(method: Any) -> bool:
+    """Whether something can be called with one argument."""
+    try:
+        signature(method).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # it tells no signature
+        return True
+    return True
 
 
 def _text(error: BaseException) -> str:

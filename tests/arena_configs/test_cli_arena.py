@@ -127,6 +127,18 @@ def test_check_of_nothing(tmp_path: Path) -> None:
     assert "so no arenas" in run("check", tmp_path, code=2)
 
 
+def test_what_is_doubtful_is_said_wherever_an_arena_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(GOOD.replace("name: GoodGoal", "name: GodGoal"))
+    (tmp_path / "b.yml").write_text(GOOD)
+    for command in ("features", "features", "show"):  # at the second time from what was kept
+        paths = [tmp_path / "a.yml"] if command == "show" else [tmp_path]
+        said = [line for line in run(command, *paths).splitlines() if "Did you mean" in line]
+        assert len(said) == 1
+        assert said[0].startswith(f"warning: {tmp_path / 'a.yml'}")
+    rows = checked("arena_features", run("features", tmp_path, "--json"))
+    assert [len(row["problems"]) for row in rows] == [1, 0]
+
+
 def test_features(tmp_path: Path) -> None:
     (tmp_path / "a.yml").write_text(GOOD)
     (tmp_path / "b.yml").write_text(RANDOM)

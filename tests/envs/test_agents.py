@@ -154,6 +154,14 @@ class Picky:
     def reset(self, info): ...
     def act(self, observation): ...
 
+class Blind:
+    def reset(self, info): ...
+    def act(self): return 3
+
+class Simple:
+    reset = staticmethod(lambda info: None)
+    act = staticmethod(lambda observation: 3)
+
 number = 3
 """
 
@@ -172,6 +180,7 @@ def test_a_class_of_a_file_is_made_and_sees_its_neighbours(agent_file: Path) -> 
     agent.reset(EpisodeInfo(4, 0, SPEC))
     observation = SimEnvironment(SPEC).load(open_arena(), 0).observation
     assert agent.act(observation) == (2, 0)
+    assert load_agent(f"{agent_file}:Simple").act(observation) == 3
 
 
 @pytest.mark.parametrize(
@@ -182,9 +191,13 @@ def test_a_class_of_a_file_is_made_and_sees_its_neighbours(agent_file: Path) -> 
         ("builtin:", "expected builtin:NAME"),
         ("{folder}/mine.txt:Mine", "expected builtin:NAME"),
         ("{folder}/nowhere.py:Mine", "there is no file"),
-        ("{folder}/mine.py:Yours", "no such class in the file; there are: Half, Mine, Picky"),
+        (
+            "{folder}/mine.py:Yours",
+            "no such class in the file; there are: Blind, Half, Mine",
+        ),
         ("{folder}/mine.py:number", "no such class"),
         ("{folder}/mine.py:Half", "lacks act"),
+        ("{folder}/mine.py:Blind", r"act cannot be called with one .* act\(self, observation\)"),
         ("{folder}/mine.py:Picky", r"Picky\(\) failed: TypeError"),
         ("{folder}/broken.py:Mine", "importing failed: ModuleNotFoundError.*not_there"),
     ],

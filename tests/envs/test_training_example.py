@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from animalcat import Actions
 from animalcat.arena_configs.families import generate
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.agents import EpisodeInfo, load_agent
@@ -44,7 +45,7 @@ def test_a_checkpoint_plays_its_weights(tmp_path: Path) -> None:
         agent.reset(info)
         found = [agent.act(one) for one in seen]
         assert acts.setdefault(name, found) == found  # the same seed gives the same actions
-    assert acts["Step500"] == [[5, 5, 5]] * 40
+    assert acts["Step500"] == [Actions([5, 5, 5])] * 40
     assert len({str(action) for action in acts["Step0"]}) > 4
     with pytest.raises(ValueError, match="trained on 70"):
         load_agent(f"{tmp_path / 'agents.py'}:Step0").act(seen[0]._replace(rays=None))

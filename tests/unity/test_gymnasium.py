@@ -44,9 +44,9 @@ Array = npt.NDArray[Any]
 Seen = dict[str, Array]
 
 
-def turning(step: int) -> list[int]:
+def turning(step: int) -> tuple[int, int]:
     """The actions of clients/wrapped.py."""
-    return [1, int(step % 3 == 2)]
+    return 1, int(step % 3 == 2)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from animalcat.arena_configs.reading import check_drawn
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import merged
 from animalcat.cli.arena.families import families, make
-from animalcat.cli.arena.files import arena_files, named_files
+from animalcat.cli.arena.files import arena_files, named_files, tell_problems
 from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files, placed_by
 from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.arena.solve import solve_arenas
@@ -191,6 +191,7 @@ def features(
             cache=cache_folder("features") if cache else None,
             tick=lambda done, total: tell("measuring arenas", done, total),
         )
+    tell_problems(problem for row in rows for problem in row.problems)
     if output:
         _write_csv(output, rows)
         wrote(_count(len(rows), "arena"), output)

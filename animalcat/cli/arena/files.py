@@ -1,15 +1,19 @@
-"""Finds the arena files that a command is about."""
+"""Finds the arena files that a command is about, and says what is doubtful in them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 import typer
 
 from animalcat.arena_files import find_arena_files
 from animalcat.cli.shared.output import fail
 from animalcat.errors import AnimalcatError
+
+MOST_TOLD: Final = 10
+"""Problems that are said one by one beside what a command is about."""
 
 
 def arena_files(paths: Iterable[Path]) -> list[Path]:
@@ -37,3 +41,13 @@ def named_files(paths: Iterable[Path]) -> list[tuple[Path, str]]:
             typer.echo(f"note: {path}: {note}", err=True)
         found += [(file, str(PurePosixPath(name).with_suffix(""))) for name, file in files]
     return found
+
+
+def tell_problems(problems: Iterable[str]) -> None:
+    """Say on standard error what is wrong or doubtful in files, each once."""
+    each = list(dict.fromkeys(problems))
+    told = [f"warning: {problem}" for problem in each[:MOST_TOLD]]
+    if more := each[MOST_TOLD:]:
+        told.append(f"warning: and {len(more)} more, which `animalcat arena check` lists")
+    for line in told:
+        typer.secho(line, err=True, fg=typer.colors.YELLOW)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ class FeatureRow:
     missing: dict[str, str] = field(default_factory=dict[str, str])
     error: str | None = None
     explanation: dict[str, Any] | None = None
+    problems: list[str] = field(default_factory=list[str])
 
     def as_dict(self) -> dict[str, Any]:
         """The row as plain data; an explanation is there only if it was asked for."""
@@ -79,7 +80,8 @@ class Plan:
     def key(self, content: bytes, name: str) -> str:
         """Name under which a file's rows are kept: for this content and name, plan and demands."""
         versions = {name: feature.version for name, feature in FEATURES.items()}
-        about = json.dumps([animalcat.__version__, versions, *self.drawn_by, name])
+        columns = [column.name for column in fields(FeatureRow)]
+        about = json.dumps([animalcat.__version__, versions, columns, *self.drawn_by, name])
         return hashlib.sha256(about.encode() + b"\0" + content).hexdigest()
 
 
@@ -147,16 +149,23 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
     from animalcat.envs.measure import measure_playing  # it loads the simulator
 
     try:
-        config = load_config(path).config
+        loaded = load_config(path)
     except ArenaError as error:
         return [FeatureRow(str(path), None, name, *plan.drawn_by, error=str(error))]
     rows: list[FeatureRow] = []
-    for number, arena in sorted(config.arenas.items()):
-        instance = name if len(config.arenas) == 1 else f"{name}.{number}"
+    arenas = loaded.config.arenas
+    for number, arena in sorted(arenas.items()):
+        instance = name if len(arenas) == 1 else f"{name}.{number}"
+        met = [
+            str(one)
+            for one in loaded.problems
+            if not one.field.startswith("arenas[") or one.field.startswith(f"arenas[{number}]")
+        ]
         try:
             placement, seed = placed_by(arena, instance, plan)
         except ArenaError as error:
-            rows.append(FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error)))
+            row = FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error))
+            rows.append(replace(row, problems=met))
             continue
         survey = Survey(placement)
         played = measure_playing(survey, seed)
@@ -169,6 +178,7 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
                 dict(placement.drawn),
                 *measure_features(survey, *played),
                 explanation=explanation(survey, played) if plan.explain else None,
+                problems=met,
             )
         )
     return rows
@@ -205,6 +215,7 @@ def _kept(file: Path, path: Path) -> list[FeatureRow] | None:
             row,
             file=str(path),
             error=None if row.error is None else row.error.replace(row.file, str(path)),
+            problems=[problem.replace(row.file, str(path)) for problem in row.problems],
         )
         for row in rows
     ]

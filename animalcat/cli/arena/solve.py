@@ -13,7 +13,7 @@ import typer
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.reading import read_played
-from animalcat.cli.arena.files import arena_files
+from animalcat.cli.arena.files import arena_files, tell_problems
 from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.shared.output import FAILED, print_json, print_rows
 from animalcat.cli.shared.progress import progress
@@ -85,8 +85,7 @@ def solve_arenas(
             rows[job] = row
             tell("solving arenas", len(rows), len(jobs))
     ordered = [rows[job] for job in jobs]
-    for problem in dict.fromkeys(problem for row in ordered for problem in row.problems):
-        typer.secho(f"warning: {problem}", err=True, fg=typer.colors.YELLOW)
+    tell_problems(problem for row in ordered for problem in row.problems)
     solved = sum(row.solved for row in ordered)
     if as_json:
         print_json([asdict(row) for row in ordered])
