@@ -70,6 +70,8 @@ def test_what_the_layout_covers(tmp_path: Path) -> None:
         "covered": 7,
         "of": 10,
         "left_out": {"badGoals above 0": 1, "rewards above 1": 1, UNSEEN: 1},
+        "unpassable": 0,
+        "cannot_fail": 0,
     }
     table = {
         name: dict(zip(LAYOUT.feature_names, row, strict=True))

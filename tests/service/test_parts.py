@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
+from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.batteries.battery import (
     ArenaFile,
@@ -117,7 +118,7 @@ class TestBattery:
         assert paradigm_of(name) == paradigm
 
     def test_a_folder_without_arenas(self, tmp_path: Path) -> None:
-        with pytest.raises(FileNotFoundError, match=r"no \.yaml"):
+        with pytest.raises(AnimalcatError, match="no YAML files"):
             list(read_files(tmp_path))
 
     @pytest.mark.data
