@@ -11,10 +11,11 @@ from zlib import crc32
 
 import numpy as np
 
-from animalcat.arena_configs.features import Survey, measure_features
+from animalcat.arena_configs.features import Survey
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.placement import fix, place
+from animalcat.arena_configs.sequence import episode_arenas, pass_mark
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
@@ -99,10 +100,11 @@ def measured(draft: Draft) -> Reading:
 def _read(draft: Draft, arena: Arena) -> Reading:
     """Measure a fixed arena."""
     # Imported here: it loads the simulator, which lists do without.
-    from animalcat.envs.measure import measure_playing
+    from animalcat.envs.measure import measure_episode
 
-    survey = Survey(place(arena, np.random.default_rng(draft.seed)))
-    return Reading(*measure_features(survey, *measure_playing(survey, draft.seed)))
+    parts = episode_arenas(arena)
+    surveys = [Survey(place(part, np.random.default_rng(draft.seed))) for part in parts]
+    return Reading(*measure_episode(surveys, draft.seed))
 
 
 def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) -> Fixed:
@@ -110,7 +112,7 @@ def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) ->
         name=draft.name,
         paradigm=draft.kind.paradigm or draft.paradigm,
         features=reading.features,
-        pass_mark=arena.pass_mark,
+        pass_mark=pass_mark(arena),
         time_limit_steps=max(0, arena.time_limit) * STEPS_PER_UNIT,
         seed=draft.seed,
         arena=file,

@@ -249,7 +249,11 @@ def show(
     if first_person and output is None:
         fail("--first-person draws a picture: say where it goes, for example -o frame.png")
     chance = _chance(rng, seed, build)
-    arena = _arena(_load(file), number)
+    config = _load(file)
+    arena = _arena(config, number)
+    if arena.merge_next_arena:
+        words = "note: this arena merges with the next into one episode; --arena shows that one"
+        typer.secho(words, err=True)
     try:
         placement = place(arena, chance.draws())
     except ArenaError as error:

@@ -16,10 +16,17 @@ from typing import Any, Final
 import animalcat
 from animalcat.arena_configs.builds import Build
 from animalcat.arena_configs.draws import draws_by_name
-from animalcat.arena_configs.features import FEATURES, Survey, measure_features
+from animalcat.arena_configs.features import (
+    FEATURES,
+    MeasuredFeatures,
+    Survey,
+    chain_features,
+    measure_features,
+)
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import ArenaError
-from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.placement import Placement, place
+from animalcat.arena_configs.sequence import episode_arenas, episodes
 from animalcat.cli.arena.explaining import explanation
 from animalcat.processes import process_pool
 
@@ -130,35 +137,62 @@ def _measured(
 
 
 def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
-    """Measure all arenas of a file, each on its own even where one merges with the next."""
+    """Measure all arenas of a file; those that merge are measured as one, called by the first."""
     from animalcat.envs.measure import measure_playing  # it loads the simulator
 
     try:
-        config = load_config(path).config
+        arenas = episodes(load_config(path).config)
     except ArenaError as error:
         return [FeatureRow(str(path), None, path.stem, *plan.drawn_by, error=str(error))]
     rows: list[FeatureRow] = []
-    for number, arena in sorted(config.arenas.items()):
-        instance = path.stem if len(config.arenas) == 1 else f"{path.stem}-{number}"
+    for number, arena in arenas.items():
+        instance = path.stem if len(arenas) == 1 else f"{path.stem}-{number}"
+        draws = draws_by_name(plan.rng, plan.seed, plan.build)
         try:
-            placement = place(arena, draws_by_name(plan.rng, plan.seed, plan.build))
+            placements = [place(one, draws) for one in episode_arenas(arena)]
         except ArenaError as error:
             rows.append(FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error)))
             continue
-        survey = Survey(placement)
-        played = measure_playing(survey, plan.seed)
+        parts: list[MeasuredFeatures] = []
+        told: list[dict[str, Any]] = []
+        for survey in map(Survey, placements):
+            played = measure_playing(survey, plan.seed)
+            parts.append(measure_features(survey, *played))
+            if plan.explain:
+                told.append(explanation(survey, played))
         rows.append(
             FeatureRow(
                 str(path),
                 number,
                 instance,
                 *plan.drawn_by,
-                dict(placement.drawn),
-                *measure_features(survey, *played),
-                explanation=explanation(survey, played) if plan.explain else None,
+                _drawn(placements),
+                *chain_features(parts, placements),
+                explanation=_together(told),
             )
         )
     return rows
+
+
+def _drawn(placements: Sequence[Placement]) -> dict[str, float]:
+    """What was left to chance in an episode; fields of later arenas begin with their place."""
+    return {
+        f"{f'arenas[{number}].' * bool(number)}{field}": value
+        for number, placement in enumerate(placements)
+        for field, value in placement.drawn.items()
+    }
+
+
+def _together(told: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The explanations of arenas that merge: of the first, with the words of all."""
+    if len(told) < 2:
+        return next(iter(told), None)
+    words = [
+        f"In arena {number} of the {len(told)} that merge: {sentence}"
+        for number, one in enumerate(told)
+        for sentence in one["words"]
+    ]
+    return {**told[0], "words": words}
 
 
 def _kept(file: Path, path: Path) -> list[FeatureRow] | None:
