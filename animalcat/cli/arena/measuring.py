@@ -84,7 +84,7 @@ class Plan:
 
     def key(self, content: bytes) -> str:
         """Name under which the rows of a file are kept: for this content, plan and demands."""
-        versions = {name: feature.version for name, feature in FEATURES.items()}
+        versions = {name: (feature.version, feature.chain) for name, feature in FEATURES.items()}
         about = json.dumps([animalcat.__version__, versions, *self.drawn_by])
         return hashlib.sha256(about.encode() + b"\0" + content).hexdigest()
 
