@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from google.protobuf.message import Message
 
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import (
     STATE_COLUMNS,
     CameraSpec,
@@ -18,7 +19,7 @@ from animalcat.envs.types import (
     ObservationSpec,
     RaySpec,
 )
-from animalcat.v1 import types_pb2
+from animalcat.v1 import sessions_pb2, types_pb2
 
 _Scalar = TypeVar("_Scalar", np.uint8, np.float32)
 
@@ -31,6 +32,11 @@ def given(message: Message, *fields: str) -> dict[str, Any]:
         fields: Fields that have presence: optional ones, messages and members of a oneof.
     """
     return {name: getattr(message, name) for name in fields if message.HasField(name)}
+
+
+def places_from_proto(messages: Iterable[sessions_pb2.MarkedPlace]) -> tuple[MarkedPlace, ...]:
+    """Marked places, from their messages."""
+    return tuple(MarkedPlace(one.right, one.x, one.z, one.radius) for one in messages)
 
 
 def spec_to_proto(spec: ObservationSpec) -> types_pb2.ObservationSpec:

@@ -39,6 +39,7 @@ from animalcat.arena_configs.placement import (
 )
 from animalcat.arena_configs.reach import unreachable_goals
 from animalcat.arena_configs.returns import max_return, min_return
+from animalcat.arena_configs.sequence import episode_arenas, episodes, pass_mark
 from animalcat.arena_configs.signs import SYMBOLS, is_known
 
 _OPERATED: Final = ("SpawnerButton", "DataZone")
@@ -114,17 +115,50 @@ def check_config(
     problems: list[Problem] = []
     for number, arena in sorted(config.arenas.items()):
         path = f"arenas[{number}]"
-        problems.extend(check_arena(arena, rng, file=file, path=path, build=build))
+        merges = build in MERGING and _merges(config, number)
+        problems.extend(
+            problem
+            for problem in check_arena(arena, rng, file=file, path=path, build=build)
+            if not (merges and problem.code in ("unreachable-pass-mark", "sure-pass"))
+        )
         if arena.merge_next_arena and build not in MERGING:
             message = _unheeded("mergeNextArena", build, MERGING)
             field = f"{path}.mergeNextArena"
             problems.append(Problem(file, None, field, "warning", "ignored-field", message))
-    last = max(config.arenas, default=None)
-    if last is not None and config.arenas[last].merge_next_arena:
-        message = "the last arena wants to merge with the next one, and there is none"
-        field = f"arenas[{last}].mergeNextArena"
+    lost = [n for n, arena in config.arenas.items() if arena.merge_next_arena]
+    lost = [number for number in lost if number + 1 not in config.arenas]
+    for number in lost:
+        which = "the last arena" if number == max(config.arenas) else f"arena {number}"
+        message = f"{which} wants to merge with the next one, and there is none"
+        field = f"arenas[{number}].mergeNextArena"
         problems.append(Problem(file, None, field, "error", "merged-last", message))
+    if build in MERGING and not lost:
+        problems.extend(_marks_of_chains(config, rng, file))
     return tuple(problems)
+
+
+def _merges(config: ArenaConfig, number: int) -> bool:
+    """Whether an arena merges with the next one, or the one before with it."""
+    before = config.arenas.get(number - 1)
+    return config.arenas[number].merge_next_arena or bool(before and before.merge_next_arena)
+
+
+def _marks_of_chains(config: ArenaConfig, rng: Draws, file: str) -> Iterator[Problem]:
+    """What is wrong with the pass marks of arenas that merge."""
+    for number, arena in episodes(config).items():
+        parts = episode_arenas(arena)
+        last = number + len(parts) - 1
+        if len(parts) == 1:
+            continue  # said of the arena itself
+        try:
+            placed = [place(part, rng) for part in parts]
+        except ArenaError:
+            continue  # so is this
+        fault = mark_fault(min_return(*placed), max_return(*placed), pass_mark(arena))
+        if fault is not None:
+            field = f"arenas[{last}].passMark"
+            message = f"of arenas {number} to {last}, which merge: {fault.message}"
+            yield Problem(file, None, field, fault.severity, fault.code, message)
 
 
 def _line(loaded: LoadedConfig, field: str) -> int | None:

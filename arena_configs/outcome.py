@@ -76,6 +76,40 @@ class MarkedPlace(NamedTuple):
         return math.hypot(x - self.x, z - self.z) <= self.radius
 
 
+class PlaceWatch:
+    """Notices which of some marked places an agent is in first.
+
+    Whoever sees the agent at every physics step uses it: an agent may run through a place between
+    two decisions.
+
+    Attributes:
+        places: The places.
+        reached: Number of that place, from 1; 0 while the agent has been in none.
+    """
+
+    __slots__ = ("places", "reached")
+
+    def __init__(self, places: Sequence[MarkedPlace] = ()) -> None:
+        self.places = tuple(places)
+        self.reached = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing more to look for."""
+        return self.reached > 0 or not self.places
+
+    def look(self, x: float, z: float) -> None:
+        """Take in where the agent is."""
+        if not self.reached:
+            found = (number for number, one in enumerate(self.places, 1) if one.holds(x, z))
+            self.reached = next(found, 0)
+
+    def away(self, x: float, z: float) -> float:
+        """Metres from a position to the nearest place; infinite if there is none."""
+        gaps = (math.hypot(x - one.x, z - one.z) - one.radius for one in self.places)
+        return min(gaps, default=math.inf)
+
+
 class OutcomeRules(NamedTuple):
     """What an instance defines about the outcomes of its episodes.
 
@@ -115,20 +149,18 @@ class EpisodeMonitor:
     def __init__(self, task: OutcomeRules) -> None:
         self._task = task
         self._rewards = 0
-        self._choice: bool | None = None
+        self._reached = 0
 
-    def see(self, reward: float, x: float, z: float) -> None:
+    def see(self, reward: float, reached: int = 0) -> None:
         """Take in the result of a decision.
 
         Args:
             reward: Sum of rewards since the decision before; above 0 only if a reward was taken.
-            x: Current x of the agent, in metres.
-            z: Current z of the agent, in metres.
+            reached: Number, from 1, of the place that the agent was in first, as `PlaceWatch` says;
+                0 if it has been in none.
         """
         self._rewards += reward > 0.0
-        if self._choice is None:
-            place = next((place for place in self._task.places if place.holds(x, z)), None)
-            self._choice = None if place is None else place.right
+        self._reached = reached
 
     def outcomes(self, episode_return: float, physics_steps: int) -> dict[str, float]:
         """Outcomes by source, of an episode that the arena itself ended.
@@ -153,6 +185,6 @@ class EpisodeMonitor:
             made["time_left"] = max(0.0, 1.0 - physics_steps / task.time_limit_steps)
         if "rewards" in possible:
             made["rewards"] = min(float(self._rewards), task.rewards)
-        if "choice" in possible and self._choice is not None:
-            made["choice"] = float(self._choice)
+        if "choice" in possible and self._reached:
+            made["choice"] = float(task.places[self._reached - 1].right)
         return made

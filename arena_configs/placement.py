@@ -44,6 +44,7 @@ from animalcat.arena_configs.orders import (
     Pose,
     UnityOrder,
 )
+from animalcat.arena_configs.sequence import ArenaSequence, episode_arenas, of_parts
 from animalcat.arena_configs.signs import drawn
 
 MAX_OBJECTS: Final = 2000
@@ -156,7 +157,7 @@ def place(arena: Arena, rng: Draws) -> Placement:
     """Place everything in an arena.
 
     Args:
-        arena: The arena.
+        arena: The arena; of a sequence the first.
         rng: Source of randomness for everything that the arena leaves to chance; which one it is
             decides the order of draws.
 
@@ -182,12 +183,14 @@ def fix(arena: Arena, rng: Draws) -> Arena:
     was drawn has become a given size, which Unity multiplies by 0.999.
 
     Args:
-        arena: The arena.
+        arena: The arena. Those that a sequence merges with are drawn one after another.
         rng: As for `place`.
 
     Raises:
         ArenaError: As for `place`.
     """
+    if isinstance(arena, ArenaSequence):
+        return of_parts([fix(one, rng) for one in episode_arenas(arena)])
     placement = place(arena, rng)
     things = (thing for thing in placement.objects if not thing.cornered)
     items = (placement.agent.item, *(thing.item for thing in things))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 from animalcat.arena_configs.catalogue import KINDS, canonical_name
@@ -19,7 +20,7 @@ _TAKING: Final = ("bad", "death", "hot")
 """Reward rules of objects that take reward."""
 
 
-def max_return(placement: Placement) -> float:
+def max_return(first: Placement, *following: Placement) -> float:
     """An upper bound of an episode's return; no play returns more, few return as much.
 
     It assumes that all goals that do not end the episode are taken, then the best one that ends it,
@@ -27,8 +28,37 @@ def max_return(placement: Placement) -> float:
     may give has no bound.
 
     Args:
-        placement: The placed arena.
+        first: The placed arena that the episode starts in.
+        following: Those that it merges with.
     """
+    best = _greatest(first)
+    before = _completed(first)
+    for placement in following:
+        # Time costs what it does in the first arena, and what ends it may be what is left of it.
+        here = replace(placement, time_limit=first.time_limit)
+        if before is None:
+            break
+        best = max(best, before + (_greatest(here) if _rewarding(here) else 0.0))
+        gained = _completed(here)
+        before = None if gained is None else before + gained
+    return best
+
+
+def _completed(placement: Placement) -> float | None:
+    """The most that an arena returns to whoever completes it; None if nobody can."""
+    if grants(placement) or _rewarding(placement):
+        return _greatest(placement)
+    goals = (thing for thing in placement.objects if thing.kind.goal)
+    return max((best_value(thing) for thing in goals if ends_alone(thing)), default=None)
+
+
+def _rewarding(placement: Placement) -> bool:
+    """Whether there is anything to gain in an arena."""
+    goals = (thing for thing in placement.objects if thing.kind.goal)
+    return grants(placement) or any(best_value(thing) > 0.0 for thing in goals)
+
+
+def _greatest(placement: Placement) -> float:
     if grants(placement):
         return math.inf
     goals = [thing for thing in placement.objects if thing.kind.goal]
@@ -42,7 +72,7 @@ def max_return(placement: Placement) -> float:
     return kept + last - min(_least_decay(placement, thing) for thing, _ in rewarding)
 
 
-def min_return(placement: Placement) -> float:
+def min_return(first: Placement, *following: Placement) -> float:
     """A lower bound of an episode's return.
 
     Every loss of reward is one of health too, and an episode ends when health is used up, which is
@@ -50,14 +80,16 @@ def min_return(placement: Placement) -> float:
     operations may take has no bound, nor has what buttons may spawn that takes reward.
 
     Args:
-        placement: The placed arena.
+        first: The placed arena that the episode starts in.
+        following: Those that it merges with.
     """
-    if any(thing.item.operations or _spawns_losses(thing) for thing in placement.objects):
+    things = [thing for placement in (first, *following) for thing in placement.objects]
+    if any(thing.item.operations or _spawns_losses(thing) for thing in things):
         return -math.inf
-    losses = [-thing.reward for thing in placement.objects if thing.reward < 0.0]
+    losses = [-thing.reward for thing in things if thing.reward < 0.0]
     if losses:
         return -1.0 - max(losses)
-    return -1.0 if placement.time_limit > 0 else 0.0
+    return -1.0 if first.time_limit > 0 else 0.0
 
 
 def _spawns_losses(thing: PlacedObject) -> bool:

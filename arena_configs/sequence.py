@@ -11,6 +11,8 @@ from animalcat.arena_configs.builds import NEWEST, Build
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from animalcat.arena_configs.draws import Draws
 
 
@@ -35,8 +37,7 @@ def episode_arenas(arena: Arena) -> tuple[Arena, ...]:
     Raises:
         ArenaError: One of them merges with a next arena that does not exist.
     """
-    following = arena.following if isinstance(arena, ArenaSequence) else ()
-    arenas = (arena, *following)
+    arenas = _arenas(arena)
     last = len(arenas) - 1
     for index, one in enumerate(arenas):
         if one.merge_next_arena and index == last:
@@ -47,6 +48,42 @@ def episode_arenas(arena: Arena) -> tuple[Arena, ...]:
         if not one.merge_next_arena and index < last:
             raise ArenaError(f"arena {index} of the sequence does not merge with the next one")
     return arenas
+
+
+def of_parts(parts: Sequence[Arena]) -> Arena:
+    """The arena of an episode, from its arenas in the order of play."""
+    first, *following = parts
+    if not following:
+        return first
+    values = {name: getattr(first, name) for name in Arena.model_fields}
+    return ArenaSequence(**values, following=tuple(following))
+
+
+def pass_mark(arena: Arena) -> float:
+    """Return that an episode must exceed to be a success.
+
+    In a build, the reward of all arenas so far is compared with the mark of each arena that is
+    completed, and 0 lets everybody go on to the next. So an episode must exceed the mark of its
+    last arena, and whatever other mark was in its way.
+    """
+    *before, last = _arenas(arena)
+    return max([last.pass_mark, *(one.pass_mark for one in before if one.pass_mark)])
+
+
+def episodes(config: ArenaConfig) -> dict[int, Arena]:
+    """The episodes of a configuration, by the number of the arena that each starts with.
+
+    Raises:
+        ArenaError: The last arena is to merge with a next one, and there is none.
+    """
+    chains = {number: arena_numbers(config, number) for number in sorted(config.arenas)}
+    followers = {number for chain in chains.values() for number in chain[1:]}
+    starts = (number for number in chains if number not in followers)
+    return {start: of_parts([config.arenas[n] for n in chains[start]]) for start in starts}
+
+
+def _arenas(arena: Arena) -> tuple[Arena, ...]:
+    return tuple(arena.config().arenas.values()) if isinstance(arena, ArenaSequence) else (arena,)
 
 
 def merged(config: ArenaConfig, number: int | None = None) -> Arena:
@@ -64,11 +101,7 @@ def merged(config: ArenaConfig, number: int | None = None) -> Arena:
     number = min(config.arenas) if number is None else number
     if number not in config.arenas:
         raise ArenaError(f"there is no arena {number}; there are {sorted(config.arenas)}")
-    first, *following = (config.arenas[n] for n in arena_numbers(config, number))
-    if not following:
-        return first
-    values = {name: getattr(first, name) for name in Arena.model_fields}
-    return ArenaSequence(**values, following=tuple(following))
+    return of_parts([config.arenas[n] for n in arena_numbers(config, number)])
 
 
 class ArenaOrder:
@@ -105,12 +138,10 @@ class ArenaOrder:
         Raises:
             ArenaError: As for the constructor.
         """
-        numbers = sorted(config.arenas)
-        if not numbers:
+        if not config.arenas:
             raise ArenaError("arenas: the configuration has no arena")
-        followers = {n for number in numbers for n in arena_numbers(config, number)[1:]}
         self._config = config
-        self._starts = [number for number in numbers if number not in followers]
+        self._starts = list(episodes(config))
         self._played: set[int] = set()
 
     def next(self, rng: Draws) -> int:

@@ -16,7 +16,14 @@ import numpy.typing as npt
 from scipy import ndimage
 from scipy.spatial import KDTree
 
-from animalcat.arena_configs.features import SECONDS_PER_UNIT, Reading, Survey
+from animalcat.arena_configs.features import (
+    SECONDS_PER_UNIT,
+    MeasuredFeatures,
+    Reading,
+    Survey,
+    chain_features,
+    measure_features,
+)
 from animalcat.arena_configs.features.sight import dark_times
 from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import ARENA_SIDE, Point
@@ -101,6 +108,17 @@ class Watch:
     scene: Scene
     eye: Point
     rested: bool
+
+
+def measure_episode(surveys: Sequence[Survey], seed: int = 0) -> MeasuredFeatures:
+    """Measure every meta-feature of an episode, by playing each of its arenas.
+
+    Args:
+        surveys: Its placed arenas in the order of play: one, unless arenas merge.
+        seed: Seed of what spawners and operations leave to chance.
+    """
+    parts = [measure_features(survey, *measure_playing(survey, seed)) for survey in surveys]
+    return chain_features(parts, [survey.placement for survey in surveys])
 
 
 def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Watch:

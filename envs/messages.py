@@ -29,9 +29,10 @@ from animalcat.envs.types import (
 HEADER: Final = struct.Struct("<IB")
 """Length of the body in bytes, and kind of the message."""
 
-_STEP: Final = struct.Struct("<BB6xdd3f3f")
+_STEP: Final = struct.Struct("<BB2xIdd3f3f")
 _ROWS: Final = struct.Struct("<I")
-# Phase, why it ended (0: it did not), reward, health, velocity, position; arrays follow.
+# Phase, why it ended (0: it did not), marked place that was reached, reward, health, velocity,
+# position; arrays follow.
 
 
 class MessageKind(IntEnum):
@@ -40,7 +41,8 @@ class MessageKind(IntEnum):
     OPEN = 1
     """JSON {backend, spec}: make the environment; answered by DONE with its versions."""
     LOAD = 2
-    """JSON {arena, seed}: arena is YAML with one arena; answered by STEPS with one step."""
+    """JSON {arena, seed, places}: arena is YAML with the arena of an episode, and those that it
+    merges with; places are marked ones, as lists; answered by STEPS with one step."""
     STEP = 3
     """One byte an action; answered by STEPS, fewer than the actions where one is LAST."""
     PLAY = 4
@@ -72,6 +74,7 @@ def pack_steps(steps: Sequence[Step]) -> bytes:
             _STEP.pack(
                 step.phase,
                 step.ended_by or 0,
+                step.reached,
                 step.reward,
                 seen.health,
                 *seen.velocity.tolist(),
@@ -102,7 +105,7 @@ def unpack_steps(data: bytes, spec: ObservationSpec) -> list[Step]:
     steps: list[Step] = []
     start = 0
     while start < len(data):
-        phase, ended_by, reward, health = _STEP.unpack_from(data, start)[:4]
+        phase, ended_by, reached, reward, health = _STEP.unpack_from(data, start)[:5]
         vectors = np.frombuffer(data, np.float32, 6, start + _STEP.size - 24)
         after = start + _STEP.size
         start += size
@@ -122,9 +125,8 @@ def unpack_steps(data: bytes, spec: ObservationSpec) -> list[Step]:
             ),
             state=state,
         )
-        steps.append(
-            Step(Phase(phase), reward, EndedBy(ended_by) if ended_by else None, observation)
-        )
+        cause = EndedBy(ended_by) if ended_by else None
+        steps.append(Step(Phase(phase), reward, cause, observation, reached))
     return steps
 
 

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from animalcat.arena_configs.draws import State
     from animalcat.arena_configs.model import Arena
+    from animalcat.arena_configs.outcome import MarkedPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Snapshot:
         carried: Reward from an earlier episode that counts toward pass marks.
         stream: State of Unity's generator before the arena was placed; None if it was not used.
         landed: Whether the agent stood on the ground in the episode before.
+        places: Marked places that are watched.
     """
 
     arena: Arena
@@ -31,3 +35,4 @@ class Snapshot:
     carried: float = 0.0
     stream: State | None = None
     landed: bool = False
+    places: Sequence[MarkedPlace] = ()

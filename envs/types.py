@@ -187,12 +187,15 @@ class Step(NamedTuple):
         reward: Sum of rewards since the previous step; 0.0 for FIRST.
         ended_by: Why the episode is over; None unless LAST.
         observation: What the agent now observes.
+        reached: Number, from 1, of the marked place that the agent was in first since the arena was
+            loaded; 0 if it has been in none, or nothing is watched (`envs.places`).
     """
 
     phase: Phase
     reward: float
     ended_by: EndedBy | None
     observation: Observation
+    reached: int = 0
 
 
 class Environment(Protocol):

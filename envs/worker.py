@@ -20,9 +20,11 @@ from typing import Final, Protocol
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.forks import rename, serve_forks
 from animalcat.envs.messages import HEADER, MessageKind, pack_steps, spec_from_json
+from animalcat.envs.places import watch, watchable
 from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 
@@ -78,7 +80,8 @@ def serve(
                     request = json.loads(body)
                     if environment is not None:
                         environment.close()
-                    environment = make(request["backend"], spec_from_json(request["spec"]))
+                    made = make(request["backend"], spec_from_json(request["spec"]))
+                    environment = watchable(made)
                 if kind is MessageKind.PLAY and play and environment and last:
                     answer = MessageKind.PLAYED, play(connection, environment, last, body)
                 else:
@@ -152,6 +155,7 @@ def _answer(
         request = json.loads(body)
         arena = merged(load_text(request["arena"], "worker").config)
         steps = [environment.load(arena, request["seed"])]
+        watch(environment, [MarkedPlace(*place) for place in request["places"]])
     elif kind is MessageKind.STEP:
         for action in body:
             steps.append(environment.step(action))

@@ -7,11 +7,12 @@ import json
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Final, Protocol
 
 from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.messages import HEADER, MessageKind, spec_to_json, unpack_steps
 from animalcat.envs.patience import Patience, Watchdog
 from animalcat.envs.pulse import Pulse
@@ -57,7 +58,7 @@ class Worker(Protocol):
         """Make it unless it is there, and wait until it can play; may be cancelled."""
         ...
 
-    async def load(self, arena_yaml: str, seed: int) -> Step:
+    async def load(self, arena_yaml: str, seed: int, places: Sequence[MarkedPlace] = ()) -> Step:
         """Start an episode; an unfinished one is dropped. See `WorkerClient.load`."""
         ...
 
@@ -170,19 +171,21 @@ class WorkerClient:
             answer = await self._ask(MessageKind.OPEN, json.dumps(request).encode())
             self.versions = json.loads(answer or b"{}")
 
-    async def load(self, arena_yaml: str, seed: int) -> Step:
+    async def load(self, arena_yaml: str, seed: int, places: Sequence[MarkedPlace] = ()) -> Step:
         """Start an episode; an unfinished one is dropped.
 
         Args:
-            arena_yaml: A configuration with one arena.
+            arena_yaml: A configuration with one arena, or with one and those that it merges with.
             seed: Seed of all randomness in the episode.
+            places: Marked places to watch, if the backend can.
 
         Raises:
             ArenaError: The arena cannot be built; the worker is well.
             WorkerFault: The worker failed.
         """
         await self.open()
-        body = json.dumps({"arena": arena_yaml, "seed": seed}).encode()
+        request = {"arena": arena_yaml, "seed": seed, "places": places}
+        body = json.dumps(request).encode()
         (step,) = self._unpacked(await self._ask(MessageKind.LOAD, body))
         return step
 

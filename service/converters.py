@@ -370,7 +370,11 @@ def operation_to_proto(operation: Operation) -> operations_pb2.Operation:
 
 
 def episode_header(
-    episode: Episode, spec: SessionSpec, arena_yaml: str, seed: int, versions: Mapping[str, str]
+    episode: Episode,
+    spec: SessionSpec,
+    arena_yaml: str,
+    instance: Instance,
+    versions: Mapping[str, str],
 ) -> results_pb2.EpisodeHeader:
     """Return the header of an attempt's recording.
 
@@ -378,7 +382,7 @@ def episode_header(
         episode: The attempt.
         spec: Specification of its session.
         arena_yaml: Its fixed arena, as YAML.
-        seed: Seed of the episode.
+        instance: What it plays.
         versions: Version by package, of every package that could change a result.
     """
     return results_pb2.EpisodeHeader(
@@ -386,7 +390,7 @@ def episode_header(
         attempt=episode.attempt,
         instance=episode.decision.instance,
         arena_yaml=arena_yaml,
-        seed=seed,
+        seed=instance.seed,
         observation_spec=spec_to_proto(spec.observation_spec),
         backend=spec.backend,
         versions=versions,
@@ -394,6 +398,7 @@ def episode_header(
         agent=spec.agent,
         pixels=spec.record_pixels,
         protocol=PROTOCOL,
+        places=_places_to_proto(instance),
     )
 
 

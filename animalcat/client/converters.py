@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from animalcat import names
-from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.battery_reference import battery_name
 from animalcat.client.values import (
     Alternative,
@@ -56,7 +55,13 @@ from animalcat.v1 import (
     sessions_pb2,
     types_pb2,
 )
-from animalcat.wire import given, observation_from_proto, spec_from_proto, spec_to_proto
+from animalcat.wire import (
+    given,
+    observation_from_proto,
+    places_from_proto,
+    spec_from_proto,
+    spec_to_proto,
+)
 from animalcat.words import (
     CAUSES,
     COMBINES,
@@ -329,7 +334,7 @@ def instance_from_proto(message: sessions_pb2.Instance) -> Instance:
         missing=dict(message.missing),
         pass_mark=message.pass_mark,
         time_limit_steps=message.time_limit_steps,
-        places=_places(message.places),
+        places=places_from_proto(message.places),
         arena_yaml=message.arena_yaml,
         origin=_origin(message.origin) if message.HasField("origin") else None,
         suite=message.suite,
@@ -545,7 +550,7 @@ def _made_from_proto(message: sessions_pb2.MadeInstance) -> MadeInstance:
         time_limit_steps=message.time_limit_steps,
         seed=message.seed,
         arena_yaml=message.arena_yaml,
-        places=_places(message.places),
+        places=places_from_proto(message.places),
         made_as=_word(message.made_as, MADE_AS) or "offer",
         distance=message.distance,
         note=message.note,
@@ -554,10 +559,6 @@ def _made_from_proto(message: sessions_pb2.MadeInstance) -> MadeInstance:
 
 def _peers_from_proto(message: sessions_pb2.Peers) -> Peers:
     return Peers(message.left, message.propensity, message.predicted, message.open)
-
-
-def _places(messages: Iterable[sessions_pb2.MarkedPlace]) -> tuple[MarkedPlace, ...]:
-    return tuple(MarkedPlace(p.right, p.x, p.z, p.radius) for p in messages)
 
 
 def _time(message: Timestamp) -> datetime:

@@ -363,6 +363,7 @@ class EpisodeHeader(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     PIXELS_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}/episodes/{episode}"."""
     attempt: _builtins.int
@@ -393,6 +394,10 @@ class EpisodeHeader(_message.Message):
     def decision(self) -> _sessions_pb2.Decision:
         """Why the instance was chosen."""
 
+    @_builtins.property
+    def places(self) -> _containers.RepeatedCompositeFieldContainer[_sessions_pb2.MarkedPlace]:
+        """Places of the instance that are marked as choices."""
+
     def __init__(
         self,
         *,
@@ -408,10 +413,11 @@ class EpisodeHeader(_message.Message):
         agent: _builtins.str = ...,
         pixels: _builtins.bool = ...,
         protocol: _builtins.int = ...,
+        places: _abc.Iterable[_sessions_pb2.MarkedPlace] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arena_yaml", b"arena_yaml", "attempt", b"attempt", "backend", b"backend", "decision", b"decision", "instance", b"instance", "name", b"name", "observation_spec", b"observation_spec", "pixels", b"pixels", "protocol", b"protocol", "seed", b"seed", "versions", b"versions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arena_yaml", b"arena_yaml", "attempt", b"attempt", "backend", b"backend", "decision", b"decision", "instance", b"instance", "name", b"name", "observation_spec", b"observation_spec", "pixels", b"pixels", "places", b"places", "protocol", b"protocol", "seed", b"seed", "versions", b"versions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -7,7 +7,8 @@ view. It is what can be had of an arena of which nobody knows how it was made.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from animalcat.arena_configs.families.variants import (
 )
 from animalcat.arena_configs.model import ARENA_SIDE, RGB, Arena
 from animalcat.arena_configs.placement import AGENT_RADIUS, place
+from animalcat.arena_configs.sequence import episode_arenas, of_parts
 
 SHIFTS: Final = 40
 """Turns that are tried for one at which everything still has room."""
@@ -34,7 +36,8 @@ class Variation(NamedTuple):
     Attributes:
         arena: The arena.
         flipped: Whether it is a mirror image, before it is turned and shifted.
-        degrees: By how much it is turned about its middle, clockwise.
+        degrees: By how much it is turned about its middle, clockwise; of arenas that merge the
+            first, as for the shifts.
         dx: Metres by which it is shifted along x.
         dz: Metres by which it is shifted along z.
         painted: Whether walls or ramps have other colours.
@@ -67,24 +70,33 @@ def variations(arena: Arena, rng: np.random.Generator, *, mirror: bool) -> Itera
 
     First everything is turned and shifted at random, if it has room anywhere else than where it is;
     then it is turned by quarters of a circle and shifted, then only turned. Each comes in other
-    colours first.
+    colours first. Arenas that merge are mirrored together, and turned and shifted each by itself.
 
     Args:
-        arena: An arena with every value explicit.
+        arena: An arena with every value explicit, or several that merge.
         rng: Source of all randomness.
         mirror: Whether it may be a mirror image.
     """
     flipped = mirror and bool(rng.integers(2))
-    plain = mirrored(arena) if flipped else arena
-    paint = {old: _colour(rng) for old in colours(arena)}
-    moves = [*_room(plain, rng, 1.0), *_room(plain, rng, 90.0), _Move(_quarter(rng), 0.0, 0.0)]
-    for move in moves:
-        moved = shifted(plain, *move)
+    parts = episode_arenas(arena)
+    plain = [mirrored(part) if flipped else part for part in parts]
+    paint = {old: _colour(rng) for old in dict.fromkeys(chain(*map(colours, parts)))}
+    moves = [
+        [*_room(part, rng, 1.0), *_room(part, rng, 90.0), _Move(_quarter(rng), 0.0, 0.0)]
+        for part in plain
+    ]
+    tried = min(map(len, moves))
+    for move in zip(*(own[-tried:] for own in moves), strict=True):
+        moved = [shifted(part, *own) for part, own in zip(plain, move, strict=True)]
         if paint:
-            yield Variation(repainted(moved, paint), flipped, *move, painted=True)
-        yield Variation(moved, flipped, *move, painted=False)
+            yield Variation(_repainted(moved, paint), flipped, *move[0], painted=True)
+        yield Variation(of_parts(moved), flipped, *move[0], painted=False)
     if paint:
-        yield Variation(repainted(plain, paint), flipped, 0.0, 0.0, 0.0, painted=True)
+        yield Variation(_repainted(plain, paint), flipped, 0.0, 0.0, 0.0, painted=True)
+
+
+def _repainted(parts: Sequence[Arena], paint: Mapping[RGB, RGB]) -> Arena:
+    return of_parts([repainted(part, paint) for part in parts])
 
 
 class _Move(NamedTuple):

@@ -4,15 +4,18 @@
 `look`, `permanence` and `hiding`. To add a feature, add one row to a group; batteries then store
 it, tables and commands show it, and layouts may use it. `definition` says what a row holds. A row
 without a function is measured by playing: `measure_features` takes its reading from who played the
-arena. `survey` keeps what several features need.
+arena. `survey` keeps what several features need, and `chains` says how the readings of arenas that
+merge into one episode add up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from animalcat.arena_configs.features.chains import chain_features, in_chain
 from animalcat.arena_configs.features.definition import (
     FeatureDefinition,
     MeasuredFeatures,
@@ -48,14 +51,16 @@ __all__ = [
     "Reading",
     "Survey",
     "bearing",
+    "chain_features",
     "dark_share",
     "measure_features",
     "nearest_reward",
+    "read_features",
 ]
 
 FEATURES: Final[Mapping[str, FeatureDefinition]] = MappingProxyType(
     {
-        feature.name: feature
+        feature.name: replace(feature, chain=in_chain(feature.name))
         for feature in (*START, *WAY, *SIGHT, *REWARDS, *LOOKS, *PERMANENCE, *HIDING)
     }
 )
@@ -81,12 +86,27 @@ def measure_features(
     survey = placement if isinstance(placement, Survey) else Survey(placement)
     end = at_rest or survey
     given = played or {}
-    readings = {
-        name: _rounded(given.get(name, NOT_PLAYED), 3)
-        if feature.measure is None
-        else _read(feature, end if feature.group == "way" else survey)
-        for name, feature in FEATURES.items()
-    }
+    return _sorted(
+        {
+            name: _rounded(given.get(name, NOT_PLAYED), 3)
+            if feature.measure is None
+            else _read(feature, end if feature.group == "way" else survey)
+            for name, feature in FEATURES.items()
+        }
+    )
+
+
+def read_features(survey: Survey, names: Iterable[str]) -> MeasuredFeatures:
+    """Measure some meta-features that do not take playing.
+
+    Args:
+        survey: The placed arena.
+        names: Their names.
+    """
+    return _sorted({name: _read(FEATURES[name], survey) for name in names})
+
+
+def _sorted(readings: Mapping[str, Reading]) -> MeasuredFeatures:
     return MeasuredFeatures(
         {name: value for name, value in readings.items() if not isinstance(value, str)},
         {name: why for name, why in readings.items() if isinstance(why, str)},

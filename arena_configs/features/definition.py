@@ -16,6 +16,11 @@ Reading: TypeAlias = float | str
 
 Measured: TypeAlias = Literal["placement", "playing"]
 
+InChain: TypeAlias = Literal["", "first", "sum", "greatest", "least", "whole"]
+"""How the readings of arenas that merge into one episode add up: as in the first arena, by sum,
+greatest or least; "whole": the definition itself is about all arenas of an episode. Empty: it is
+not measured where arenas merge."""
+
 ALONG_WAY: Final = 2
 """Version of how a way is drawn, and so of what is measured along it.
 
@@ -38,6 +43,7 @@ class FeatureDefinition:
         high: Greatest possible value.
         group: What it is about, for tables and pages.
         version: Version of its definition; a later one may give other values for the same arena.
+        chain: How its readings add up where arenas merge into one episode.
     """
 
     name: str
@@ -48,6 +54,7 @@ class FeatureDefinition:
     high: float = math.inf
     group: str = "arena"
     version: int = 1
+    chain: InChain = ""
 
     @property
     def measured(self) -> Measured:

@@ -12,6 +12,7 @@ import numpy as np
 from animalcat.arena_configs.builds import NEWEST, Build, build_named
 from animalcat.arena_configs.draws import OWN, UNITY, UnityDraws
 from animalcat.arena_configs.model import ArenaWarning
+from animalcat.arena_configs.outcome import PlaceWatch
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.envs.sim.builds import refuse
@@ -22,10 +23,11 @@ from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from animalcat.arena_configs.draws import Draws
     from animalcat.arena_configs.model import Arena
+    from animalcat.arena_configs.outcome import MarkedPlace
     from animalcat.arena_configs.placement import Placement
     from animalcat.envs.sim.journal import Journal
     from animalcat.envs.sim.rays import RaySensor
@@ -219,6 +221,16 @@ class SimEnvironment:
         """
         return self._step(Phase.MID, self._play(action))
 
+    def watch(self, places: Sequence[MarkedPlace]) -> None:
+        """Look at every physics step from now on which of some places the agent is in first.
+
+        Raises:
+            RuntimeError: No arena is loaded.
+        """
+        self._loaded().watch = PlaceWatch(places)
+        assert self._start is not None
+        self._start = replace(self._start, places=tuple(places))
+
     def snapshot(self) -> Snapshot:
         """Take a snapshot of this point of the episode.
 
@@ -249,6 +261,7 @@ class SimEnvironment:
             snapshot.carried,
             landed=snapshot.landed,
         )
+        self.watch(snapshot.places)
         if not snapshot.actions:
             return first
         for action in snapshot.actions[:-1]:
@@ -297,7 +310,7 @@ class SimEnvironment:
         ended_by = episode.ended_by
         if ended_by is not None:
             phase = Phase.LAST
-        return Step(phase, episode.take_reward(), ended_by, observation)
+        return Step(phase, episode.take_reward(), ended_by, observation, world.watch.reached)
 
 
 def _tell_skipped(placements: Iterable[Placement]) -> None:

@@ -16,7 +16,7 @@ from animalcat.envs.sim.zones import Zone
 from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from animalcat.arena_configs.placement import PlacedObject, Placement
     from animalcat.envs.sim.rules import Pickup
@@ -160,9 +160,7 @@ class Stage:
 
         They are looked up with a margin, and again only when agent or goals may have used it up.
         """
-        vx, vy, vz = self.agent.velocity
-        time = steps * PHYSICS_STEP
-        way = time * (math.sqrt(vx * vx + vy * vy + vz * vz) + steps * _FASTEST_PUSH)
+        time, way = steps * PHYSICS_STEP, self._way(steps)
         drift = time * (self._tracker.fastest + time * GRAVITY)
         self._drift += drift
         self._free -= way + drift
@@ -179,6 +177,22 @@ class Stage:
         if zones or goals:
             self._free = 0.0
         return tuple(zone for zone in zones if zone.within(reach, position)), goals
+
+    def passes_by(self, steps: int, away: Callable[[float, float], float]) -> bool:
+        """Whether the agent stays out of some places for so many steps, wherever it goes.
+
+        Args:
+            steps: How many.
+            away: Metres from a position, x and z, to the nearest place.
+        """
+        x, _, z = self.agent.position
+        return away(x, z) > self._way(steps) + _SLACK
+
+    def _way(self, steps: int) -> float:
+        """Metres that the agent can go by itself in so many steps."""
+        vx, vy, vz = self.agent.velocity
+        speed = math.sqrt(vx * vx + vy * vy + vz * vz)
+        return steps * PHYSICS_STEP * (speed + steps * _FASTEST_PUSH)
 
     def everything(self) -> tuple[tuple[Zone, ...], list[int]]:
         """All zones and goals, for arenas in which they may come, go or grow."""

@@ -12,6 +12,7 @@ import numpy as np
 from animalcat.arena_configs.geometry import Solid, overlaps
 from animalcat.arena_configs.model import PER_COPY, Arena, Item, Point, Vector3
 from animalcat.arena_configs.orders import OBJECT_TRIES
+from animalcat.arena_configs.outcome import PlaceWatch
 from animalcat.arena_configs.placement import MAX_OBJECTS, place
 from animalcat.envs.sim.builder import counts
 from animalcat.envs.sim.builds import in_build, step_seconds
@@ -57,6 +58,7 @@ class World:
         episode: Health, reward and the end.
         rng: Source of randomness during play, of what operations choose and spawn.
         journal: Is told what happens.
+        watch: Notices which marked place the agent is in first.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class World:
             landed: Whether the agent stood on the ground before, as for `AgentBody`.
         """
         self._landed = landed
+        self.watch = PlaceWatch()
         self._logged = journal is not None
         self.journal = journal or Journal()
         self.rng: Draws = rng if draws is None else draws
@@ -188,7 +191,10 @@ class World:
         agent = stage.agent
         lively = bool(stage.movers or stage.triggers)
         zones, goals = stage.everything() if lively else stage.in_reach(steps)
-        busy = lively or zones or goals or self._inside or self._logged
+        watch = None if self.watch.over else self.watch
+        if watch is not None and stage.passes_by(steps, watch.away):
+            watch = None
+        busy = lively or zones or goals or self._inside or self._logged or watch
         if not busy and episode.glide(steps):
             agent.step(move, turn, steps=steps)
             return 0
@@ -205,6 +211,9 @@ class World:
                 zones, goals = stage.everything()
             touched = [goal for goal in goals if stage.touches(goal, before)] if goals else ()
             agent.step(move, turn, coast=episode.frozen)
+            if watch is not None:
+                x, _, z = agent.position
+                watch.look(x, z)
             # Unity reports what is entered, then what is stayed in, then collisions. So the last
             # step of an episode that a goal ends still burns.
             if zones or self._inside:

@@ -30,6 +30,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, ArenaError, Problem
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.arena_configs.sequence import episode_arenas, episodes
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.arena_files import battery_files
 from animalcat.service.batteries.drafts import (
@@ -171,6 +172,9 @@ def import_files(
 ) -> Battery:
     """Make a battery from arena files.
 
+    A file gives an instance for each of its arenas. Those that merge are played in one episode, so
+    they are one instance, which is called after the first of them.
+
     Args:
         files: The files, in any order.
         seed: Seed for values that the files leave to chance; each instance draws with (seed, its
@@ -198,7 +202,10 @@ def import_files(
         tick(number, total, "reading files")
         loaded = load_text(file.text, file.path)
         problems += found_in(loaded, file.path, seed)
-        arenas = loaded.config.arenas
+        try:
+            arenas = episodes(loaded.config)
+        except ArenaError as error:
+            raise ArenaError(f"{file.path}: {error}", error.problems) from error
         if not arenas:
             raise ArenaError(f"{file.path}: the configuration has no arena")
         stem = str(PurePosixPath(file.path).with_suffix(""))
@@ -359,9 +366,22 @@ def store_drafts(
         told(len(made), len(ordered), "measuring arenas")
     units = {name: feature.unit for name, feature in FEATURES.items()}
     if own is not None:
+        _check_places(ordered, own)
         made = [_with_own(one, own, units) for one in made]
         units |= own.units
     return load(write_battery(made, units, store, problems, drawn=drawn), store)
+
+
+def _check_places(drafts: Sequence[Draft], own: FeatureTable) -> None:
+    """Refuse marked places in arenas that merge, which could be in any of them."""
+    for draft in drafts:
+        row, arenas = own.rows[draft.name], len(episode_arenas(draft.arena))
+        if row.places and arenas > 1:
+            raise ValueError(
+                f"table, line {row.line}, column choices: {draft.name} is {arenas} arenas that "
+                "merge into one episode, and a place does not say in which of them it is; leave "
+                "the cell empty, or import the arenas without mergeNextArena"
+            )
 
 
 def in_order(drafts: Sequence[Draft]) -> list[Draft]:

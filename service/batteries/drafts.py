@@ -12,10 +12,11 @@ from zlib import crc32
 
 import numpy as np
 
-from animalcat.arena_configs.features import Survey, measure_features
+from animalcat.arena_configs.features import Survey
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.placement import Placement, fix, place
+from animalcat.arena_configs.sequence import episode_arenas, pass_mark
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
@@ -95,25 +96,34 @@ def drawn_fields(draft: Draft) -> tuple[str, ...]:
     Raises:
         ArenaError: The arena cannot be built.
     """
-    return tuple(field for field in first_placement(draft).drawn if not _LOOK.search(field))
+    return tuple(
+        field
+        for placement in first_placements(draft)
+        for field in placement.drawn
+        if not _LOOK.search(field)
+    )
 
 
-def first_placement(draft: Draft) -> Placement:
-    """The placement by which a draft is fixed: it says what was drawn and what has no place.
+def first_placements(draft: Draft) -> list[Placement]:
+    """The placements by which a draft is fixed: they say what was drawn and what has no place.
 
-    Raises:
-        ArenaError: The arena cannot be built.
-    """
-    return place(draft.arena, _draws(draft))
-
-
-def placed(draft: Draft) -> Placement:
-    """The placement of a draft's fixed arena, of which demands are measured.
+    There is one for each of the arenas that merge.
 
     Raises:
-        ArenaError: The arena cannot be built.
+        ArenaError: An arena cannot be built.
     """
-    return place(fixed_arena(draft), np.random.default_rng(draft.seed))
+    draws = _draws(draft)
+    return [place(one, draws) for one in episode_arenas(draft.arena)]
+
+
+def placements(draft: Draft) -> list[Placement]:
+    """The placements of a draft's fixed arenas, of which demands are measured.
+
+    Raises:
+        ArenaError: An arena cannot be built.
+    """
+    parts = episode_arenas(fixed_arena(draft))
+    return [place(one, np.random.default_rng(draft.seed)) for one in parts]
 
 
 def measured(draft: Draft) -> Reading:
@@ -134,10 +144,10 @@ def measured(draft: Draft) -> Reading:
 def _read(draft: Draft) -> Reading:
     """Measure the fixed arena of a draft."""
     # Imported here: it loads the simulator, which lists do without.
-    from animalcat.envs.measure import measure_playing
+    from animalcat.envs.measure import measure_episode
 
-    survey = Survey(placed(draft))
-    return Reading(*measure_features(survey, *measure_playing(survey, draft.seed)))
+    surveys = [Survey(placement) for placement in placements(draft)]
+    return Reading(*measure_episode(surveys, draft.seed))
 
 
 def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) -> Fixed:
@@ -145,7 +155,7 @@ def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) ->
         name=draft.name,
         paradigm=draft.kind.paradigm or draft.paradigm,
         features=reading.features,
-        pass_mark=arena.pass_mark,
+        pass_mark=pass_mark(arena),
         time_limit_steps=max(0, arena.time_limit) * STEPS_PER_UNIT,
         seed=draft.seed,
         arena=file,

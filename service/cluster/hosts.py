@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.messages import spec_from_json
 from animalcat.envs.patience import Patience
 from animalcat.envs.starting import Spawn
@@ -87,9 +88,9 @@ class SimulatorHost:
         kind, value = await _tried(self._worker.open())
         return (kind, dict(self._worker.versions)) if kind == "done" else (kind, value)
 
-    async def load(self, arena_yaml: str, seed: int) -> Answer:
+    async def load(self, arena_yaml: str, seed: int, places: Sequence[MarkedPlace] = ()) -> Answer:
         """Start an episode; answers with its first step."""
-        return await _tried(self._worker.load(arena_yaml, seed))
+        return await _tried(self._worker.load(arena_yaml, seed, places))
 
     async def step(self, actions: bytes) -> Answer:
         """Take decisions; answers with the steps."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.messages import spec_to_json
 from animalcat.envs.patience import Patience
 from animalcat.envs.types import ObservationSpec, Step
@@ -209,10 +210,10 @@ class RayWorker:
             raise
         self._actor, self.node = actor, node.address
 
-    async def load(self, arena_yaml: str, seed: int) -> Step:
+    async def load(self, arena_yaml: str, seed: int, places: Sequence[MarkedPlace] = ()) -> Step:
         """Start an episode; see `Worker`."""
         await self.open()
-        return await self._ask("load", arena_yaml, seed)
+        return await self._ask("load", arena_yaml, seed, places)
 
     async def step(self, actions: bytes) -> list[Step]:
         """Take decisions; see `Worker`."""

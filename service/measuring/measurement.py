@@ -10,6 +10,7 @@ from typing import Final, ParamSpec, TypedDict, TypeVar
 
 import numpy as np
 
+from animalcat.envs.places import can_watch
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner, RulesError
@@ -110,6 +111,7 @@ class Measurement:
                 instance is covered, or none can be made.
         """
         layout = layout or shipped_layout(spec.layout, spec.layout_variant)
+        _check_choice(spec, layout)
         self.coverage = some_coverage(
             layout,
             battery,
@@ -328,6 +330,19 @@ class Measurement:
         layout, bank = self.learner.layout, self.learner.bank
         asked = bank.features[~bank.offered]
         return {layout.latent_names[k]: scale_of(layout, k, asked) for k in layout.capabilities}
+
+
+def _check_choice(spec: SessionSpec, layout: Layout) -> None:
+    """Refuse a layout of choices where the agent is not seen at every physics step."""
+    seen = [one.name for one in layout.outcomes if one.source == "choice"]
+    if seen and not can_watch(spec.backend, spec.observation_spec):
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"layout {spec.layout}: its outcome {seen[0]} is a choice, the first marked place that "
+            f"the agent reaches. The backend {spec.backend} shows where the agent is only once a "
+            f"decision, and at a decision period of {spec.observation_spec.decision_period} it may "
+            "run through a place unseen; use a decision period of 1, or the backend sim",
+        )
 
 
 def practice_order(spec: SessionSpec, battery: Battery, covered: Iterable[str]) -> list[str]:

@@ -28,6 +28,7 @@ from animalcat.arena_configs.families.variations import Variation, variations
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.sequence import merged
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.drafts import Draft, fixed_instance, instance_seed, measured
@@ -241,7 +242,7 @@ class Twins:
         rng: np.random.Generator,
         seed: int,
     ) -> Made:
-        arena = load_text(self._battery.arena_yaml(instance), instance.name).config.arenas[0]
+        arena = merged(load_text(self._battery.arena_yaml(instance), instance.name).config)
         sides = [one.value for name, one in demands.items() if name in SIDED]
         measure = _measurer(seed, self._fits(instance))
         own = {name: v for name, v in instance.features.items() if name not in FEATURES}

@@ -17,7 +17,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import fix
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.sequence import merged, pass_mark
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import (
@@ -214,7 +214,7 @@ class Game:
             if limit > 0
             else None,
             ended_by=step.ended_by,
-            passed=success(total, self._played.pass_mark) if over else None,
+            passed=success(total, pass_mark(self._played)) if over else None,
             speed=float(np.linalg.norm(seen.velocity)),
             camera=seen.camera,
         )

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from animalcat.arena_configs.draws import draws_by_name
-from animalcat.arena_configs.features import FEATURES, Survey
+from animalcat.arena_configs.features import FEATURES, Survey, chain_features, read_features
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.service.recording.reader import Recording
 from animalcat.service.recording.verify import load_arena
 from animalcat.v1 import results_pb2, types_pb2
@@ -112,14 +113,17 @@ def _demands(recording: Recording) -> list[str]:
     """The demands of the arena in words; none where it cannot be placed."""
     try:
         arena = load_arena(recording.header)
-        survey = Survey(place(arena, draws_by_name("animalcat", recording.header.seed)))
-        found: list[str] = []
-        for name in _DEMANDS:
-            feature = FEATURES[name]
-            value = feature.measure(survey) if feature.measure is not None else 0.0
-            if not isinstance(value, str) and value:
-                unit = "" if feature.unit in ("", "1") else f" {feature.unit}"
-                found.append(f"{name} {value:.3g}{unit}")
+        surveys = [
+            Survey(place(one, draws_by_name("animalcat", recording.header.seed)))
+            for one in episode_arenas(arena)
+        ]
+        parts = [read_features(survey, _DEMANDS) for survey in surveys]
+        values = chain_features(parts, [survey.placement for survey in surveys]).values
     except (ArenaError, ValueError):
         return []
-    return found
+    units = {name: FEATURES[name].unit for name in _DEMANDS}
+    return [
+        f"{name} {value:.3g}{f' {units[name]}' * (units[name] not in ('', '1'))}"
+        for name, value in values.items()
+        if value
+    ]

@@ -11,6 +11,7 @@ import numpy as np
 
 from animalcat.arena_configs.builds import build_named
 from animalcat.arena_configs.outcome import success
+from animalcat.arena_configs.sequence import pass_mark
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import PHYSICS_STEP, EndedBy, Step
 from animalcat.service.recording.about import NOTABLE
@@ -174,7 +175,7 @@ def compare(recording: Recording, backend: str, make: Make | None = None) -> Aga
     apart = np.flatnonzero(gaps > NEAR)
     farthest = int(np.argmax(gaps))
     last = ended_by_from_proto(recording.steps[-1].ended_by)
-    mark = load_arena(recording.header).pass_mark
+    mark = pass_mark(load_arena(recording.header))
     return Against(
         backend=backend,
         seconds=spec_from_proto(recording.header.observation_spec).decision_period * PHYSICS_STEP,

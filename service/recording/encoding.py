@@ -117,7 +117,7 @@ class StepWriter:
         Raises:
             OSError: There is no room for it.
         """
-        _, reward, ended_by, (health, velocity, position, rays, _, _) = step
+        _, reward, ended_by, (health, velocity, position, rays, _, _), _ = step
         until, of_reward, pack_into, size, earned, begun = self._form
         if number >= until or reward != of_reward or ended_by is not None or notes or not health:
             form = _form(number, step, notes)
@@ -165,7 +165,7 @@ class _Form(NamedTuple):
 
 def _form(number: int, step: Step, notes: Sequence[Note]) -> _Form | None:
     """Return the form of a step and of usual ones after it; None if this one is not usual."""
-    _, reward, ended_by, (health, velocity, position, rays, camera, _) = step
+    _, reward, ended_by, (health, velocity, position, rays, camera, _), _ = step
     if (
         not 0 < number < _LONG
         or ended_by is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -14,6 +15,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.backends import make_environment
+from animalcat.envs.places import can_watch, watchable
 from animalcat.envs.replay import replay
 from animalcat.envs.sim import rules
 from animalcat.envs.types import CameraSpec, EndedBy, Environment, ObservationSpec, Step
@@ -21,7 +23,7 @@ from animalcat.service.recording.encoding import recorded_step
 from animalcat.service.recording.reader import Recording
 from animalcat.service.versions import LOOKS, MOTION, ChangedVersion, changed_versions, versions
 from animalcat.v1 import results_pb2, types_pb2
-from animalcat.wire import ended_by_from_proto, spec_from_proto
+from animalcat.wire import ended_by_from_proto, places_from_proto, spec_from_proto
 
 Make = Callable[[str, ObservationSpec], Environment]
 """Makes an environment from the name of a backend and an observation spec."""
@@ -130,7 +132,7 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
     if header.observation_spec.HasField("camera"):
         looks = _other(LOOKS, camera_looks.REVISION, header, chosen)
     skipped = _IMAGE_FIELDS if looks else frozenset[str]()
-    compared = 0
+    compared = reached = 0
     found: FirstDifference | None = None
     for number, (recorded, step) in enumerate(
         zip_longest(recording.steps, _replayed(recording, environment))
@@ -144,9 +146,12 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
         if found is not None:
             break
         total += step.reward
+        reached = step.reached
         compared += 1
     if found is None and recording.footer is not None:
         found = _compare_footer(recording.footer, compared, total)
+        if found is None and chosen == header.backend and can_watch(chosen, spec):
+            found = _compare_choice(recording, reached)
     comparison = None
     if chosen != header.backend:
         again = _replayed(recording, _environment(header, chosen, spec, make))
@@ -269,7 +274,7 @@ def _environment(
         from animalcat.envs.unity.late import LateSimEnvironment  # brings the simulator
 
         return LateSimEnvironment(spec)
-    return make(backend, spec)
+    return watchable(make(backend, spec))
 
 
 def other_motion(header: results_pb2.EpisodeHeader, backend: str) -> ChangedVersion | None:
@@ -311,7 +316,10 @@ def _replayed(recording: Recording, environment: Environment) -> Iterator[Step]:
     header = recording.header
     try:
         if recording.steps:
-            yield from replay(environment, load_arena(header), header.seed, recording.actions)
+            places = places_from_proto(header.places)
+            yield from replay(
+                environment, load_arena(header), header.seed, recording.actions, places
+            )
     finally:
         environment.close()
 
@@ -344,6 +352,18 @@ def _compare_footer(
     return _compare(last, "footer.episode_return", footer.episode_return, total)
 
 
+def _compare_choice(recording: Recording, reached: int) -> FirstDifference | None:
+    """Compare the choice that was recorded with the marked place that the replay was in first."""
+    places, steps = recording.header.places, recording.steps
+    seen = {} if recording.footer is None else dict(recording.footer.outcomes)
+    over = bool(seen) and bool(steps) and bool(steps[-1].ended_by)
+    if not over and "choice" not in seen:
+        return None  # where the agent left, or the backend failed, it may not have been told
+    again = float(places[reached - 1].right) if reached else math.nan
+    recorded = seen.get("choice", math.nan)
+    return _compare(len(steps) - 1, "footer.outcomes[choice]", recorded, again)
+
+
 def _compare(step: int, field: str, recorded: Any, again: Any) -> FirstDifference | None:
     """Return the first number of a field that differs; None if all are equal."""
     if field == "ended_by":
@@ -371,7 +391,7 @@ def _numbers(field: str, value: Any) -> np.ndarray[Any, Any]:
             return np.frombuffer(value, np.uint8)
         case "observation.rays":
             return np.frombuffer(value, np.float32)
-        case "footer.episode_return":
+        case "footer.episode_return" | "footer.outcomes[choice]":
             return np.array([value], np.float64)
         case _:
             return np.atleast_1d(np.array(value, np.float32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
@@ -17,6 +17,8 @@ from animalcat.arena_configs.placement import PlacedObject, Placement, place
 
 LEAST_RADIUS: Final = 0.6
 """Metres: least radius with which a goal is drawn, so that small ones are seen."""
+GAP: Final = 2.0
+"""Metres between arenas that merge."""
 MOST: Final = 250
 """Most objects that are drawn, the largest ones."""
 _FLOOR: Final = "#f3ead9"
@@ -35,26 +37,33 @@ def arena_map(text: str, name: str) -> str:
         An SVG element with an alternative text; empty if the arena cannot be read.
     """
     try:
-        (arena,) = load_text(text, name).config.arenas.values()
-        placement = place(arena, np.random.default_rng(0))  # a fixed arena leaves nothing to chance
+        arenas = load_text(text, name).config.arenas.values()
+        # A fixed arena leaves nothing to chance.
+        placements = [place(arena, np.random.default_rng(0)) for arena in arenas]
     except (ArenaError, ValueError):
         return ""
-    return draw_small(placement, name)
+    return draw_small(placements, name)
 
 
-def draw_small(placement: Placement, name: str) -> str:
-    """Draw a placed arena without words, as an SVG element of 40 by 40 metres."""
-    size = f"{ARENA_SIDE:g}"
-    return "".join(
-        [
-            f"<svg class='map' viewBox='0 0 {size} {size}' role='img' "
-            f"aria-label='{escape(described(placement, name), quote=True)}'>",
+def draw_small(placements: Sequence[Placement], name: str) -> str:
+    """Draw placed arenas without words: an SVG element, 40 by 40 metres for each, side by side."""
+    size, apart = f"{ARENA_SIDE:g}", ARENA_SIDE + GAP
+    width = f"{apart * len(placements) - GAP:g}"
+    words = "; then ".join(described(one, name) for one in placements)
+    drawn = [
+        f"<svg class='map' viewBox='0 0 {width} {size}' role='img' "
+        f"aria-label='{escape(words, quote=True)}'>"
+    ]
+    for number, placement in enumerate(placements):
+        moved = f" transform='translate({apart * number:g} 0)'" * bool(number)
+        drawn += [
+            f"<g{moved}>" * bool(number),
             f"<rect width='{size}' height='{size}' fill='{_FLOOR}'/>",
             *_shapes(placement),
             _agent(placement),
-            "</svg>",
+            "</g>" * bool(number),
         ]
-    )
+    return "".join([*drawn, "</svg>"])
 
 
 def described(placement: Placement, name: str) -> str:

@@ -95,7 +95,7 @@ class Played(NamedTuple):
         spent: What the agent has spent, but for the answer that is waited for.
         exceeded: Which allowance its last answer exceeded, which was then not carried out; empty
             for none.
-        trace: For every decision its reward and the agent's x and z, one after another.
+        trace: The reward of every decision.
         last: The latest step.
     """
 
@@ -253,8 +253,7 @@ class _Table:
         final = len(actions) - 1
         for k, action in enumerate(actions):
             step = self._environment.step(action)
-            x, _, z = step.observation.position.tolist()
-            self._trace.extend((step.reward, x, z))
+            self._trace.append(step.reward)
             self._reward += step.reward
             self._done += 1
             self._last = step

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
@@ -38,6 +38,9 @@ BATCH: Final = 100
 
 TICKET_BYTES: Final = 32
 """Size of the secret with which an agent is admitted by a worker."""
+
+_Load: TypeAlias = Callable[[], Coroutine[Any, Any, Step]]
+"""Starts an attempt's arena, anew every time."""
 
 RECORDINGS: Final = "recordings"
 """Folder of the recordings within a data directory; it has one folder per session."""
@@ -78,17 +81,15 @@ class Playthrough:
         self.reward += sum(rewards)
         for step in steps:
             self.episode_return += step.reward  # one by one, so that the sum equals the recorder's
-            x, _, z = step.observation.position.tolist()
-            self.watch.see(step.reward, x, z)
+            self.watch.see(step.reward, step.reached)
         self._end_with(steps[-1])
 
     def take_played(self, played: Played) -> None:
         """Add what was played without the server."""
-        numbers = iter(played.trace)
-        for reward, x, z in zip(numbers, numbers, numbers, strict=True):
+        for reward in played.trace:
             self.steps += 1
             self.episode_return += reward
-            self.watch.see(reward, x, z)
+            self.watch.see(reward, played.last.reached)
         self.reward = played.reward
         self._end_with(played.last)
 
@@ -133,7 +134,7 @@ async def play_attempt(
     recorder = await asyncio.to_thread(
         EpisodeRecorder,
         recording_path(parts.data, episode.session, episode.number, episode.attempt),
-        episode_header(episode, spec, arena_yaml, instance.seed, versions),
+        episode_header(episode, spec, arena_yaml, instance, versions),
     )
     opening = EpisodeOpening(
         episode.number,
@@ -144,9 +145,8 @@ async def play_attempt(
     began = parts.monotonic()
     played = Playthrough(EpisodeMonitor(instance.task), meter=Meter(spec.allowance))
     try:
-        await _play(
-            played, link, worker, recorder, opening, arena_yaml, instance.seed, spec.allowance
-        )
+        load = partial(worker.load, arena_yaml, instance.seed, instance.places)
+        await _play(played, link, worker, recorder, opening, load, spec.allowance)
     except AgentLeftError as left:
         played.left = left.cause
         exceeded = played.meter.take(left.waited)
@@ -229,12 +229,11 @@ async def _play(
     worker: Worker,
     recorder: EpisodeRecorder,
     opening: EpisodeOpening,
-    arena_yaml: str,
-    seed: int,
+    load: _Load,
     allowance: Allowance,
 ) -> None:
     # Where the worker was lost or gave way, this may have to wait for room.
-    step = await link.idle(worker.load(arena_yaml, seed))
+    step = await link.idle(load())
     played.last = step
     recorder.step(step, None)
     place = worker.place_for(link.direct_place)
@@ -242,7 +241,7 @@ async def _play(
         await link.begin(opening, step, None)
     elif await _offer(played, link, worker, recorder, opening, step, place, allowance):
         return
-    restore = partial(_restore, worker, recorder, arena_yaml, seed)
+    restore = partial(_restore, worker, recorder, load)
     await _relay(played, link, worker, recorder, restore)
 
 
@@ -357,7 +356,7 @@ def batch_of(worker: Worker) -> int:
     return BATCH if worker.spec.camera is None else BATCH // 10
 
 
-async def _restore(worker: Worker, recorder: EpisodeRecorder, arena_yaml: str, seed: int) -> None:
+async def _restore(worker: Worker, recorder: EpisodeRecorder, load: _Load) -> None:
     """Bring an arena anew to where the recording stands, and compare every number.
 
     Raises:
@@ -365,7 +364,7 @@ async def _restore(worker: Worker, recorder: EpisodeRecorder, arena_yaml: str, s
     """
     recording = await asyncio.to_thread(read_episode, recorder.path)
     actions, pixels, batch = recording.actions, recording.header.pixels, batch_of(worker)
-    steps, number = [await worker.load(arena_yaml, seed)], 0
+    steps, number = [await load()], 0
     while True:
         for step in steps:
             known, again = recording.steps[number], actions[number - 1] if number else None

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.backends import AUTOMATIC, unity_build
 from animalcat.envs.patience import Patience
 from animalcat.envs.starting import Fork, Spawn
@@ -339,11 +340,11 @@ class Lent:
         await self.worker.open()
         self.versions = self.worker.versions
 
-    async def load(self, arena_yaml: str, seed: int) -> Step:
+    async def load(self, arena_yaml: str, seed: int, places: Sequence[MarkedPlace] = ()) -> Step:
         """Start an episode; see `Worker`."""
         await self.open()
         self._unused = False
-        return await self._there.load(arena_yaml, seed)
+        return await self._there.load(arena_yaml, seed, places)
 
     async def step(self, actions: bytes) -> list[Step]:
         """Take decisions; see `Worker`."""

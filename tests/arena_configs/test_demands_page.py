@@ -10,9 +10,10 @@ import re
 from pathlib import Path
 
 from animalcat.arena_configs.features import FEATURES, FeatureDefinition
+from animalcat.arena_configs.features.chains import IN_CHAIN, in_chain
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "demands.md"
-HEAD = "| demand | unit | range | version | what it is |\n|---|---|---|---|---|\n"
+HEAD = "| demand | unit | range | version | in a chain | what it is |\n|---|---|---|---|---|---|\n"
 TABLE = re.compile(r"(?<=<!-- demands: )([\w ]+)( -->\n)((?:\|.*\n)*)")
 
 
@@ -25,7 +26,7 @@ def row(feature: FeatureDefinition) -> str:
     played = " (by playing)" if feature.measured == "playing" else ""
     return (
         f"| `{feature.name}` | {feature.unit} | {limits} | {feature.version} "
-        f"| {feature.description}{played} |\n"
+        f"| {feature.chain or 'not measured'} | {feature.description}{played} |\n"
     )
 
 
@@ -40,11 +41,18 @@ def test_every_demand_is_in_the_table_of_its_group() -> None:
         assert text == table(group), f"write it anew: python -m {__name__}"
 
 
+def test_how_parts_add_up_is_said_of_demands_that_there_are() -> None:
+    said = [name for names in IN_CHAIN.values() for name in names.split()]
+    assert len(said) == len({*said})
+    assert {*said} < FEATURES.keys()
+
+
 def test_names_are_unique_and_ranges_make_sense() -> None:
     for name, feature in FEATURES.items():
         assert feature.name == name
         assert feature.low < feature.high
         assert feature.version >= 1
+        assert feature.chain == in_chain(name)
         assert feature.description
         assert not feature.description.endswith(".")
 

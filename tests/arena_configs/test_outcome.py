@@ -9,6 +9,7 @@ from animalcat.arena_configs.outcome import (
     EpisodeMonitor,
     MarkedPlace,
     OutcomeRules,
+    PlaceWatch,
     success,
 )
 
@@ -17,9 +18,10 @@ WHOLE = OutcomeRules(0.5, 1000, -1.0, 3.0, 2.0, PLACES)
 
 
 def watched(task: OutcomeRules, *seen: tuple[float, float, float]) -> EpisodeMonitor:
-    watch = EpisodeMonitor(task)
+    places, watch = PlaceWatch(task.places), EpisodeMonitor(task)
     for reward, x, z in seen:
-        watch.see(reward, x, z)
+        places.look(x, z)
+        watch.see(reward, places.reached)
     return watch
 
 

@@ -157,12 +157,25 @@ arenas:
 """  # noqa: E501
 
 
-@pytest.mark.parametrize(("random", "merge"), [("false", "true"), ("true", "false")])
-def test_arenas_of_a_sequence_are_measured_one_by_one(
-    tmp_path: Path, random: str, merge: str
-) -> None:
+def test_arenas_that_merge_are_measured_as_one(tmp_path: Path) -> None:
     path = tmp_path / "three.yml"
-    path.write_text(SEQUENCE.format(random=random, merge=merge))
+    text = SEQUENCE.format(random="false", merge="true")
+    path.write_text(text.replace("  3: !Arena", "  1: !Arena"))
+    chain, last = feature_rows(path, path.stem, PLAN)
+    assert [row.instance for row in (chain, last)] == ["three.0", "three.7"]
+    assert chain.features is not None
+    assert chain.features["rewards"] == 1.0
+    assert chain.missing["rewardDistance"] == "in arena 1 of the 2 that merge: no reward"
+    assert last.error
+    path.write_text(text)
+    (lost,) = feature_rows(path, path.stem, PLAN)
+    assert lost.error == "arenas[0].mergeNextArena: there is no arena 1 to merge with"
+
+
+@pytest.mark.parametrize("random", ["false", "true"])
+def test_arenas_of_a_file_are_measured_one_by_one(tmp_path: Path, random: str) -> None:
+    path = tmp_path / "three.yml"
+    path.write_text(SEQUENCE.format(random=random, merge="false"))
     first, second, third = feature_rows(path, path.stem, PLAN)
     assert [row.instance for row in (first, second, third)] == ["three.0", "three.3", "three.7"]
     assert first.features is not None

@@ -145,7 +145,7 @@ class Service:
         self.episodes: Any = results_pb2_grpc.EpisodesStub(self.channel)
 
     async def import_files(
-        self, files: list[tuple[str, bytes]] = FILES, name: str = "small"
+        self, files: list[tuple[str, bytes]] = FILES, name: str = "small", table: bytes = b""
     ) -> sessions_pb2.Battery:
         async def frames() -> AsyncIterator[sessions_pb2.ImportBatteryRequest]:
             yield sessions_pb2.ImportBatteryRequest(header=sessions_pb2.BatteryHeader(name=name))
@@ -153,6 +153,9 @@ class Service:
                 yield sessions_pb2.ImportBatteryRequest(
                     file=sessions_pb2.ArenaFile(path=path, content=content)
                 )
+            if table:
+                own = sessions_pb2.FeatureTable(content=table)
+                yield sessions_pb2.ImportBatteryRequest(table=own)
 
         done = await self.done((await self.batteries.ImportBattery(frames())).operation)
         if done.HasField("error"):

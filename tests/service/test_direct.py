@@ -406,7 +406,7 @@ async def test_an_agent_without_a_network_comes_by_a_unix_socket(tmp_path: Path)
         send(table.server, MessageKind.RECALL, b"")
         assert await direct.receive() is None
         played = await table.played()
-        assert (played.left, len(played.trace), played.recording.steps) == ("", 6, 3)
+        assert (played.left, len(played.trace), played.recording.steps) == ("", 2, 3)
 
 
 def flooding(offer: gateway_pb2.Direct, steps: int) -> socket.socket:

@@ -257,10 +257,15 @@ def show(
     chance = _chance(rng, seed, build)
     config = _load(file, chance.build)
     arena = _arena(config, number)
+    if arena.merge_next_arena:
+        words = "note: this arena merges with the next into one episode; --arena shows that one"
+        typer.secho(words, err=True)
+        arena = arena.model_copy(update={"merge_next_arena": False})
     chosen = min(config.arenas) if number is None else number
     instance = file.stem if len(config.arenas) == 1 else f"{file.stem}.{chosen}"
     try:
-        placement, played_by = placed_by(arena, instance, Plan(seed, chance.rng, chance.build))
+        plan = Plan(seed, chance.rng, chance.build)
+        (placement,), played_by = placed_by(arena, instance, plan)
     except ArenaError as error:
         fail(f"{file}: {error}")
     if as_json:

@@ -16,13 +16,20 @@ from typing import Any, Final
 import animalcat
 from animalcat.arena_configs.builds import Build
 from animalcat.arena_configs.draws import OWN, draws_by_name
-from animalcat.arena_configs.features import FEATURES, Survey, measure_features
+from animalcat.arena_configs.features import (
+    FEATURES,
+    MeasuredFeatures,
+    Survey,
+    chain_features,
+    measure_features,
+)
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import Placement, place
+from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes
 from animalcat.cli.arena.explaining import explanation
 from animalcat.processes import process_pool
-from animalcat.service.batteries.drafts import Draft, first_placement, instance_seed, placed
+from animalcat.service.batteries.drafts import Draft, first_placements, instance_seed, placements
 
 FEW: Final = 16
 """Files up to which one process is enough: others take a second to start."""
@@ -79,7 +86,7 @@ class Plan:
 
     def key(self, content: bytes, name: str) -> str:
         """Name under which a file's rows are kept: for this content and name, plan and demands."""
-        versions = {name: feature.version for name, feature in FEATURES.items()}
+        versions = {name: (feature.version, feature.chain) for name, feature in FEATURES.items()}
         columns = [column.name for column in fields(FeatureRow)]
         about = json.dumps([animalcat.__version__, versions, columns, *self.drawn_by, name])
         return hashlib.sha256(about.encode() + b"\0" + content).hexdigest()
@@ -141,7 +148,7 @@ def _measured(
 
 
 def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
-    """Measure all arenas of a file, each on its own even where one merges with the next.
+    """Measure all arenas of a file; those that merge are measured as one, called by the first.
 
     What an arena leaves to chance is drawn as a battery draws it that is made of the file with the
     same seed, unless Unity is to draw.
@@ -150,56 +157,86 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
 
     try:
         loaded = load_config(path)
+        arenas = episodes(loaded.config)
     except ArenaError as error:
         return [FeatureRow(str(path), None, name, *plan.drawn_by, error=str(error))]
     rows: list[FeatureRow] = []
-    arenas = loaded.config.arenas
-    for number, arena in sorted(arenas.items()):
+    for number, arena in arenas.items():
         instance = name if len(arenas) == 1 else f"{name}.{number}"
+        whose = tuple(f"arenas[{one}]" for one in arena_numbers(loaded.config, number))
         met = [
             str(one)
             for one in loaded.problems
-            if not one.field.startswith("arenas[") or one.field.startswith(f"arenas[{number}]")
+            if not one.field.startswith("arenas[") or one.field.startswith(whose)
         ]
         try:
-            placement, seed = placed_by(arena, instance, plan)
+            placed, seed = placed_by(arena, instance, plan)
         except ArenaError as error:
             row = FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error))
             rows.append(replace(row, problems=met))
             continue
-        survey = Survey(placement)
-        played = measure_playing(survey, seed)
+        parts: list[MeasuredFeatures] = []
+        told: list[dict[str, Any]] = []
+        for survey in map(Survey, placed):
+            played = measure_playing(survey, seed)
+            parts.append(measure_features(survey, *played))
+            if plan.explain:
+                told.append(explanation(survey, played))
         rows.append(
             FeatureRow(
                 str(path),
                 number,
                 instance,
                 *plan.drawn_by,
-                dict(placement.drawn),
-                *measure_features(survey, *played),
-                explanation=explanation(survey, played) if plan.explain else None,
+                _drawn(placed),
+                *chain_features(parts, placed),
+                explanation=_together(told),
                 problems=met,
             )
         )
     return rows
 
 
-def placed_by(arena: Arena, instance: str, plan: Plan) -> tuple[Placement, int]:
-    """An arena as a plan draws it, and the seed by which it is played.
+def placed_by(arena: Arena, instance: str, plan: Plan) -> tuple[list[Placement], int]:
+    """The arenas of an episode as a plan draws them, and the seed by which it is played.
 
     Args:
-        arena: The arena.
+        arena: The arena, or those that merge.
         instance: What a battery calls it, on which depends what is drawn, unless Unity draws.
         plan: How to draw.
 
     Raises:
-        ArenaError: The arena cannot be built.
+        ArenaError: An arena cannot be built.
     """
     if plan.rng != OWN:
-        return place(arena, draws_by_name(plan.rng, plan.seed, plan.build)), plan.seed
+        draws = draws_by_name(plan.rng, plan.seed, plan.build)
+        return [place(one, draws) for one in episode_arenas(arena)], plan.seed
     draft = Draft(instance, "", arena, instance_seed(plan.seed, instance))
-    first = first_placement(draft)
-    return replace(placed(draft), drawn=first.drawn, skipped=first.skipped), draft.seed
+    both = zip(placements(draft), first_placements(draft), strict=True)
+    return [
+        replace(one, drawn=first.drawn, skipped=first.skipped) for one, first in both
+    ], draft.seed
+
+
+def _drawn(placed: Sequence[Placement]) -> dict[str, float]:
+    """What was left to chance in an episode; fields of later arenas begin with their place."""
+    return {
+        f"{f'arenas[{number}].' * bool(number)}{field}": value
+        for number, placement in enumerate(placed)
+        for field, value in placement.drawn.items()
+    }
+
+
+def _together(told: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The explanations of arenas that merge: of the first, with the words of all."""
+    if len(told) < 2:
+        return next(iter(told), None)
+    words = [
+        f"In arena {number} of the {len(told)} that merge: {sentence}"
+        for number, one in enumerate(told)
+        for sentence in one["words"]
+    ]
+    return {**told[0], "words": words}
 
 
 def _kept(file: Path, path: Path) -> list[FeatureRow] | None:

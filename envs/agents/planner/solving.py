@@ -11,6 +11,7 @@ from animalcat.arena_configs.model import STEPS_PER_UNIT
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.returns import max_return
+from animalcat.arena_configs.sequence import episode_arenas, pass_mark
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.planner.agent import PlannerAgent
 from animalcat.envs.sim.environment import SimEnvironment
@@ -65,7 +66,7 @@ def solve(arena: Arena, seed: int) -> Solution:
             steps += 1
     finally:
         environment.close()
-    mark = arena.pass_mark
+    mark = pass_mark(arena)
     if success(total, mark):
         return Solution(True, total, mark, steps, "")
     return Solution(False, total, mark, steps, _reason(arena, seed, step.ended_by, agent.status))
@@ -73,7 +74,8 @@ def solve(arena: Arena, seed: int) -> Solution:
 
 def _reason(arena: Arena, seed: int, ended_by: EndedBy | None, status: str) -> str:
     """Why an episode was not passed."""
-    if max_return(place(arena, np.random.default_rng(seed))) <= arena.pass_mark:
+    placed = (place(one, np.random.default_rng(seed)) for one in episode_arenas(arena))
+    if max_return(*placed) <= pass_mark(arena):
         return "no play returns more than the pass mark"
     match ended_by:
         case EndedBy.DEATH:
