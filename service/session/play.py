@@ -314,7 +314,7 @@ async def _offer(
     if why is not None:
         if played.steps and why is Cause.WITHDREW:
             why = Cause.AGENT_LEFT  # it broke while the episode began
-        raise AgentLeftError(why, end.waited)
+        raise AgentLeftError(why, end.waited, "" if left is None else left.detail)
     if played.steps or end.left == GONE:
         assert played.last is not None
         await link.ask(played.steps, played.reward, played.last, end.waited)
