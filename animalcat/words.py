@@ -88,8 +88,18 @@ CAUSES: Final[Mapping[str, types_pb2.Cause.ValueType]] = {
     "server_failed": types_pb2.CAUSE_SERVER_FAILED,
     "out_of_time": types_pb2.CAUSE_OUT_OF_TIME,
     "out_of_tokens": types_pb2.CAUSE_OUT_OF_TOKENS,
+    "token_ended": types_pb2.CAUSE_TOKEN_ENDED,
+    "dismissed": types_pb2.CAUSE_DISMISSED,
+    "agent_failed": types_pb2.CAUSE_AGENT_FAILED,
 }
 """Why attempts did not come to their end."""
+RULINGS: Final[Mapping[str, types_pb2.Ruling.ValueType]] = {
+    "repeat": types_pb2.RULING_REPEAT,
+    "failure": types_pb2.RULING_FAILURE,
+    "fault": types_pb2.RULING_FAULT,
+    "awaited": types_pb2.RULING_AWAITED,
+}
+"""What people say of attempts at which the agent's code failed."""
 MEASURED_BY: Final[Mapping[str, sessions_pb2.MeasuredBy.ValueType]] = {
     "placement": sessions_pb2.MEASURED_BY_PLACEMENT,
     "playing": sessions_pb2.MEASURED_BY_PLAYING,

@@ -23,7 +23,6 @@ from animalcat.service.model import (
     Episode,
     Made,
     Opponent,
-    Outcome,
     Session,
     SessionSpec,
     SessionState,
@@ -31,25 +30,21 @@ from animalcat.service.model import (
 from animalcat.service.operations import Operation
 from animalcat.v1 import operations_pb2, results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import ended_by_to_proto, given, spec_from_proto, spec_to_proto
-from animalcat.words import COMBINES, MADE_AS, OLD_STATUSES, POLICIES, REASONS, STATUSES, word
+from animalcat.words import (
+    CAUSES,
+    COMBINES,
+    MADE_AS,
+    OLD_STATUSES,
+    POLICIES,
+    REASONS,
+    STATUSES,
+    word,
+)
 
 _MEASURED: Final[Mapping[str, sessions_pb2.MeasuredBy.ValueType]] = {
     "placement": sessions_pb2.MEASURED_BY_PLACEMENT,
     "playing": sessions_pb2.MEASURED_BY_PLAYING,
 }
-_CAUSES: Final[Mapping[Cause, types_pb2.Cause.ValueType]] = {
-    Cause.AGENT_LEFT: types_pb2.CAUSE_AGENT_LEFT,
-    Cause.WITHDREW: types_pb2.CAUSE_WITHDREW,
-    Cause.ACTION_TIMEOUT: types_pb2.CAUSE_ACTION_TIMEOUT,
-    Cause.BAD_FRAMES: types_pb2.CAUSE_BAD_FRAMES,
-    Cause.CANCELLED: types_pb2.CAUSE_CANCELLED,
-    Cause.SERVER_STOPPED: types_pb2.CAUSE_SERVER_STOPPED,
-    Cause.SESSION_STOPPED: types_pb2.CAUSE_SESSION_STOPPED,
-    Cause.SERVER_FAILED: types_pb2.CAUSE_SERVER_FAILED,
-    Cause.OUT_OF_TIME: types_pb2.CAUSE_OUT_OF_TIME,
-    Cause.OUT_OF_TOKENS: types_pb2.CAUSE_OUT_OF_TOKENS,
-}
-
 MAX_EPISODES = 100_000
 """Most episodes of one session."""
 MAX_REQUEST_ID = 200
@@ -82,12 +77,9 @@ def decision_to_proto(decision: Decision) -> sessions_pb2.Decision:
     )
 
 
-def cause_kind(outcome: Outcome | None, cause: str) -> types_pb2.Cause.ValueType:
-    """Return the kind of cause that kept an attempt from its end, judging by its words."""
-    for kind, number in _CAUSES.items():
-        if cause == kind.value or cause.startswith(f"{kind.value},"):
-            return number
-    return types_pb2.CAUSE_BACKEND if outcome is Outcome.FAULT else types_pb2.CAUSE_UNSPECIFIED
+def cause_kind(cause: Cause | None) -> types_pb2.Cause.ValueType:
+    """Convert the cause that kept an attempt from its end."""
+    return types_pb2.CAUSE_UNSPECIFIED if cause is None else CAUSES[cause.name.lower()]
 
 
 def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
@@ -106,7 +98,7 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
         seconds=episode.seconds,
         outcomes=episode.outcomes,
         versions=episode.versions,
-        cause_kind=cause_kind(episode.outcome, episode.cause),
+        cause_kind=cause_kind(episode.kind),
         invalid=episode.invalid,
         spent=sessions_pb2.Spent(
             thinking_seconds=episode.spent.thinking_seconds,
@@ -114,6 +106,8 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
             tokens_out=episode.spent.tokens_out,
             costs=dict(episode.spent.costs),
         ),
+        ruling=types_pb2.Ruling.ValueType(episode.ruling or 0),
+        seen=episode.seen,
     )
 
 
@@ -262,7 +256,8 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
         reason=session.reason,
         misfit=session.misfit,
         allowed=session.allowed,
-        paused=session.paused,
+        paused=session.paused or bool(session.unjudged),
+        unjudged=session.unjudged,
         waits_for=session.waits_for,
         practised=session.practised,
     )

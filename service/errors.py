@@ -68,6 +68,8 @@ class Code(StrEnum):
     LEASE_LOST = "LEASE_LOST"
     NOTE_TOO_LONG = "NOTE_TOO_LONG"
     TOO_MANY_BAD_FRAMES = "TOO_MANY_BAD_FRAMES"
+    DISMISSED = "DISMISSED"
+    UNJUDGED = "UNJUDGED"
     TOO_LARGE = "TOO_LARGE"
     SERVED_ELSEWHERE = "SERVED_ELSEWHERE"
     BAD_MESSAGE = "BAD_MESSAGE"
@@ -154,6 +156,14 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.NOTE_TOO_LONG: Public(StatusCode.INVALID_ARGUMENT, "The note is too long."),
     Code.TOO_MANY_BAD_FRAMES: Public(
         StatusCode.INVALID_ARGUMENT, "Too many bad frames came in a row."
+    ),
+    Code.DISMISSED: Public(
+        StatusCode.ABORTED,
+        "Whoever runs the agent took it off; the episode is held against nobody.",
+    ),
+    Code.UNJUDGED: Public(
+        StatusCode.FAILED_PRECONDITION,
+        "The agent's code failed in an episode, and nobody has said yet what that counts as.",
     ),
     Code.TOO_LARGE: Public(StatusCode.RESOURCE_EXHAUSTED, "The request is too large."),
     Code.SERVED_ELSEWHERE: Public(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -259,8 +259,9 @@ PRACTICE: Final = "practice"
 
 
 class Cause(StrEnum):
-    """Why an attempt did not come to its end, except for faults of the backend."""
+    """Why an attempt did not come to its end, or is a failure without having done so."""
 
+    BACKEND = "backend"
     AGENT_LEFT = "the agent left"
     WITHDREW = "the agent left before it had to do with the episode"
     ACTION_TIMEOUT = "the agent did not act in time"
@@ -271,17 +272,93 @@ class Cause(StrEnum):
     SERVER_FAILED = "the server failed, without having stopped"
     OUT_OF_TIME = "out of time"
     OUT_OF_TOKENS = "out of tokens"
+    TOKEN_ENDED = "the agent's token was revoked or has expired"
+    DISMISSED = "whoever runs the agent took it off"
+    AGENT_FAILED = "the agent's code failed"
+
+
+class Whose(StrEnum):
+    """Whose doing it is that an attempt ended early."""
+
+    AGENT = "agent"
+    OPERATOR = "operator"
+    SERVER = "server"
+    BACKEND = "backend"
+
+
+class End(NamedTuple):
+    """What a cause makes of an attempt.
+
+    Attributes:
+        whose: Whose doing it is.
+        first: The outcome.
+        again: The outcome where the agent has voided an attempt at the same episode before.
+    """
+
+    whose: Whose
+    first: Outcome
+    again: Outcome
 
     @property
-    def blameless(self) -> bool:
-        """Whether it counts neither against the agent nor against the backend."""
-        return self in _SERVERS
+    def warns(self) -> bool:
+        """Whether such an attempt is the first of two of which the second is a failure."""
+        return not self.first.counts and self.again.counts
 
 
-_SERVERS: Final = (Cause.SERVER_STOPPED, Cause.SESSION_STOPPED, Cause.SERVER_FAILED)
-"""Causes that lie with the server."""
-_SPENT: Final = (Cause.OUT_OF_TIME.value, Cause.OUT_OF_TOKENS.value)
-"""Beginnings of the causes of attempts that cost more than the agent's allowance."""
+ENDS: Final[Mapping[Cause, End]] = {
+    Cause.BACKEND: End(Whose.BACKEND, Outcome.FAULT, Outcome.FAULT),
+    Cause.AGENT_LEFT: End(Whose.AGENT, Outcome.VOID, Outcome.FAILURE),
+    # The server was ahead: it had sent an episode to an agent that was leaving between two.
+    Cause.WITHDREW: End(Whose.SERVER, Outcome.VOID, Outcome.VOID),
+    Cause.ACTION_TIMEOUT: End(Whose.AGENT, Outcome.VOID, Outcome.FAILURE),
+    Cause.BAD_FRAMES: End(Whose.AGENT, Outcome.VOID, Outcome.FAILURE),
+    Cause.CANCELLED: End(Whose.OPERATOR, Outcome.VOID, Outcome.VOID),
+    Cause.SERVER_STOPPED: End(Whose.SERVER, Outcome.FAULT, Outcome.FAULT),
+    Cause.SESSION_STOPPED: End(Whose.SERVER, Outcome.FAULT, Outcome.FAULT),
+    Cause.SERVER_FAILED: End(Whose.SERVER, Outcome.FAULT, Outcome.FAULT),
+    Cause.OUT_OF_TIME: End(Whose.AGENT, Outcome.FAILURE, Outcome.FAILURE),
+    Cause.OUT_OF_TOKENS: End(Whose.AGENT, Outcome.FAILURE, Outcome.FAILURE),
+    Cause.TOKEN_ENDED: End(Whose.OPERATOR, Outcome.VOID, Outcome.VOID),
+    Cause.DISMISSED: End(Whose.OPERATOR, Outcome.VOID, Outcome.VOID),
+    # It waits for a person, who says what it is (`Ruling`).
+    Cause.AGENT_FAILED: End(Whose.AGENT, Outcome.VOID, Outcome.VOID),
+}
+"""What becomes of attempts that end early: every cause has its line, and nothing else decides.
+
+What is not the agent's doing is no outcome of the agent's, however often it happens.
+"""
+
+
+def cause_of(words: str) -> Cause | None:
+    """Return the cause that an attempt's words begin with; None if they begin with none."""
+    for cause in Cause:
+        if words == cause.value or words.startswith((f"{cause.value},", f"{cause.value}:")):
+            return cause
+    return None
+
+
+BY_DEFAULT: Final[Mapping[str, float]] = {"success": 0.0}
+"""What is observed of an attempt that is a failure without having come to its end."""
+
+
+class Ruling(IntEnum):
+    """What a person says of an attempt at which the agent's code failed; numbers of the wire."""
+
+    REPEAT = 1
+    """The arena is played again, and the profile says so."""
+    FAILURE = 2
+    """It counts as a failure."""
+    FAULT = 3
+    """It was no doing of the agent's: a fault, and the arena is played again."""
+    AWAITED = 4
+    """Nobody has said anything yet; until then nothing of the session begins."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What becomes of the attempt."""
+        return {Ruling.FAILURE: Outcome.FAILURE, Ruling.FAULT: Outcome.FAULT}.get(
+            self, Outcome.VOID
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +388,8 @@ class Episode:
             otherwise.
         spent: What the agent spent on it; nothing while it is open, and in attempts older than
             this field.
+        ruling: What a person has said of it, where the agent's code failed; None elsewhere.
+        seen: Whether the agent had seen its arena before, in an attempt at which its code failed.
     """
 
     session: str
@@ -329,6 +408,8 @@ class Episode:
     unreadable: str = ""
     invalid: str = ""
     spent: Spent = NOTHING
+    ruling: Ruling | None = None
+    seen: bool = False
 
     @property
     def practice(self) -> bool:
@@ -346,24 +427,41 @@ class Episode:
         return self.settled and not self.practice
 
     @property
+    def kind(self) -> Cause | None:
+        """The cause of its end; None if it came to its end, is open, or nobody knows."""
+        if (known := cause_of(self.cause)) is not None:
+            return known
+        return Cause.BACKEND if self.outcome is Outcome.FAULT else None
+
+    @property
+    def end(self) -> End:
+        """What its cause makes of it; an early end of which nothing is known is the agent's."""
+        return ENDS[self.kind or Cause.AGENT_LEFT]
+
+    @property
     def backend_fault(self) -> bool:
         """Whether the backend failed."""
-        return self.outcome is Outcome.FAULT and self.cause not in _SERVERS
+        return self.outcome is Outcome.FAULT and self.end.whose is Whose.BACKEND
 
     @property
     def agents_void(self) -> bool:
         """Whether the agent ended the attempt, so that it does not count."""
-        return self.outcome is Outcome.VOID and self.cause not in (Cause.CANCELLED, Cause.WITHDREW)
+        return self.outcome is Outcome.VOID and self.end.whose is Whose.AGENT
+
+    @property
+    def warns(self) -> bool:
+        """Whether it is a void after which another one of the agent's is a failure."""
+        return self.outcome is Outcome.VOID and self.end.warns
 
     @property
     def overspent(self) -> bool:
         """Whether it is a failure since the agent spent more than its allowance."""
-        return self.outcome is Outcome.FAILURE and self.cause.startswith(_SPENT)
+        return self.outcome is Outcome.FAILURE and bool(self.cause) and self.end.first.counts
 
     @property
     def by_default(self) -> bool:
         """Whether it is a failure since the agent ended an attempt for the second time."""
-        return self.outcome is Outcome.FAILURE and bool(self.cause) and not self.overspent
+        return self.outcome is Outcome.FAILURE and bool(self.cause) and self.end.warns
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,6 +485,8 @@ class Session:
         practised: Number of practice episodes that are over, which are not among `episodes`.
         hindrance: What it waits for because the machines are full or a fit is late; empty if for
             nothing. Only the server that plays it knows.
+        unjudged: Numbers of the episodes at which the agent's code failed and of which nobody has
+            said yet what they are; with any, nothing begins.
     """
 
     id: str
@@ -402,10 +502,18 @@ class Session:
     paused: bool = False
     practised: int = 0
     hindrance: str = ""
+    unjudged: tuple[int, ...] = ()
+
+    @property
+    def held(self) -> bool:
+        """Whether it goes on only once a person lets it."""
+        return not self.state.over and (self.paused or bool(self.unjudged))
 
     @property
     def waits_for(self) -> str:
         """What it waits for before it can go on or end; empty if for nothing, or over."""
+        if self.unjudged and not self.state.over:
+            return f"a person who says what {episodes_words(self.unjudged)} counts as"
         if self.state.over or self.hindrance:
             return "" if self.state.over else self.hindrance
         if self.state is SessionState.WAITING:
@@ -415,6 +523,11 @@ class Session:
         if self.allowed is not None and self.episodes >= self.allowed:
             return "its turn in its campaign"
         return ""
+
+
+def episodes_words(numbers: Sequence[int]) -> str:
+    """Return the words for some episodes of a session, such as "episode 3"."""
+    return f"episode{'s'[: len(numbers) > 1]} {' and '.join(map(str, numbers))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,9 +78,12 @@ def run(
         with connect(server) as client:
             summary = client.evaluate(loaded, session, name=name or reference, on_episode=tell)
     except AgentLoadError as error:
+        if error.__cause__ is not None:  # raised by the agent's code
+            traceback.print_exception(error.__cause__)
         fail(str(error))
     except AnimalcatError as error:
-        fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
+        told = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        fail(told, UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
     except Exception as error:  # noqa: BLE001  the agent is foreign code
         traceback.print_exc()
         fail(f"agent {reference}: {type(error).__name__}: {error}", FAILED)

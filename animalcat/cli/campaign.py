@@ -45,6 +45,8 @@ from animalcat.cli.shared.agent_process import (
     AgentProcess,
     Bounds,
     check_reference,
+    failed_words,
+    give_up,
 )
 from animalcat.cli.shared.apart import AgentMay, Permission
 from animalcat.cli.shared.batteries import find_battery
@@ -53,6 +55,7 @@ from animalcat.cli.shared.hidden import hidden_folders, remember_hidden
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
+    complain,
     fail,
     print_json,
     print_rows,
@@ -71,7 +74,7 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client
-from animalcat.client.values import Campaign
+from animalcat.client.values import Campaign, Session
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Allocation
@@ -504,14 +507,22 @@ def _run_file(
                         bounds = Bounds(agent_may, arena_folders(battery))
                         remember_hidden(client, campaign.sessions, bounds.hide)
                         made.append((campaign, bounds))
+            failed = False
             for number, (campaign, bounds) in enumerate(made, 1):
                 typer.echo(f"campaign {number} of {len(made)}", err=True)
-                played.append(_play(client, campaign, bounds, cluster))
+                try:
+                    played.append(_play(client, campaign, bounds, cluster))
+                except typer.Exit as stopped:  # an agent has failed: the other campaigns go on
+                    if stopped.exit_code != FAILED:
+                        raise
+                    failed = True
         if as_json:
             print_json({"campaigns": [campaign_json(client, one, against) for one in played]})
         else:
             for campaign in played:
                 show_campaign(client, campaign, as_json=False, against=against)
+        if failed:
+            raise typer.Exit(FAILED)
 
 
 def _tell_left_out(client: Client, campaign: Campaign) -> None:
@@ -526,13 +537,20 @@ def _play(
     """Run every agent whose session is not over in a process of its own, until all are."""
     name = campaign.id
     typer.echo(f"campaign {name}", err=True)
-    processes: dict[str, AgentProcess | RayAgent] = {
-        session.name: cluster.start(client, session, session.spec.agent)
-        if cluster is not None
-        else AgentProcess(client, session, session.spec.agent, bounds)
-        for session in campaign.sessions
-        if not session.over
-    }
+    processes: dict[str, AgentProcess | RayAgent] = {}
+    for session in campaign.sessions:
+        if session.over:
+            continue
+        if session.unjudged:
+            typer.echo(f"note: {failed_words(session, client.episodes(session))}", err=True)
+            continue
+        if session.paused:
+            session = client.resume_session(session)
+        processes[session.name] = (
+            cluster.start(client, session, session.spec.agent)
+            if cluster is not None
+            else AgentProcess(client, session, session.spec.agent, bounds)
+        )
     for note in dict.fromkeys(process.note for process in processes.values() if process.note):
         typer.echo(f"note: {note}", err=True)
     try:
@@ -541,6 +559,9 @@ def _play(
         hint = f"{error}; when a server runs again, {_AGAIN}"
         fail(hint, UNREACHABLE if error.code == "UNAVAILABLE" else FAILED)
     except KeyboardInterrupt:
+        for session in campaign.sessions:  # before they are ended: it is no doing of theirs
+            if session.name in processes and not processes[session.name].ended:
+                client.dismiss_agents(session)
         fail(f"stopped; to go on, {_AGAIN}", 130)
     finally:
         for process in processes.values():
@@ -550,11 +571,15 @@ def _play(
 def _followed(
     client: Client, name: str, processes: Mapping[str, AgentProcess | RayAgent]
 ) -> Campaign:
-    """The campaign once it is over; its progress is shown until then."""
+    """The campaign once it is over; its progress is shown until then.
+
+    An agent whose process ends before its session is over stops that session alone. The command
+    ends with it once the others have played what they can.
+    """
+    lost: dict[str, str] = {}
     with bar() as progress:
         lines = PipeLines(progress.console.quiet)
         task = progress.add_task("starting", total=None)
-        grace = GRACE_SECONDS
         first: tuple[int, float] | None = None
         while True:
             found = client.get_campaign(name)
@@ -567,22 +592,51 @@ def _followed(
             )
             if lines.due(row["episodes"], row["budget"]):
                 typer.echo(f"{row['episodes']} of {row['budget']} episodes: {played}", err=True)
-            if found.over:
-                return found
-            gone = [s for s in found.sessions if not s.over and processes[s.name].ended]
-            if gone:
-                grace -= _POLL_SECONDS
-            if gone and grace <= 0:
-                progress.stop()
-                lost = processes[gone[0].name]
-                lost.close()
-                typer.echo(lost.output(), err=True)
-                fail(
-                    f"the agent {gone[0].spec.agent} ended before its session did; to go on, "
-                    f"{_AGAIN}",
-                    FAILED,
-                )
+            waits = [s for s in found.sessions if not s.over and s.name not in processes]
+            if found.over or (found.waits_for and (lost or waits)):
+                break
+            for session in found.sessions:
+                process = processes.get(session.name)
+                if process is None or not process.ended or session.over or session.id in lost:
+                    continue
+                if words := _lost(client, session, process):
+                    lost[session.id] = words
+                    typer.echo(f"{process.output()}\n{words}", err=True)
             time.sleep(_POLL_SECONDS)
+    for words in lost.values():
+        complain(words)
+    if not found.over:
+        waits = f"the campaign waits for a person: {found.waits_for}"
+        fail(f"{waits}. When that is done, {_AGAIN}", FAILED)
+    if lost:
+        fail("the campaign is over without what these agents had left to play", FAILED)
+    return found
+
+
+def _lost(client: Client, session: Session, process: AgentProcess | RayAgent) -> str:
+    """Hold the session of an agent whose process has ended, so that the others go on.
+
+    Returns:
+        What has happened, and what to do; empty if the session is over after all.
+    """
+    now = session
+    for _ in range(round(GRACE_SECONDS / _POLL_SECONDS)):
+        client.run(give_up(client.aio, session, [process]))
+        now = client.get_session(session)
+        if now.state != "running":  # the server may miss a connection a moment later
+            break
+        time.sleep(_POLL_SECONDS)
+    process.close()
+    if now.over:
+        return ""
+    if failed := failed_words(now, client.episodes(now)):
+        return f"{session.spec.agent}: {failed}"
+    if not now.paused:
+        client.pause_session(now)
+    return (
+        f"the agent {session.spec.agent} ended before its session did, in no episode; its session "
+        f"{session.id} is paused until this command is run again"
+    )
 
 
 def _check_against(against: str, agents: Sequence[str]) -> None:

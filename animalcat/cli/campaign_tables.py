@@ -124,6 +124,7 @@ def campaign_row(campaign: Campaign) -> dict[str, Any]:
         "budget": spec.budget,
         "over": campaign.over,
         "reason": campaign.reason,
+        "waits_for": campaign.waits_for,
         "max_workers": campaign.max_workers,
         "created": timestamp(campaign.created),
     }

@@ -15,7 +15,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from operator import index
 from pathlib import Path
@@ -41,6 +41,7 @@ from animalcat.client import converters
 from animalcat.client.connection import open_channel, translated_errors
 from animalcat.client.credentials import Credentials, credentials
 from animalcat.client.evaluation import (
+    NO_ACTION,
     AnyAgent,
     EvaluationSummary,
     PlayedEpisode,
@@ -63,6 +64,7 @@ from animalcat.client.values import (
     PolicyName,
     RecipeText,
     RecordedStep,
+    Ruling,
     Session,
     SessionEvent,
     SessionSpec,
@@ -92,7 +94,7 @@ from animalcat.v1 import (
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-from animalcat.words import OPERATIONS, STATES
+from animalcat.words import OPERATIONS, RULINGS, STATES
 
 SessionLike: TypeAlias = str | Session
 """A session, its id or its resource name."""
@@ -256,19 +258,39 @@ class AsyncClient:
 
         Raises:
             AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
-            Exception: Whatever the agent raises; its open episode is voided.
+            Exception: Whatever the agent raises. Where this connection is an operator's, the
+                session is then paused until `judge_failure` says what the open episode counts as;
+                else that is voided.
         """
         target = await self.find_session(session)
-        with translated_errors(self.address):
-            return await evaluate_session(
-                self.channel,
-                target,
-                agent,
-                name=name,
-                observation_spec=observation_spec,
-                on_episode=on_episode,
-                in_thread=in_thread,
-            )
+        try:
+            with translated_errors(self.address):
+                return await evaluate_session(
+                    self.channel,
+                    target,
+                    agent,
+                    name=name,
+                    observation_spec=observation_spec,
+                    on_episode=on_episode,
+                    in_thread=in_thread,
+                )
+        except Exception as error:
+            await self._note(error, target)
+            raise
+
+    async def _note(self, error: Exception, session: Session) -> None:
+        """Say with the error of an agent's code what to do about its session, if anything."""
+        if isinstance(error, AnimalcatError) and error.code != NO_ACTION:
+            return
+        with suppress(AnimalcatError):
+            now = await self.get_session(session)
+            if now.unjudged:
+                error.add_note(
+                    f"Session {now.id} is paused at episode {now.unjudged[-1]}, whose arena the "
+                    "agent has seen. Say what the episode counts as, then let the agent play on: "
+                    f"judge_failure({now.id!r}, 'repeat'), 'failure', or 'fault'; or animalcat "
+                    f"session judge {now.id} --as repeat"
+                )
 
     async def create_session(
         self,
@@ -489,6 +511,39 @@ class AsyncClient:
         )
         answer = await self._call(self._sessions.InvalidateEpisode, request)
         return converters.episode_from_proto(answer.episode)
+
+    async def judge_failure(self, session: SessionLike, ruling: Ruling) -> Session:
+        """Say what the episode counts as in which the agent's code failed; the session goes on.
+
+        The profile counts what was said.
+
+        Args:
+            session: Which; no agent may be playing it, and it must not be over.
+            ruling: "repeat": the arena is played again, though the agent has seen it; "failure":
+                it counts as one; "fault": it was no doing of the agent's, and is played again.
+        """
+        if ruling not in RULINGS or ruling == "awaited":
+            raise AnimalcatError(
+                f"{ruling!r} is no ruling: say 'repeat', 'failure' or 'fault'", "INVALID_REQUEST"
+            )
+        request = sessions_pb2.JudgeFailureRequest(
+            name=session_name(session), ruling=RULINGS[ruling]
+        )
+        answer = await self._call(self._sessions.JudgeFailure, request)
+        return converters.session_from_proto(answer.session)
+
+    async def dismiss_agents(self, session: SessionLike, failure: str = "") -> Session:
+        """Take the agents of a session off at once; what they play is held against nobody.
+
+        Args:
+            session: Which.
+            failure: How the process of an agent ended, in words, where its code is to blame: then
+                only agents whose connection broke go, and `judge_failure` says what their episodes
+                count as.
+        """
+        request = sessions_pb2.DismissAgentsRequest(name=session_name(session), failure=failure)
+        answer = await self._call(self._sessions.DismissAgents, request)
+        return converters.session_from_proto(answer.session)
 
     async def delete_session(self, session: SessionLike) -> None:
         """Forget a session that is not being played, its episodes and their recordings."""

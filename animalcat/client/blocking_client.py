@@ -176,7 +176,9 @@ class Client:
 
         Raises:
             AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
-            Exception: Whatever the agent raises; its open episode is voided.
+            Exception: Whatever the agent raises. Where this connection is an operator's, the
+                session is then paused until `judge_failure` says what the open episode counts as;
+                else that is voided.
         """
         return self.run(
             self.aio.evaluate(
@@ -202,6 +204,8 @@ class Client:
     resume_session = _blocking(AsyncClient.resume_session)
     delete_session = _blocking(AsyncClient.delete_session)
     invalidate_episode = _blocking(AsyncClient.invalidate_episode)
+    judge_failure = _blocking(AsyncClient.judge_failure)
+    dismiss_agents = _blocking(AsyncClient.dismiss_agents)
     episodes = _blocking(AsyncClient.episodes)
     stream_episode = _iterating(AsyncClient.stream_episode)
     profile = _blocking(AsyncClient.profile)

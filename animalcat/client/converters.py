@@ -73,6 +73,7 @@ from animalcat.words import (
     OUTCOMES,
     POLICIES,
     REASONS,
+    RULINGS,
     STATES,
     STATUSES,
     word,
@@ -96,6 +97,7 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         paused=message.paused,
         waits_for=message.waits_for,
         practised=message.practised,
+        unjudged=tuple(message.unjudged),
     )
 
 
@@ -284,6 +286,8 @@ def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
             message.spent.tokens_out,
             dict(message.spent.costs),
         ),
+        ruling=_word(message.ruling, RULINGS),
+        seen=message.seen,
     )
 
 
@@ -372,6 +376,7 @@ def campaign_from_proto(message: campaigns_pb2.Campaign) -> Campaign:
         reason=message.reason,
         created=_time(message.create_time),
         max_workers=message.max_workers,
+        waits_for=message.waits_for,
     )
 
 

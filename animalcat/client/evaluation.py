@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, Protocol, TypeAlias, cast
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 import grpc
 
@@ -18,6 +21,14 @@ from animalcat.envs.answers import ActionError, Answer, ReadAnswer, read_answer
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.words import CAUSES, STATES, word
+
+NO_ACTION: Final = "ACTION_OUT_OF_RANGE"
+"""Code of the error where an agent's answer is no action."""
+FAILURE_SECONDS: Final = 10.0
+"""How long the service may take to store that an agent's code failed."""
+MAX_FAILURE: Final = 800
+"""Most characters of an error's own text that are told."""
+_OURS: Final = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +116,11 @@ async def evaluate_session(
 
     Raises:
         AnimalcatError: The service reports an error; the agent's answer is no action.
-        Exception: Whatever the agent raises; its open episode is voided.
+        Exception: Whatever the agent raises. Where this process is an operator's, the session then
+            waits until a person says what the open episode counts as; else that is voided.
     """
     seats = max(1, session.spec.slots or 1) if _makes_agents(agent) else 1
+    first = [_made(agent) for _ in range(seats)]  # before anything is begun that could be lost
     played: list[PlayedEpisode] = []
 
     def tell(episode: PlayedEpisode) -> None:
@@ -115,19 +128,23 @@ async def evaluate_session(
         if on_episode is not None:
             on_episode(episode)
 
-    async def sit() -> EvaluationSummary:
+    async def sit(one: Agent | AsyncAgent) -> EvaluationSummary:
         stream = EvaluationStream(channel, uuid.uuid4().hex, returns=True)
+        code = AgentCode()
         try:
             welcome = await stream.open(
                 session.name, session.spec.agent if name is None else name, observation_spec
             )
             return await _answer_stream(
-                stream, welcome, agent, tell, in_thread=in_thread or seats > 1
+                stream, welcome, (agent, one), tell, code, in_thread=in_thread or seats > 1
             )
         finally:
-            await stream.leave()
+            if code.failure:
+                await stream.leave(FAILURE_SECONDS, failure=code.failure)
+            else:  # whatever else ends it is no doing of the agent's
+                await stream.leave(dismissed=True)
 
-    sitting = [asyncio.ensure_future(sit()) for _ in range(seats)]
+    sitting = [asyncio.ensure_future(sit(one)) for one in first]
     try:
         last = (await asyncio.gather(*sitting))[-1]
     finally:
@@ -140,8 +157,9 @@ async def evaluate_session(
 async def _answer_stream(
     stream: EvaluationStream,
     welcome: Welcome,
-    agent: AnyAgent,
+    agent: tuple[AnyAgent, Agent | AsyncAgent],
     on_episode: Callable[[PlayedEpisode], None],
+    code: AgentCode,
     *,
     in_thread: bool,
 ) -> EvaluationSummary:
@@ -150,25 +168,28 @@ async def _answer_stream(
     Args:
         stream: After its welcome.
         welcome: What it said.
-        agent: The agent; for a stream of several slots what makes one, such as its class.
+        agent: The agent, or what makes one, and the agent of the first slot.
         on_episode: Is told of every episode that ended.
+        code: Is to know where the agent's code fails.
         in_thread: The agent thinks in a thread, so that the event loop goes on meanwhile.
     """
 
     async def asked(call: Callable[[Any], Any], argument: Any) -> Any:
         if in_thread and not iscoroutinefunction(call):
-            answer = await asyncio.to_thread(call, argument)
+            answer = await asyncio.to_thread(_called, call, argument)
         else:
-            answer = call(argument)
+            answer = _called(call, argument)
         return await answer if isawaitable(answer) else answer
 
     async def answered(slot: int, seen: Observation) -> ReadAnswer:
-        try:
-            return read_answer(await asked(agents[slot].act, seen))
-        except ActionError as error:
-            raise AnimalcatError(str(error), "ACTION_OUT_OF_RANGE") from error
+        with code.running():
+            try:
+                return read_answer(await asked(agents[slot].act, seen))
+            except ActionError as error:
+                raise AnimalcatError(str(error), NO_ACTION) from error
 
-    agents = _one_a_slot(agent, welcome.slots)
+    with code.running():
+        agents = _one_a_slot(*agent, welcome.slots)
     returns = [0.0] * welcome.slots
     played: list[PlayedEpisode] = []
     while True:
@@ -183,7 +204,8 @@ async def _answer_stream(
             case "episode_start":
                 start = frame.episode_start
                 returns[start.slot] = 0.0
-                await asked(agents[start.slot].reset, stream.episode_info(start))
+                with code.running():
+                    await asked(agents[start.slot].reset, stream.episode_info(start))
                 seen = stream.observation(start.observation)
                 actions, notes = await answered(start.slot, seen)
                 await stream.act(start.slot, 0, actions, notes)
@@ -209,13 +231,63 @@ def _makes_agents(agent: AnyAgent) -> bool:
     return isinstance(agent, type) or not hasattr(agent, "act")
 
 
-def _one_a_slot(agent: AnyAgent, slots: int) -> list[Agent | AsyncAgent]:
+def _made(agent: AnyAgent) -> Agent | AsyncAgent:
+    """The agent itself, or one that was made."""
     if _makes_agents(agent):
-        make = cast("Callable[[], Agent | AsyncAgent]", agent)
-        return [make() for _ in range(slots)]
-    if slots != 1:
+        return cast("Callable[[], Agent | AsyncAgent]", agent)()
+    return cast("Agent | AsyncAgent", agent)
+
+
+def _one_a_slot(agent: AnyAgent, first: Agent | AsyncAgent, slots: int) -> list[Agent | AsyncAgent]:
+    if slots != 1 and not _makes_agents(agent):
         raise AnimalcatError(
             f"the session plays {slots} episodes at once, and an agent remembers one: "
             "pass what makes an agent, such as its class"
         )
-    return [cast("Agent | AsyncAgent", agent)]
+    return [first, *(_made(agent) for _ in range(slots - 1))]
+
+
+def _called(call: Callable[[Any], Any], argument: Any) -> Any:
+    """What a method of the agent gives; what a thread cannot raise becomes an error that it can."""
+    try:
+        return call(argument)
+    except (StopIteration, SystemExit) as error:
+        raise RuntimeError(f"the agent's code raised {error!r}") from error
+
+
+class AgentCode:
+    """Knows where the code of an agent failed.
+
+    Attributes:
+        failure: How it failed, in words; empty: it did not.
+    """
+
+    def __init__(self) -> None:
+        self.failure = ""
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """Note what is raised while the block lasts; being interrupted is no failure."""
+        try:
+            yield
+        except Exception as error:
+            self.failure = failure_words(error)
+            raise
+        except SystemExit as error:  # of a coroutine
+            self.failure = failure_words(error)
+            raise RuntimeError(f"the agent's code raised {error!r}") from error
+
+
+def failure_words(error: BaseException) -> str:
+    """An error of an agent's code in a line, with the place outside animalcat where it arose."""
+    text = str(error) if isinstance(error, AnimalcatError) else f"{type(error).__name__}: {error}"
+    root = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    frames = traceback.extract_tb(root.__traceback__)
+    theirs = [one for one in frames if not Path(one.filename).resolve().is_relative_to(_OURS)]
+    place = ""
+    if theirs:
+        last = theirs[-1]
+        place = f" ({Path(last.filename).name}, line {last.lineno}, in {last.name})"
+    return f"{text[:MAX_FAILURE]}{place}"

@@ -209,17 +209,24 @@ class EvaluationStream:
         """
         await self._say_last(gateway_pb2.EvaluateRequest(withdraw=gateway_pb2.Withdraw()), seconds)
 
-    async def leave(self, seconds: float = LEAVE_SECONDS) -> None:
+    async def leave(
+        self, seconds: float = LEAVE_SECONDS, *, failure: str = "", dismissed: bool = False
+    ) -> None:
         """Leave for good, so that nobody waits for this process to come back; then `cancel`.
 
         Args:
             seconds: How long the service may take to end the stream.
+            failure: How the agent's code failed, in words; empty: it did not.
+            dismissed: Whether the agent is taken off, and does not leave by itself.
         """
+        said = gateway_pb2.Leave(failure=failure, dismissed=dismissed)
         try:
-            if self._lease_seconds:
-                await self._say_last(
-                    gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave()), seconds
-                )
+            if failure and self._returning is not None:
+                with contextlib.suppress(TimeoutError, AnimalcatError, grpc.aio.AioRpcError):
+                    async with asyncio.timeout(seconds):
+                        await self._returned()
+            if self._lease_seconds or failure or dismissed:
+                await self._say_last(gateway_pb2.EvaluateRequest(leave=said), seconds)
         finally:
             self.cancel()
 

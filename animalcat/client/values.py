@@ -62,8 +62,13 @@ Cause: TypeAlias = Literal[
     "server_failed",
     "out_of_time",
     "out_of_tokens",
+    "token_ended",
+    "dismissed",
+    "agent_failed",
 ]
 """Why an attempt did not come to its end, or is a failure without having done so."""
+Ruling: TypeAlias = Literal["repeat", "failure", "fault", "awaited"]
+"""What a person said of an attempt at which the agent's code failed; "awaited": nothing yet."""
 MeasuredBy: TypeAlias = Literal["placement", "playing", "caller"]
 """How a meta-feature is measured."""
 OperationKind: TypeAlias = Literal["import_battery", "build_battery", "end_campaign"]
@@ -308,6 +313,8 @@ class Session:
         waits_for: What it waits for before it can go on or end, in words; empty if for nothing,
             or over.
         practised: Practice episodes that are over, which are not among `episodes`.
+        unjudged: Numbers of the episodes at which the agent's code failed, and of which nobody has
+            said yet what they are (`judge_failure`); with any, it is paused.
     """
 
     id: str
@@ -324,6 +331,7 @@ class Session:
     paused: bool
     waits_for: str
     practised: int
+    unjudged: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -497,6 +505,8 @@ class Episode:
         versions: Versions of what played it, by package, and of a Unity build.
         invalid: Why its outcome was declared invalid, so that it does not count; else empty.
         spent: What the agent spent on it.
+        ruling: What a person said of it, where the agent's code failed; None elsewhere.
+        seen: Whether the agent had seen its arena before, in an attempt at which its code failed.
     """
 
     session: str
@@ -515,6 +525,8 @@ class Episode:
     versions: Mapping[str, str]
     invalid: str
     spent: Spent
+    ruling: Ruling | None
+    seen: bool
 
     @property
     def name(self) -> str:
@@ -709,6 +721,7 @@ class Campaign:
         reason: Why no more is handed out; empty while it goes on.
         created: When, in UTC.
         max_workers: Most simulators that play it at once on one server; 0: no limit of its own.
+        waits_for: Why no agent can play on until a person does something; empty where some can.
     """
 
     id: str
@@ -717,6 +730,7 @@ class Campaign:
     reason: str
     created: datetime
     max_workers: int = 0
+    waits_for: str = ""
 
     @property
     def name(self) -> str:

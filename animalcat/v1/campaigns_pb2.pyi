@@ -110,12 +110,17 @@ class Campaign(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     MAX_WORKERS_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "campaigns/{campaign}"."""
     reason: _builtins.str
     """Why no more is handed out; empty while it goes on."""
     max_workers: _builtins.int
     """Most simulators that play it at once on one server; 0: as many as the server has for it."""
+    waits_for: _builtins.str
+    """Why no agent can play on until a person does something, in words; empty where some can, and where
+    another server has the campaign.
+    """
     @_builtins.property
     def spec(self) -> Global___CampaignSpec:
         """What it was made with."""
@@ -137,10 +142,11 @@ class Campaign(_message.Message):
         reason: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         max_workers: _builtins.int = ...,
+        waits_for: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "max_workers", b"max_workers", "name", b"name", "reason", b"reason", "sessions", b"sessions", "spec", b"spec"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "max_workers", b"max_workers", "name", b"name", "reason", b"reason", "sessions", b"sessions", "spec", b"spec", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

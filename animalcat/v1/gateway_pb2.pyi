@@ -524,12 +524,26 @@ class Leave(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    FAILURE_FIELD_NUMBER: _builtins.int
+    DISMISSED_FIELD_NUMBER: _builtins.int
+    failure: _builtins.str
+    """Not empty: the agent's code failed, and how, in words of at most 1,000 characters. The session
+    then waits until a person says what the episode is. Believed only of operators, and of agents
+    that show a ticket, as those that an operator started; of all others it is a leave like any other.
+    """
+    dismissed: _builtins.bool
+    """True: whoever runs the agent took it off, and the episode is held against nobody. Believed only
+    of operators.
+    """
     def __init__(
         self,
+        *,
+        failure: _builtins.str = ...,
+        dismissed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dismissed", b"dismissed", "failure", b"failure"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

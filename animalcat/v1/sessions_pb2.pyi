@@ -1606,6 +1606,7 @@ class Session(_message.Message):
     PAUSED_FIELD_NUMBER: _builtins.int
     WAITS_FOR_FIELD_NUMBER: _builtins.int
     PRACTISED_FIELD_NUMBER: _builtins.int
+    UNJUDGED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -1648,6 +1649,12 @@ class Session(_message.Message):
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
 
+    @_builtins.property
+    def unjudged(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Numbers of the episodes at which the agent's code failed, and of which nobody has said yet what
+        they are; "paused" is true with any.
+        """
+
     def __init__(
         self,
         *,
@@ -1665,10 +1672,11 @@ class Session(_message.Message):
         paused: _builtins.bool = ...,
         waits_for: _builtins.str = ...,
         practised: _builtins.int = ...,
+        unjudged: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "practised", b"practised", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes", "waits_for", b"waits_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "practised", b"practised", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes", "unjudged", b"unjudged", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed: _TypeAlias = _typing.Literal["allowed"]  # noqa: Y015
     _WhichOneofArgType__allowed: _TypeAlias = _typing.Literal["_allowed", b"_allowed"]  # noqa: Y015
@@ -2183,6 +2191,115 @@ class InvalidateEpisodeResponse(_message.Message):
 Global___InvalidateEpisodeResponse: _TypeAlias = InvalidateEpisodeResponse  # noqa: Y015
 
 @_typing.final
+class JudgeFailureRequest(_message.Message):
+    """Says what the episodes are at which the agent's code failed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    RULING_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}"."""
+    ruling: _types_pb2.Ruling.ValueType
+    """RULING_REPEAT, RULING_FAILURE or RULING_FAULT."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; the same id again judges nothing further. May be
+    empty.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        ruling: _types_pb2.Ruling.ValueType = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "request_id", b"request_id", "ruling", b"ruling"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JudgeFailureRequest: _TypeAlias = JudgeFailureRequest  # noqa: Y015
+
+@_typing.final
+class JudgeFailureResponse(_message.Message):
+    """Answers with the session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def session(self) -> Global___Session:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___Session | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JudgeFailureResponse: _TypeAlias = JudgeFailureResponse  # noqa: Y015
+
+@_typing.final
+class DismissAgentsRequest(_message.Message):
+    """Asks to take the agents of a session off."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    FAILURE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}"."""
+    failure: _builtins.str
+    """How their processes ended, in words of at most 1,000 characters, where that is the fault of their
+    code: an agent whose connection broke has then failed, and a person says what its episode is.
+    Empty: whoever runs them takes them off.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        failure: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DismissAgentsRequest: _TypeAlias = DismissAgentsRequest  # noqa: Y015
+
+@_typing.final
+class DismissAgentsResponse(_message.Message):
+    """Answers with the session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def session(self) -> Global___Session:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___Session | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DismissAgentsResponse: _TypeAlias = DismissAgentsResponse  # noqa: Y015
+
+@_typing.final
 class DeleteSessionRequest(_message.Message):
     """Asks to forget a session."""
 
@@ -2289,6 +2406,8 @@ class EpisodeSummary(_message.Message):
     CAUSE_KIND_FIELD_NUMBER: _builtins.int
     INVALID_FIELD_NUMBER: _builtins.int
     SPENT_FIELD_NUMBER: _builtins.int
+    RULING_FIELD_NUMBER: _builtins.int
+    SEEN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}/episodes/{episode}"."""
     episode: _builtins.int
@@ -2313,6 +2432,10 @@ class EpisodeSummary(_message.Message):
     """The kind of its cause."""
     invalid: _builtins.str
     """Why its outcome was declared invalid, so that it does not count; else empty."""
+    ruling: _types_pb2.Ruling.ValueType
+    """What a person has said of it, where the agent's code failed."""
+    seen: _builtins.bool
+    """True: the agent had seen its arena before, in an attempt at which its code failed."""
     @_builtins.property
     def decision(self) -> Global___Decision:
         """Why this instance was chosen."""
@@ -2353,10 +2476,12 @@ class EpisodeSummary(_message.Message):
         cause_kind: _types_pb2.Cause.ValueType = ...,
         invalid: _builtins.str = ...,
         spent: Global___Spent | None = ...,
+        ruling: _types_pb2.Ruling.ValueType = ...,
+        seen: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "spent", b"spent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "cause_kind", b"cause_kind", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "invalid", b"invalid", "name", b"name", "outcome", b"outcome", "outcomes", b"outcomes", "seconds", b"seconds", "spent", b"spent", "steps", b"steps", "versions", b"versions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "cause_kind", b"cause_kind", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "invalid", b"invalid", "name", b"name", "outcome", b"outcome", "outcomes", b"outcomes", "ruling", b"ruling", "seconds", b"seconds", "seen", b"seen", "spent", b"spent", "steps", b"steps", "versions", b"versions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -379,6 +379,16 @@ class SessionsStub:
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeResponse.FromString,
                 _registered_method=True)
+        self.JudgeFailure = channel.unary_unary(
+                '/animalcat.v1.Sessions/JudgeFailure',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.JudgeFailureRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.JudgeFailureResponse.FromString,
+                _registered_method=True)
+        self.DismissAgents = channel.unary_unary(
+                '/animalcat.v1.Sessions/DismissAgents',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.DismissAgentsRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.DismissAgentsResponse.FromString,
+                _registered_method=True)
         self.DeleteSession = channel.unary_unary(
                 '/animalcat.v1.Sessions/DeleteSession',
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.DeleteSessionRequest.SerializeToString,
@@ -457,6 +467,22 @@ class SessionsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def JudgeFailure(self, request, context):
+        """Says what the episodes are at which the agent's code failed, so that the session goes on. Only
+        while no agent plays the session, and until it is over.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DismissAgents(self, request, context):
+        """Takes the agents of a session off at once. What they play is held against nobody, or is as where
+        their code failed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteSession(self, request, context):
         """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
         campaign, which is to be deleted first.
@@ -512,6 +538,16 @@ def add_SessionsServicer_to_server(servicer, server):
                     servicer.InvalidateEpisode,
                     request_deserializer=animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeResponse.SerializeToString,
+            ),
+            'JudgeFailure': grpc.unary_unary_rpc_method_handler(
+                    servicer.JudgeFailure,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.JudgeFailureRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.JudgeFailureResponse.SerializeToString,
+            ),
+            'DismissAgents': grpc.unary_unary_rpc_method_handler(
+                    servicer.DismissAgents,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.DismissAgentsRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.DismissAgentsResponse.SerializeToString,
             ),
             'DeleteSession': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteSession,
@@ -763,6 +799,60 @@ class Sessions:
             '/animalcat.v1.Sessions/InvalidateEpisode',
             animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeRequest.SerializeToString,
             animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def JudgeFailure(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Sessions/JudgeFailure',
+            animalcat_dot_v1_dot_sessions__pb2.JudgeFailureRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.JudgeFailureResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DismissAgents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Sessions/DismissAgents',
+            animalcat_dot_v1_dot_sessions__pb2.DismissAgentsRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.DismissAgentsResponse.FromString,
             options,
             channel_credentials,
             insecure,

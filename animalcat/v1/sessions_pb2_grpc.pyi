@@ -164,6 +164,14 @@ class SessionsStub:
     and its instance is played again. Only while no agent plays the session, until it is over, and
     where no certificate rests on it.
     """
+    JudgeFailure: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.JudgeFailureRequest, _sessions_pb2.JudgeFailureResponse]
+    """Says what the episodes are at which the agent's code failed, so that the session goes on. Only
+    while no agent plays the session, and until it is over.
+    """
+    DismissAgents: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.DismissAgentsRequest, _sessions_pb2.DismissAgentsResponse]
+    """Takes the agents of a session off at once. What they play is held against nobody, or is as where
+    their code failed.
+    """
     DeleteSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.DeleteSessionRequest, _sessions_pb2.DeleteSessionResponse]
     """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
     campaign, which is to be deleted first.
@@ -198,6 +206,14 @@ class SessionsAsyncStub(SessionsStub):
     """Declares the outcome of an episode invalid: it no longer counts, as if it had never been seen,
     and its instance is played again. Only while no agent plays the session, until it is over, and
     where no certificate rests on it.
+    """
+    JudgeFailure: _aio.UnaryUnaryMultiCallable[_sessions_pb2.JudgeFailureRequest, _sessions_pb2.JudgeFailureResponse]  # type: ignore[assignment]
+    """Says what the episodes are at which the agent's code failed, so that the session goes on. Only
+    while no agent plays the session, and until it is over.
+    """
+    DismissAgents: _aio.UnaryUnaryMultiCallable[_sessions_pb2.DismissAgentsRequest, _sessions_pb2.DismissAgentsResponse]  # type: ignore[assignment]
+    """Takes the agents of a session off at once. What they play is held against nobody, or is as where
+    their code failed.
     """
     DeleteSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.DeleteSessionRequest, _sessions_pb2.DeleteSessionResponse]  # type: ignore[assignment]
     """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
@@ -284,6 +300,26 @@ class SessionsServicer(metaclass=_abc_1.ABCMeta):
         """Declares the outcome of an episode invalid: it no longer counts, as if it had never been seen,
         and its instance is played again. Only while no agent plays the session, until it is over, and
         where no certificate rests on it.
+        """
+
+    @_abc_1.abstractmethod
+    def JudgeFailure(
+        self,
+        request: _sessions_pb2.JudgeFailureRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.JudgeFailureResponse, _abc.Awaitable[_sessions_pb2.JudgeFailureResponse]]:
+        """Says what the episodes are at which the agent's code failed, so that the session goes on. Only
+        while no agent plays the session, and until it is over.
+        """
+
+    @_abc_1.abstractmethod
+    def DismissAgents(
+        self,
+        request: _sessions_pb2.DismissAgentsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.DismissAgentsResponse, _abc.Awaitable[_sessions_pb2.DismissAgentsResponse]]:
+        """Takes the agents of a session off at once. What they play is held against nobody, or is as where
+        their code failed.
         """
 
     @_abc_1.abstractmethod

@@ -113,6 +113,14 @@ class _CauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Cause.ValueType
     """The agent took longer to think than its allowance for an episode: a failure."""
     CAUSE_OUT_OF_TOKENS: _Cause.ValueType  # 11
     """The agent spent more tokens than its allowance for a decision or an episode: a failure."""
+    CAUSE_TOKEN_ENDED: _Cause.ValueType  # 22
+    """The agent's token was revoked or has expired meanwhile."""
+    CAUSE_DISMISSED: _Cause.ValueType  # 23
+    """Whoever runs the agent took it off."""
+    CAUSE_AGENT_FAILED: _Cause.ValueType  # 24
+    """The agent's code failed, as an operator or an agent that an operator started says; a person says
+    what the attempt is (Ruling).
+    """
 
 class Cause(_Cause, metaclass=_CauseEnumTypeWrapper):
     """Why an attempt did not come to its end, or is a failure without having done so."""
@@ -141,7 +149,47 @@ CAUSE_OUT_OF_TIME: Cause.ValueType  # 10
 """The agent took longer to think than its allowance for an episode: a failure."""
 CAUSE_OUT_OF_TOKENS: Cause.ValueType  # 11
 """The agent spent more tokens than its allowance for a decision or an episode: a failure."""
+CAUSE_TOKEN_ENDED: Cause.ValueType  # 22
+"""The agent's token was revoked or has expired meanwhile."""
+CAUSE_DISMISSED: Cause.ValueType  # 23
+"""Whoever runs the agent took it off."""
+CAUSE_AGENT_FAILED: Cause.ValueType  # 24
+"""The agent's code failed, as an operator or an agent that an operator started says; a person says
+what the attempt is (Ruling).
+"""
 Global___Cause: _TypeAlias = Cause  # noqa: Y015
+
+class _Ruling:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RulingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Ruling.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RULING_UNSPECIFIED: _Ruling.ValueType  # 0
+    """The agent's code did not fail."""
+    RULING_REPEAT: _Ruling.ValueType  # 1
+    """The arena is played again, and the profile says so."""
+    RULING_FAILURE: _Ruling.ValueType  # 2
+    """It counts as a failure."""
+    RULING_FAULT: _Ruling.ValueType  # 3
+    """It was no doing of the agent's: a fault, and the arena is played again."""
+    RULING_AWAITED: _Ruling.ValueType  # 4
+    """Nobody has said anything yet; until then nothing of the session begins."""
+
+class Ruling(_Ruling, metaclass=_RulingEnumTypeWrapper):
+    """What a person says of an attempt at which the agent's code failed."""
+
+RULING_UNSPECIFIED: Ruling.ValueType  # 0
+"""The agent's code did not fail."""
+RULING_REPEAT: Ruling.ValueType  # 1
+"""The arena is played again, and the profile says so."""
+RULING_FAILURE: Ruling.ValueType  # 2
+"""It counts as a failure."""
+RULING_FAULT: Ruling.ValueType  # 3
+"""It was no doing of the agent's: a fault, and the arena is played again."""
+RULING_AWAITED: Ruling.ValueType  # 4
+"""Nobody has said anything yet; until then nothing of the session begins."""
+Global___Ruling: _TypeAlias = Ruling  # noqa: Y015
 
 @_typing.final
 class CameraSpec(_message.Message):

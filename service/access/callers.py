@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -31,12 +32,23 @@ class Caller:
         agent: An agent's name: it plays the sessions that are for this name. Empty: no name alone
             admits it.
         sessions: Ids of the sessions to which an agent is restricted; empty: not restricted.
+        until: When the ticket ends that it shows; None if it shows none.
     """
 
     id: str
     role: Role
     agent: str = ""
     sessions: frozenset[str] = frozenset()
+    until: datetime | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether an operator plays, or started the agent: only for those tickets are made.
+
+        Of these it is believed that the agent's code failed. It helps no agent to say so, as a
+        person then says what the episode counts as, and the profile counts that.
+        """
+        return self.role is Role.OPERATOR or self.until is not None
 
     def plays(self, session: Session) -> bool:
         """Return whether a session is one that this caller may play."""

@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -18,7 +19,7 @@ from animalcat.service.access.made import MadeSessions
 from animalcat.service.access.rates import Rates
 from animalcat.service.access.rules import RULES, Own, Rule
 from animalcat.service.access.tickets import Tickets
-from animalcat.service.access.tokens import FOLDER, Quota, TokenError, Tokens
+from animalcat.service.access.tokens import FOLDER, Quota, TokenError, Tokens, utc_now
 from animalcat.service.errors import KINDS, Code, ServiceError
 from animalcat.service.model import Session
 from animalcat.v1 import sessions_pb2
@@ -53,15 +54,18 @@ class KnowsSessions(Protocol):
 class Gate:
     """What decides who may call; used on one event loop only."""
 
-    def __init__(self, data: Path, sessions: KnowsSessions) -> None:
+    def __init__(
+        self, data: Path, sessions: KnowsSessions, clock: Callable[[], datetime] = utc_now
+    ) -> None:
         """Read the key of tickets.
 
         Args:
             data: The data directory.
             sessions: Has the sessions.
+            clock: Returns the current time with time zone, by which tokens and tickets end.
         """
-        self.tickets = Tickets(data)
-        self.tokens = Tokens(data)
+        self.tickets = Tickets(data, clock)
+        self.tokens = Tokens(data, clock)
         self._sessions = sessions
         self._rates = Rates()
         self._made = MadeSessions(data / FOLDER)
@@ -244,14 +248,20 @@ class Gate:
                 await asyncio.wait({work})
 
     def _still_good(self, caller: Caller) -> bool:
-        if caller.id.startswith("ticket"):
+        if caller.until is not None:
             return True  # looked at when it was shown; the session's end ends it
         with suppress(TokenError):
             return self.tokens.good(caller.id)
         return False
 
+    def admits(self, caller: Caller) -> bool:
+        """Return whether a caller could come again, because what it shows is still good."""
+        if caller.until is not None:
+            return caller.until > self.tickets.now()
+        return caller is MACHINE or self._still_good(caller)
+
     def _quota(self, caller: Caller) -> Quota:
-        if caller.id.startswith("ticket"):
+        if caller.until is not None:
             return _TICKET_QUOTA
         with suppress(TokenError):
             return self.tokens.quota(caller.id)

@@ -56,6 +56,8 @@ _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
         "PauseSession": _CHANGE,
         "ResumeSession": _CHANGE,
         "InvalidateEpisode": _CHANGE,
+        "JudgeFailure": _CHANGE,
+        "DismissAgents": _CHANGE,
         "DeleteSession": _CHANGE,
     },
     "animalcat.v1.Batteries": {

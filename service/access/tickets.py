@@ -68,12 +68,18 @@ class Tickets:
             return None
         what, _, ends = said.rpartition(".")
         with suppress(ValueError, OverflowError):
-            if datetime.fromtimestamp(int(ends), UTC) > self._clock():
+            until = datetime.fromtimestamp(int(ends), UTC)
+            if until > self._clock():
                 if what == LOCAL:
                     return MACHINE
                 session = what.removeprefix(f"{PREFIX}.")
-                return Caller(f"ticket of {session}", Role.AGENT, sessions=frozenset([session]))
+                only = frozenset([session])
+                return Caller(f"ticket of {session}", Role.AGENT, sessions=only, until=until)
         return None
+
+    def now(self) -> datetime:
+        """Return the current time, by which tickets end."""
+        return self._clock()
 
     def _signature(self, said: str) -> str:
         made = hmac.digest(self._key, said.encode(errors="surrogatepass"), "sha256")

@@ -37,11 +37,13 @@ class Conductor:
         campaign: The campaign as it stands.
         concluded: Set once the campaign has ended and it was tried to end each of its sessions,
             even if that failed or is still to be tried again.
+        waits_for: Why no agent can play on until a person does something; empty where some can.
     """
 
     def __init__(self, campaign: Campaign, engines: Engines) -> None:
         self.campaign = campaign
         self.concluded = asyncio.Event()
+        self.waits_for = ""
         self._engines = engines
         self._news = asyncio.Event()
 
@@ -82,6 +84,7 @@ class Conductor:
         if not await self._is_there():
             return True
         sessions = await self._sessions()
+        self.waits_for = ""
         if not self.campaign.reason and all(_waits(session) for session in sessions):
             await self._hand_out(sessions)
         if not self.campaign.reason:
@@ -130,14 +133,18 @@ class Conductor:
         sessions = [await self._measured(session) for session in sessions]
         standings = [standing(session, layout) for session in sessions]
         left = rule.budget - sum(session.episodes for session in sessions)
-        given = next_round(standings, rule, left)
+        held = [session for session in sessions if session.held]
+        kept = sum(reserve(session, rule.budget // len(sessions)) for session in held)
+        given = next_round(standings, rule, max(0, left - kept))
         await self._engines.allow(
             {
                 sessions[place].id: sessions[place].episodes + episodes
                 for place, episodes in given.items()
             }
         )
-        if not given:
+        if not given and held:
+            self.waits_for = "; ".join(f"{s.spec.agent}: {s.waits_for}" for s in held)
+        elif not given:
             pairs = int(overlapping(standings, rule).any(axis=2).sum()) // 2
             if pairs == 0:
                 reason = "all agents are told apart, or known to be alike"
@@ -193,6 +200,16 @@ class Conductors:
             task.add_done_callback(_log_failure)
             self._tasks[campaign.id] = task
 
+    def waits_for(self, campaign: str, sessions: Sequence[Session]) -> str:
+        """Return why no agent of a campaign can play on until a person does something.
+
+        Args:
+            campaign: Its id.
+            sessions: Its sessions as they stand; a conductor looks a moment later.
+        """
+        conductor = self._conductors.get(campaign)
+        return conductor.waits_for if conductor is not None and all(map(_waits, sessions)) else ""
+
     async def end(self, campaign: Campaign, reason: str) -> None:
         """End a campaign, and wait until its sessions are over or cannot be ended for now."""
         self.start(campaign)
@@ -223,12 +240,26 @@ def standing(session: Session, layout: Layout) -> Standing:
         if node.name in known:
             mean[k] = known[node.name].mean / spans[k]
             sd[k] = known[node.name].sd / spans[k]
-    return Standing(mean, sd, prior, session.episodes, open=not session.state.over)
+    return Standing(
+        mean, sd, prior, session.episodes, open=not session.state.over and not session.held
+    )
+
+
+def reserve(session: Session, share: int) -> int:
+    """Return how many episodes of the budget stay for a session that a person holds.
+
+    The others go on meanwhile, but cannot use up what it was given, or its equal share.
+
+    Args:
+        session: The session.
+        share: An agent's equal share of the budget.
+    """
+    return max(0, max(share, session.allowed or 0) - session.episodes)
 
 
 def _waits(session: Session) -> bool:
-    """Return whether a session is over, or has played everything handed out to it."""
-    return session.state.over or session.episodes >= (session.allowed or 0)
+    """Return whether a session is over or held, or has played everything handed out to it."""
+    return session.state.over or session.held or session.episodes >= (session.allowed or 0)
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

@@ -30,7 +30,8 @@ RETRY_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.5
 """How long a look at the memory is good for."""
 
-_EVALUATE: Final = "/animalcat.v1.AgentGateway/Evaluate"
+EVALUATE: Final = "/animalcat.v1.AgentGateway/Evaluate"
+"""The call with which agents come."""
 _SESSIONS: Final = frozenset(
     {"/animalcat.v1.Sessions/CreateSession", "/animalcat.v1.Campaigns/CreateCampaign"}
 )
@@ -77,7 +78,7 @@ class Limits:
             ServiceError: The server is at a limit; the error says at which, and when to come again.
         """
         settings = self._settings
-        if method == _EVALUATE or method in _SESSIONS or method in _BATTERIES:
+        if method == EVALUATE or method in _SESSIONS or method in _BATTERIES:
             self._check_memory()
         if method in _SESSIONS:
             of_campaign = isinstance(request, campaigns_pb2.CreateCampaignRequest)
@@ -98,7 +99,7 @@ class Limits:
         Raises:
             ServiceError: As many are open as may be.
         """
-        plays = method == _EVALUATE
+        plays = method == EVALUATE
         most = self._settings.max_agents if plays else self._settings.max_streams
         if self._open[plays] >= most:
             what = "agents play" if plays else "streams are open"
@@ -112,7 +113,7 @@ class Limits:
 
     def close(self, method: str) -> None:
         """Count a stream as closed."""
-        self._open[method == _EVALUATE] -= 1
+        self._open[method == EVALUATE] -= 1
         self._uploads -= method == _IMPORT
 
     def _check_memory(self) -> None:
@@ -165,7 +166,8 @@ class LimitsInterceptor(grpc.aio.ServerInterceptor):
             return handler
 
         async def counted(request: Any, context: Any) -> Any:
-            await limits.check(method, request)
+            if method != EVALUATE:  # the gateway checks it: who comes back has its place already
+                await limits.check(method, request)
             if kind == "unary_unary":
                 return await work(request, context)
             limits.open(method)

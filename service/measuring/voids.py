@@ -9,10 +9,18 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.model import Episode
+from animalcat.service.model import Episode, Ruling
+
+_SAID: Final = {
+    "repeat": "repeated because a person said so",
+    "failure": "judged to be a failure",
+    "fault": "judged to be a fault",
+    "awaited": "not judged, and so not counted",
+}
+"""What becomes of attempts at which the agent's code failed, by what a person says."""
 
 
 class Voids(NamedTuple):
@@ -50,8 +58,8 @@ class Voids(NamedTuple):
 
 
 def is_void(episode: Episode) -> bool:
-    """Return whether the agent ended an attempt, also for the second time, which counts."""
-    return episode.agents_void or episode.by_default
+    """Return whether the agent ended an attempt, also where that counts as a failure."""
+    return episode.agents_void or episode.by_default or episode.ruling is Ruling.FAILURE
 
 
 def voids_by_demand(
@@ -98,6 +106,29 @@ def voids_to_dict(voids: Sequence[Voids]) -> dict[str, Any]:
             words += f"; {voids[1].words}"
         words += ". Where voids go with a demand, what counts is no fair sample of it."
     return {"words": words, "demands": [one._asdict() for one in voids]}
+
+
+def failures_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
+    """Return what the profile says of attempts at which the agent's code failed.
+
+    Args:
+        attempts: All attempts of the session that are not declared invalid.
+
+    Returns:
+        How many a person said are what, how many nobody spoke of ("awaited"), how many episodes
+        that count were played on an arena that had been seen so ("seen"), and words.
+    """
+    rulings = [e.ruling for e in attempts if e.ruling is not None and not e.practice]
+    counts = {ruling.name.lower(): rulings.count(ruling) for ruling in Ruling}
+    seen = sum(e.seen and e.counts for e in attempts)
+    words = ""
+    if rulings:
+        said = [f"{counts[one]} {word}" for one, word in _SAID.items() if counts[one]]
+        what = "1 attempt" if len(rulings) == 1 else f"{len(rulings)} attempts"
+        words = f"The agent's code failed in {what}: {', '.join(said)}."
+        if seen:
+            words += f" Of the episodes that count, {seen} had an arena that was seen so before."
+    return {"words": words, **counts, "seen": seen}
 
 
 def _ended(episode: Episode) -> bool:

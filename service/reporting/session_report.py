@@ -501,9 +501,10 @@ def _uncounted(about: Row) -> str:
         parts.append(f"{about['failures_by_default']} counted as failures by default")
     if about.get("overspent"):
         parts.append(f"{about['overspent']} failed beyond the agent's allowance of time or tokens")
-    voids: Row = about.get("voids_by_demand") or {}
-    if words := voids.get("words"):
-        parts.append(str(words))
+    for key in ("agent_failures", "voids_by_demand"):
+        told: Row = about.get(key) or {}
+        if words := told.get("words"):
+            parts.append(str(words))
     return ", ".join(parts)
 
 

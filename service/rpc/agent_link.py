@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from asyncio import Future
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, TypeAlias
 
 import grpc
@@ -20,7 +20,7 @@ from animalcat.envs.types import EndedBy, Step
 from animalcat.protocol import PROTOCOL, version
 from animalcat.service.converters import allowance_to_proto, cause_kind
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import Cause, Outcome, Session
+from animalcat.service.model import ENDS, Cause, Session, cause_of
 from animalcat.service.session.link import (
     AgentLeftError,
     AgentLink,
@@ -29,7 +29,7 @@ from animalcat.service.session.link import (
     Offer,
     T,
 )
-from animalcat.service.session.turns import FrameError, Turns
+from animalcat.service.session.turns import Believed, FrameError, Turns
 from animalcat.v1 import gateway_pb2
 from animalcat.wire import observation_to_proto, spec_to_proto
 
@@ -64,6 +64,8 @@ class GrpcLink(AgentLink):
         timeout: float,
         direct_place: str = "",
         lease: Lease | None = None,
+        admits: Callable[[], bool] = lambda: True,
+        believed: Believed = Believed(),
     ) -> None:
         """Begin with the stream over which the agent came.
 
@@ -73,12 +75,15 @@ class GrpcLink(AgentLink):
             timeout: Seconds that the agent may take for one action.
             direct_place: Where a worker may listen for the agent; empty for nowhere.
             lease: What lets the agent come back; None if it may not.
+            admits: Whether the agent's token is still good, so that it would be let in again.
+            believed: What is believed of it when it says why it leaves.
         """
         self.process = process
         self.direct_place = direct_place
         self.timeout = timeout
         self.lease = lease
-        self._turns = Turns()
+        self._admits = admits
+        self._turns = Turns(believed)
         self._loop = asyncio.get_running_loop()
         self._stream: Stream | None = stream
         self._ended: Future[None] = self._loop.create_future()
@@ -93,6 +98,7 @@ class GrpcLink(AgentLink):
         self._shown = False
         self._reading: asyncio.Task[Any] | None = None
         self._cause: Cause | None = None
+        self._detail = ""
         self._waiting: asyncio.Task[Any] | None = None
         self._on_stream = False
         self._cancels = 0
@@ -134,7 +140,13 @@ class GrpcLink(AgentLink):
             self._wake()
 
     async def come_back(
-        self, stream: Stream, session: Session, seen: int, direct_place: str
+        self,
+        stream: Stream,
+        session: Session,
+        seen: int,
+        direct_place: str,
+        admits: Callable[[], bool] = lambda: True,
+        believed: Believed = Believed(),
     ) -> None:
         """Go on over another stream: send what the agent has not seen, or the open question.
 
@@ -145,6 +157,8 @@ class GrpcLink(AgentLink):
             session: The session as it stands.
             seen: Highest number of the frames that the agent has seen.
             direct_place: Where a worker may now listen for the agent.
+            admits: Whether the token that it shows now is still good.
+            believed: What is believed of it now.
 
         Raises:
             ServiceError: The link has ended, or the agent is not as far as the process was that
@@ -172,6 +186,7 @@ class GrpcLink(AgentLink):
             raise lease_lost()
         self._again = sent == seen and self._deadline == math.inf
         self._coming, self._stream, self.direct_place = None, stream, direct_place
+        self._admits, self._turns.believed = admits, believed
         self._ended = self._loop.create_future()
         if self._away is not None:
             self._away.cancel()
@@ -217,7 +232,8 @@ class GrpcLink(AgentLink):
                     await self._write(self._turns.refuse(error))
                     continue
             except AgentLeftError as left:
-                raise AgentLeftError(left.cause, left.waited or self._disarm()) from left
+                waited = left.waited or self._disarm()
+                raise AgentLeftError(left.cause, waited, left.detail) from left
             if actions is not None:
                 self._unseen.clear()
                 returned, self._broke = self._broke, False
@@ -251,7 +267,7 @@ class GrpcLink(AgentLink):
             end.observation.CopyFrom(observation_to_proto(last.observation))
             end.truncated = last.ended_by is EndedBy.TIME_LIMIT or bool(exceeded)
         if exceeded:
-            end.cause = cause_kind(Outcome.FAILURE, exceeded)
+            end.cause = cause_kind(cause_of(exceeded))
         await self._tell(gateway_pb2.EvaluateResponse(episode_end=end))
         self._shown = False
 
@@ -261,10 +277,12 @@ class GrpcLink(AgentLink):
             self._listen(self._stream)
         return await self._wait(until)
 
-    def interrupt(self, cause: Cause) -> None:
+    def interrupt(self, cause: Cause, detail: str = "") -> None:
         """End the link: the present call, or else the next, raises `AgentLeftError`."""
         if self._cause is None:
-            self._cause = cause
+            if ENDS[cause].warns and self.away and not self._admits():
+                cause = Cause.TOKEN_ENDED  # it could not have come back
+            self._cause, self._detail = cause, detail
             for timer in (self._timer, self._away):
                 if timer is not None:
                     timer.cancel()
@@ -348,9 +366,10 @@ class GrpcLink(AgentLink):
             if broken or reading.result() is grpc.aio.EOF:
                 self.lose(stream)
                 return
-            leaves = reading.result().WhichOneof("frame") in ("leave", "withdraw")
+            frame = reading.result()
+            leaves = frame.WhichOneof("frame") in ("leave", "withdraw")
             if leaves and self._deadline == math.inf and not self._elsewhere:
-                self.interrupt(Cause.AGENT_LEFT)
+                self.interrupt(*self._turns.believed.why(frame.leave))
 
         if self._reading is None:
             self._reading = asyncio.ensure_future(stream.read())
@@ -387,10 +406,11 @@ class GrpcLink(AgentLink):
         waited = self._disarm()
         assert self._cause is not None
         if not self._shown and (
-            self._cause is Cause.AGENT_LEFT or (self._cause is Cause.ACTION_TIMEOUT and self.away)
+            self._cause in (Cause.AGENT_LEFT, Cause.AGENT_FAILED)
+            or (self._cause is Cause.ACTION_TIMEOUT and self.away)
         ):
             return AgentLeftError(Cause.WITHDREW)
-        return AgentLeftError(self._cause, waited)
+        return AgentLeftError(self._cause, waited, self._detail)
 
     def _wake(self) -> None:
         """Cancel what the engine's task waits for here."""

@@ -197,15 +197,14 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         return found
 
     async def _to_proto(self, campaign: Campaign) -> campaigns_pb2.Campaign:
+        sessions = [await self._engines.session(session) for session in campaign.sessions]
         message = campaigns_pb2.Campaign(
             name=names.campaign_name(campaign.id),
             spec=spec_of_campaign_to_proto(campaign.spec),
-            sessions=[
-                session_to_proto(await self._engines.session(session))
-                for session in campaign.sessions
-            ],
+            sessions=map(session_to_proto, sessions),
             reason=campaign.unreadable or campaign.reason,
             max_workers=campaign.max_workers,
+            waits_for=self._conductors.waits_for(campaign.id, sessions),
         )
         message.create_time.FromDatetime(campaign.created)
         return message

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, NoReturn
 from urllib.parse import unquote
 
@@ -12,7 +14,7 @@ from animalcat import names
 from animalcat.envs.types import ObservationSpec
 from animalcat.networks import parse_networks, within
 from animalcat.protocol import refusal
-from animalcat.service.access.callers import present
+from animalcat.service.access.callers import Role, present
 from animalcat.service.access.gate import TOKEN_ENDED, Gate
 from animalcat.service.errors import Code, ServiceError, public
 from animalcat.service.host.limits import AGENT_RETRY_SECONDS
@@ -21,7 +23,7 @@ from animalcat.service.rpc.agent_link import GrpcLink, Stream
 from animalcat.service.rpc.leases import Leases, Seat
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.link import AgentLeftError
-from animalcat.service.session.turns import MAX_BAD_FRAMES
+from animalcat.service.session.turns import MAX_BAD_FRAMES, Believed
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.wire import spec_from_proto, spec_to_proto
 
@@ -44,6 +46,7 @@ _CAUSES: Final = {
         f"{MAX_BAD_FRAMES} bad frames came in a row; the episode is void and will be repeated "
         "when the agent connects again",
     ),
+    Cause.DISMISSED: (Code.DISMISSED, ""),
     Cause.SERVER_STOPPED: (
         Code.SHUTTING_DOWN,
         "the server is shutting down; nothing that was acknowledged is lost, resume the session",
@@ -69,6 +72,10 @@ Empty for the text of the catalogue.
 """
 
 
+async def _nothing() -> None:
+    """Do nothing."""
+
+
 class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
     """Servicer to which agents connect."""
 
@@ -82,6 +89,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         networks: str = "",
         most_agents: int = 0,
         leases: Leases | None = None,
+        check: Callable[[], Awaitable[None]] = _nothing,
     ) -> None:
         """Serve the sessions of these engines.
 
@@ -94,6 +102,8 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             networks: Networks whose agents may play with workers of other machines.
             most_agents: Most agents at once, with those that may come back; 0 for no limit.
             leases: Where agents are known again; None for new ones.
+            check: Raises `ServiceError` where the server has no room for another agent. One that
+                comes back has its place already.
         """
         self._engines = engines
         self._gate = gate
@@ -102,6 +112,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         self._networks = parse_networks(networks)
         self._most_agents = most_agents
         self._leases = leases or Leases()
+        self._check = check
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def Evaluate(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -128,6 +139,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         """Let an agent play that comes anew."""
         engine = await self._engines.get(session_id)
         _check_hello(hello, engine.session)
+        await self._check()
         if self._most_agents and self._engines.agents >= self._most_agents:
             raise ServiceError(
                 Code.BUSY,
@@ -137,8 +149,8 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             )
         spec = engine.session.spec
         lease = self._leases.make(spec.lease_seconds) if hello.returns else None
-        place = self._direct_place(stream)
-        link = GrpcLink(stream, hello.instance, spec.action_timeout_seconds, place, lease)
+        place, timeout = self._direct_place(stream), spec.action_timeout_seconds
+        link = GrpcLink(stream, hello.instance, timeout, place, lease, *self._known())
         seat = Seat(session_id, link, await engine.admit(link))
         self._leases.keep(seat)
         return seat
@@ -147,8 +159,15 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         """Let an agent go on whose connection broke."""
         seat = self._leases.find(session_id, hello.lease, hello.instance)
         session = await self._engines.session(session_id)
-        await seat.link.come_back(stream, session, hello.seen, self._direct_place(stream))
+        place = self._direct_place(stream)
+        await seat.link.come_back(stream, session, hello.seen, place, *self._known())
         return seat
+
+    def _known(self) -> tuple[Callable[[], bool], Believed]:
+        """Return whether the caller could come again, and what is believed of it."""
+        caller = present.get()
+        believed = Believed(caller.started, caller.role is Role.OPERATOR)
+        return partial(self._gate.admits, caller), believed
 
     def _direct_place(self, stream: Stream) -> str:
         """Return where a worker may listen for the agent; empty if it may not.
@@ -192,7 +211,7 @@ async def _carry(stream: Stream, seat: Seat) -> None:
         await seat.link.until_ended(stream, seat.playing)
     except asyncio.CancelledError as gone:  # the engine's task ends by itself, or waits
         if TOKEN_ENDED in gone.args:
-            seat.link.interrupt(Cause.AGENT_LEFT)
+            seat.link.interrupt(Cause.TOKEN_ENDED)
         seat.link.lose(stream)
         raise
     if seat.playing.done():

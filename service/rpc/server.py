@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -24,7 +25,7 @@ from animalcat.service.access.certificates import self_signed
 from animalcat.service.access.gate import AccessInterceptor, Gate
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import ErrorInterceptor
-from animalcat.service.host.limits import Limits, LimitsInterceptor
+from animalcat.service.host.limits import EVALUATE, Limits, LimitsInterceptor
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.settings import Settings, check_exposure, check_tls
@@ -170,7 +171,8 @@ async def create_server(
         )
         metrics = Metrics() if settings.metrics else None
         gate = await asyncio.to_thread(Gate, settings.home, engines)
-        limits = LimitsInterceptor(Limits(settings, store, operations))
+        limits = Limits(settings, store, operations)
+        limiting = LimitsInterceptor(limits)
         credentials = await asyncio.to_thread(_credentials, settings)
         tasks: list[asyncio.Task[None]] = []
         doors: list[grpc.aio.Server] = []
@@ -178,9 +180,10 @@ async def create_server(
         local = LocalAddress()
         try:
             server = _empty_server(
-                settings, gate, limits, metrics, open_to_machine=settings.open_to_machine
+                settings, gate, limiting, metrics, open_to_machine=settings.open_to_machine
             )
-            doors += [server, _empty_server(settings, gate, limits, metrics, open_to_machine=False)]
+            local_door = _empty_server(settings, gate, limiting, metrics, open_to_machine=False)
+            doors += [server, local_door]
             doors[1].add_insecure_port(local.address)
             calls = AccessCalls(engines, gate.tickets, local.address, settings.home)
             gateway = Gateway(
@@ -190,6 +193,7 @@ async def create_server(
                 folder=str(local.folder),
                 networks=settings.direct_networks if settings.engine == "ray" else "",
                 most_agents=settings.max_agents,
+                check=partial(limits.check, EVALUATE),
             )
             checks = await _add_services(
                 doors, settings, engines, conductors, operations, gateway, calls, clock

@@ -32,11 +32,12 @@ from animalcat.service.library.layouts import (
 )
 from animalcat.service.measuring.against import compared, facing
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import Episode, Opponent, Session, SessionSpec
+from animalcat.service.model import Episode, Opponent, Ruling, Session, SessionSpec
 from animalcat.service.rpc.paging import paged, stored
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.intact import look
+from animalcat.service.session.turns import MAX_FAILURE
 from animalcat.service.storage.listing import SessionFilter
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 
@@ -230,6 +231,27 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         invalid = [one for one in found if one.number == number and one.invalid]
         episode = next(one for one in reversed(invalid) if attempt in (None, one.attempt))
         return sessions_pb2.InvalidateEpisodeResponse(episode=episode_to_proto(episode))
+
+    async def JudgeFailure(  # noqa: N802
+        self, request: sessions_pb2.JudgeFailureRequest, context: Any
+    ) -> sessions_pb2.JudgeFailureResponse:
+        """Say what episodes count as at which the agent's code failed."""
+        if request.ruling not in (Ruling.REPEAT, Ruling.FAILURE, Ruling.FAULT):
+            raise ServiceError(
+                Code.INVALID_REQUEST, "ruling: say what it counts as: repeat, failure or fault"
+            )
+        engine = await self._engines.get(names.parse_session(request.name))
+        work = partial(engine.judge, Ruling(request.ruling))
+        await self._requests.once(request, work)
+        return sessions_pb2.JudgeFailureResponse(session=session_to_proto(engine.session))
+
+    async def DismissAgents(  # noqa: N802
+        self, request: sessions_pb2.DismissAgentsRequest, context: Any
+    ) -> sessions_pb2.DismissAgentsResponse:
+        """Take the agents of a session off."""
+        engine = await self._engines.get(names.parse_session(request.name))
+        session = await engine.dismiss(request.failure[:MAX_FAILURE])
+        return sessions_pb2.DismissAgentsResponse(session=session_to_proto(session))
 
     async def DeleteSession(  # noqa: N802
         self, request: sessions_pb2.DeleteSessionRequest, context: Any

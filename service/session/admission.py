@@ -59,9 +59,11 @@ class Seats:
             The task in which `run` plays.
 
         Raises:
-            ServiceError: All slots are taken by agents that stay, or the session is over.
+            ServiceError: All slots are taken by agents that stay, the session is over, or a person
+                has to say first what a failure of the agent's code counts as.
         """
         session = self._record.session
+        self._record.check_judged()
         slots = session.spec.slots
         while len(self._tasks) >= slots:
             leaving = [task for seat, task in self._tasks.items() if seat.interrupted]
@@ -119,6 +121,18 @@ class Seats:
         self.interrupt(cause)
         if tasks:
             await asyncio.wait(tasks)
+
+    async def give_up(self, failure: str) -> None:
+        """Let those agents go whose processes have ended, because their code failed; and wait.
+
+        Args:
+            failure: How they ended, in words.
+        """
+        gone = {seat: task for seat, task in self._tasks.items() if seat.away}
+        for seat in gone:
+            seat.interrupt(Cause.AGENT_FAILED, failure)
+        if gone:
+            await asyncio.wait(gone.values())
 
 
 def _log_failure(task: asyncio.Task[Session]) -> None:

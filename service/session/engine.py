@@ -12,7 +12,7 @@ from animalcat.layouts.inference.fit import FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.logs import about
-from animalcat.service.model import Cause, Episode, Session, SessionState
+from animalcat.service.model import Cause, Episode, Ruling, Session, SessionState
 from animalcat.service.session.admission import Seats
 from animalcat.service.session.ending import Ending
 from animalcat.service.session.link import AgentLeftError, AgentLink
@@ -116,8 +116,10 @@ class SessionEngine:
         """Let a paused session go on.
 
         Raises:
-            ServiceError: The session is over.
+            ServiceError: The session is over, or a person has to say first what a failure of the
+                agent's code counts as.
         """
+        self._record.check_judged()
         await self._schedule.set_paused(False)
         return self.session
 
@@ -133,14 +135,49 @@ class SessionEngine:
             ServiceError: The session is over or an agent plays it; or there is no such attempt, it
                 does not count, or a certificate rests on it.
         """
+        self._check_idle("declare an outcome invalid")
+        return await self._schedule.invalidate(number, attempt, reason)
+
+    async def judge(self, ruling: Ruling) -> Session:
+        """Say what the episodes count as at which the agent's code failed, and let it go on.
+
+        Args:
+            ruling: What they are.
+
+        Raises:
+            ServiceError: The session is over or an agent plays it, or no episode waits for that.
+        """
+        self._check_idle("say what an episode counts as")
+        if not self.session.unjudged:
+            raise ServiceError(
+                Code.UNKNOWN_EPISODE,
+                f"no episode of session {self.session.id} waits to be judged: the agent's code "
+                "failed in none, or it was said already what that counts as",
+            )
+        await self._schedule.judge(ruling)
+        return self.session
+
+    async def dismiss(self, failure: str) -> Session:
+        """Take the agents off; what they play is held against nobody.
+
+        Args:
+            failure: How the process of an agent ended, in words, if its code failed; then only
+                those go whose connection broke, and a person has to say what their episodes are.
+        """
+        if failure:
+            await self._seats.give_up(failure)
+        else:
+            await self._seats.let_go(Cause.DISMISSED)
+        return self.session
+
+    def _check_idle(self, before: str) -> None:
         self._record.check_goes_on()
         if self.playing:
             raise ServiceError(
                 Code.IN_USE,
                 f"session {self.session.id} is being played or ended; wait until that is over "
-                "before you declare an outcome invalid",
+                f"before you {before}",
             )
-        return await self._schedule.invalidate(number, attempt, reason)
 
     async def conclude(self, reason: str) -> Session:
         """End the session with its profile as its stopping rule would, once nothing is played.

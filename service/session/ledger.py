@@ -142,8 +142,16 @@ class Ledger:
 
     def voided_before(self, episode: Episode) -> bool:
         """Return whether the agent voided an earlier attempt at this number and instance."""
-        return any(
-            e.agents_void
+        return any(e.warns for e in self._before(episode.number, episode.decision))
+
+    def seen_before(self, number: int, decision: Decision) -> bool:
+        """Return whether the agent saw this arena in an attempt at which its code failed."""
+        return any(e.ruling is not None for e in self._before(number, decision))
+
+    def _before(self, number: int, decision: Decision) -> list[Episode]:
+        """Return the attempts at this number and instance that are over."""
+        return [
+            e
             for e in self.attempts
-            if e.number == episode.number and e.decision.instance == episode.decision.instance
-        )
+            if e.number == number and e.decision.instance == decision.instance
+        ]

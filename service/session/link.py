@@ -20,11 +20,13 @@ class AgentLeftError(Exception):
     Attributes:
         cause: Why it cannot.
         waited: Seconds for which an answer was being waited for; 0 if none was due.
+        detail: What else is known, in words.
     """
 
-    def __init__(self, cause: Cause, waited: float = 0.0) -> None:
+    def __init__(self, cause: Cause, waited: float = 0.0, detail: str = "") -> None:
         self.cause = cause
         self.waited = waited
+        self.detail = detail
         super().__init__(cause.value)
 
 
@@ -155,8 +157,13 @@ class AgentLink(ABC):
         """Wait until `until` has ended, while nothing is asked of the agent; returns its result."""
 
     @abstractmethod
-    def interrupt(self, cause: Cause) -> None:
-        """End the link: the present call, or else the next, raises `AgentLeftError`."""
+    def interrupt(self, cause: Cause, detail: str = "") -> None:
+        """End the link: the present call, or else the next, raises `AgentLeftError`.
+
+        Args:
+            cause: Why; where the agent could not come back, that is why instead.
+            detail: What else is known, in words.
+        """
 
     @property
     @abstractmethod

@@ -21,7 +21,16 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.converters import episode_header
 from animalcat.service.measuring.generation import played_arena, played_instance
-from animalcat.service.model import Cause, Episode, Outcome, SessionSpec
+from animalcat.service.model import (
+    BY_DEFAULT,
+    ENDS,
+    Cause,
+    Episode,
+    Outcome,
+    Ruling,
+    SessionSpec,
+    Whose,
+)
 from animalcat.service.recording import EpisodeRecorder, read_episode
 from animalcat.service.recording.encoding import recorded_step
 from animalcat.service.recording.writer import left_behind
@@ -59,6 +68,7 @@ class Playthrough:
         last: The last step; None before the first.
         fault: What went wrong with the backend; empty if nothing did.
         left: Why the agent can no longer play; None if it can.
+        detail: What else is known of that, in words.
         meter: What the agent has spent.
         exceeded: Which allowance it exceeded, so that the attempt is a failure; empty for none.
     """
@@ -71,6 +81,7 @@ class Playthrough:
     last: Step | None = None
     fault: str = ""
     left: Cause | None = None
+    detail: str = ""
     meter: Meter = field(default_factory=Meter)
     exceeded: str = ""
 
@@ -148,18 +159,20 @@ async def play_attempt(
         load = partial(worker.load, arena_yaml, instance.seed, instance.places)
         await _play(played, link, worker, recorder, opening, load, spec.allowance)
     except AgentLeftError as left:
-        played.left = left.cause
+        played.left, played.detail = left.cause, left.detail
         exceeded = played.meter.take(left.waited)
-        if left.cause not in (Cause.CANCELLED, Cause.WITHDREW):
+        if ENDS[left.cause].whose is Whose.AGENT:
             played.exceeded = exceeded  # who has spent too much saves nothing by leaving
     except (WorkerFault, ArenaError) as fault:
         played.fault = str(fault)
         played.ended_by = EndedBy.FAULT
     seconds = parts.monotonic() - began
     verdict = judge(played, spec.observation_spec.decision_period, second_chance=second_chance)
+    failed = verdict.outcome is Outcome.VOID and played.left is Cause.AGENT_FAILED
     finished = replace(
         episode,
         outcome=verdict.outcome,
+        ruling=Ruling.AWAITED if failed else None,
         episode_return=played.episode_return,
         steps=played.steps,
         ended_by=played.ended_by,
@@ -207,9 +220,9 @@ def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> 
     """
     left = played.left
     if played.fault:
-        return Judgement(Outcome.FAULT, f"backend: {played.fault}")
-    if left is not None and left.blameless:
-        return Judgement(Outcome.FAULT, left.value)
+        return Judgement(Outcome.FAULT, f"{Cause.BACKEND.value}: {played.fault}")
+    if left is not None and ENDS[left].whose is not Whose.AGENT:
+        return Judgement(ENDS[left].first, left.value)
     seen = played.watch.outcomes(played.episode_return, played.steps * decision_period)
     if played.exceeded:
         seen["success"] = 0.0
@@ -217,10 +230,10 @@ def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> 
         return Judgement(Outcome.FAILURE, played.exceeded, seen)
     if left is None:
         return Judgement(Outcome.SUCCESS if seen["success"] else Outcome.FAILURE, outcomes=seen)
-    if second_chance and left not in (Cause.CANCELLED, Cause.WITHDREW):
+    if second_chance and ENDS[left].warns:
         cause = f"{left.value}, for the second time: it counts as a failure"
-        return Judgement(Outcome.FAILURE, cause, {"success": 0.0})
-    return Judgement(Outcome.VOID, left.value)
+        return Judgement(ENDS[left].again, cause, BY_DEFAULT)
+    return Judgement(ENDS[left].first, f"{left.value}: {played.detail}".removesuffix(": "))
 
 
 async def _play(
@@ -301,7 +314,7 @@ async def _offer(
     if why is not None:
         if played.steps and why is Cause.WITHDREW:
             why = Cause.AGENT_LEFT  # it broke while the episode began
-        raise AgentLeftError(why, end.waited)
+        raise AgentLeftError(why, end.waited, "" if left is None else left.detail)
     if played.steps or end.left == GONE:
         assert played.last is not None
         await link.ask(played.steps, played.reward, played.last, end.waited)

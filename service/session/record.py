@@ -11,7 +11,13 @@ from typing import NamedTuple
 
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.report import Report
-from animalcat.service.model import CapabilityStatus, Episode, Session, SessionState
+from animalcat.service.model import (
+    CapabilityStatus,
+    Episode,
+    Session,
+    SessionState,
+    episodes_words,
+)
 from animalcat.service.session.events import Event, EventBus
 from animalcat.service.storage.base import SessionStore
 
@@ -61,6 +67,24 @@ class SessionRecord:
                 Code.SESSION_OVER,
                 f"session {self.session.id} is {self.session.state.name.lower()} already",
             )
+
+    def check_judged(self) -> None:
+        """Check that no episode waits for a person to say what it counts as.
+
+        Raises:
+            ServiceError: One does.
+        """
+        if self.session.unjudged and not self.session.state.over:
+            where = f"{episodes_words(self.session.unjudged)} of session {self.session.id}"
+            raise ServiceError(
+                Code.UNJUDGED,
+                f"the agent's code failed in {where}; say first what that counts as: animalcat "
+                f"session judge {self.session.id} --as repeat, failure or fault",
+            )
+
+    def await_ruling(self, *numbers: int) -> None:
+        """Show of which episodes a person has to say what they count as; the store knows."""
+        self.session = replace(self.session, unjudged=tuple(sorted(set(numbers))))
 
     async def set_state(self, state: SessionState) -> None:
         """Store and announce a new state of the session, unless it has ended meanwhile.

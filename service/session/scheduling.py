@@ -8,7 +8,7 @@ from typing import Final
 
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import CapabilityStatus, Cause, Episode
+from animalcat.service.model import CapabilityStatus, Cause, Episode, Ruling
 from animalcat.service.session.evidence import Evidence, finish
 from animalcat.service.session.ledger import MAX_FAULTS_IN_A_ROW
 from animalcat.service.session.link import AgentLeftError, AgentLink
@@ -148,6 +148,8 @@ class Schedule:
                     raise AgentLeftError(Cause.SESSION_STOPPED)
                 if self._draining:
                     raise AgentLeftError(Cause.SERVER_STOPPED)
+                if self._record.session.unjudged and not self._conclusion:
+                    raise AgentLeftError(Cause.SESSION_STOPPED)
                 episode = await self._choose(link.process)
                 if episode is not None:
                     return episode
@@ -170,6 +172,8 @@ class Schedule:
         async with self._books:
             await asyncio.to_thread(finish, self._parts, episode)
             self.evidence.ledger.end(episode)
+            if episode.ruling is Ruling.AWAITED:
+                self._record.await_ruling(*self._record.session.unjudged, episode.number)
             if self._broken:
                 return
             if episode.backend_fault:
@@ -249,6 +253,17 @@ class Schedule:
         self._record.tell(invalid)
         return invalid
 
+    async def judge(self, ruling: Ruling) -> None:
+        """Store what episodes count as at which the agent's code failed, and go on from there."""
+        store, session = self._parts.store, self._record.session.id
+        async with self._loading:
+            judged = await asyncio.to_thread(store.judge_failures, session, ruling)
+            self._record.await_ruling()
+            self._unload()
+        await self.load()
+        for episode in judged:
+            self._record.tell(episode)
+
     def _unload(self) -> None:
         """Drop the evidence; the next `load` builds it again from what is stored."""
         if self._evidence is not None:
@@ -273,7 +288,8 @@ class Schedule:
             decision, known = await self.evidence.choose(number), session.capabilities
             if decision is None:
                 return None
-        episode = Episode(session.id, number, ledger.tries(number), decision, process)
+        seen = ledger.seen_before(number, decision)
+        episode = Episode(session.id, number, ledger.tries(number), decision, process, seen=seen)
         await asyncio.to_thread(self._parts.store.open_episode, episode, known, session.misfit)
         ledger.begin(episode)
         return episode
@@ -329,7 +345,7 @@ class Schedule:
 
     @property
     def _paused(self) -> bool:
-        return self._record.session.paused and not self._conclusion
+        return self._record.session.held and not self._conclusion
 
     async def _set_aside_after_fault(self, episode: Episode) -> None:
         """Set aside an instance that failed too often, and give up if too much has failed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from animalcat.envs.answers import MAX_ACTIONS, Note
 from animalcat.envs.types import ACTIONS
@@ -19,6 +19,8 @@ MAX_NOTE_BYTES: Final = 4096
 """Most bytes of a note."""
 MAX_NOTES: Final = 100
 """Most notes between two actions."""
+MAX_FAILURE: Final = 1000
+"""Most characters that are kept of how an agent's code failed."""
 MAX_BAD_FRAMES: Final = 3
 """Number of bad frames in a row that ends the stream."""
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
@@ -40,15 +42,37 @@ class FrameError(ValueError):
         super().__init__(message)
 
 
+class Believed(NamedTuple):
+    """What is believed of an agent that says why it leaves; of most it is nothing.
+
+    Attributes:
+        failure: That its code failed.
+        dismissal: That whoever runs it took it off.
+    """
+
+    failure: bool = False
+    dismissal: bool = False
+
+    def why(self, leave: gateway_pb2.Leave) -> tuple[Cause, str]:
+        """Return why an agent leaves, and what else is known of that."""
+        if self.dismissal and leave.dismissed:
+            return Cause.DISMISSED, ""
+        if self.failure and leave.failure:
+            return Cause.AGENT_FAILED, leave.failure[:MAX_FAILURE]
+        return Cause.AGENT_LEFT, ""
+
+
 class Turns:
     """The answers of one agent, with its notes and its bad frames.
 
     Attributes:
         notes: Notes that the agent has made since they were last taken.
+        believed: What is believed of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, believed: Believed = Believed()) -> None:
         self.notes: list[Note] = []
+        self.believed = believed
         self._bad_frames = 0
 
     def take_notes(self) -> list[Note]:
@@ -81,7 +105,8 @@ class Turns:
             case "withdraw" if done == 0:
                 raise AgentLeftError(Cause.WITHDREW)
             case "leave":
-                raise AgentLeftError(Cause.AGENT_LEFT)
+                cause, detail = self.believed.why(frame.leave)
+                raise AgentLeftError(cause, detail=detail)
             case _:
                 raise FrameError("BAD_FRAME", "only an action or a note may be sent here")
 

@@ -13,6 +13,7 @@ from animalcat.service.model import (
     CapabilityStatus,
     Episode,
     LayoutRecord,
+    Ruling,
     Session,
     SessionSpec,
     SessionState,
@@ -70,8 +71,8 @@ class SessionStore(ABC):
     - **By value.** Arguments and results are values: changing one changes nothing in the store.
     - **Snapshots.** A read sees one state of the store, never half of a write.
     - **Finished means finished.** A finished episode never changes, except that a person may
-      declare its outcome invalid. At most one attempt at an episode counts. A session that is over
-      keeps the state in which it ended.
+      declare its outcome invalid, or say what it is where the agent's code failed. At most one
+      attempt at an episode counts. A session that is over keeps the state in which it ended.
     - **Threads.** Every method may be called from any thread at any time. Methods block, so never
       call them on an event loop. Each session has one writer, its engine. The store relies on that
       for the order of a session's records, and for nothing else.
@@ -309,6 +310,24 @@ class SessionStore(ABC):
         Raises:
             KeyError: There is no such attempt.
             ValueError: The attempt never counted, or the reason is empty.
+        """
+
+    @abstractmethod
+    def judge_failures(self, session: str, ruling: Ruling) -> list[Episode]:
+        """Store what a person says of the attempts at which the agent's code failed.
+
+        Those that wait for it get the outcome of the ruling; all others stay as they are.
+
+        Args:
+            session: Id of the session.
+            ruling: What they are.
+
+        Returns:
+            The attempts that were judged, as they are now.
+
+        Raises:
+            KeyError: There is no such session.
+            ValueError: The ruling says nothing.
         """
 
     @abstractmethod

@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = "0010"
+REVISION: Final = "0012"
 """Revision of the schema; `migrations/versions` has the step that leads to each revision."""
 
 metadata: Final = MetaData()
@@ -119,6 +119,10 @@ episodes: Final = Table(
     Column("invalid", Text, nullable=False, server_default=""),
     # What the agent spent; empty in attempts from before this was kept.
     Column("spent", JSON, nullable=False, server_default="{}"),
+    # What a person has said of an attempt at which the agent's code failed; else empty.
+    Column("ruling", String(20), nullable=False, server_default=""),
+    # Whether the agent had seen the arena before, in an attempt at which its code failed.
+    Column("seen", Boolean, nullable=False, server_default=false()),
 )
 
 _COUNTS: Final = text("counts")

@@ -18,6 +18,8 @@ from sqlalchemy import (
     Engine,
     Row,
     Select,
+    String,
+    cast,
     create_engine,
     delete,
     event,
@@ -36,6 +38,7 @@ from animalcat.envs.types import EndedBy
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.ids import asked_for
 from animalcat.service.model import (
+    BY_DEFAULT,
     BatteryRecord,
     Campaign,
     CampaignSpec,
@@ -44,6 +47,7 @@ from animalcat.service.model import (
     Episode,
     LayoutRecord,
     Outcome,
+    Ruling,
     Session,
     SessionSpec,
     SessionState,
@@ -56,6 +60,7 @@ from animalcat.service.storage.base import (
     SessionStore,
     UnreadableError,
     nothing,
+    readable,
 )
 from animalcat.service.storage.chain import (
     BEGINNING,
@@ -76,6 +81,8 @@ from animalcat.service.storage.listing import (
 from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError, bring_up_to_date
 
 _WAL_TRIES: Final = 100
+_LATER: Final[Mapping[str, Any]] = {"spent": "{}", "ruling": "", "seen": False}
+"""Columns of attempts that came later than the chain, with what stands in them if nothing does."""
 _WAL_PAUSE_SECONDS: Final = 0.05
 """How often, and how long after one another, a new connection tries to write ahead."""
 
@@ -481,6 +488,29 @@ class SqlStore(SessionStore):
                 _add_link(db, session, f"{number}-{attempt}")
             return _episode(db.execute(select(table).where(this)).one())
 
+    def judge_failures(self, session: str, ruling: Ruling) -> list[Episode]:
+        """Store what a person says of attempts that wait for it; see the base class."""
+        table = schema.episodes
+        waits = (table.c.session == session) & (table.c.ruling == Ruling.AWAITED.name)
+        if ruling is Ruling.AWAITED:
+            raise ValueError("say what it is: repeat, failure or fault")
+        with self._writing(session) as db:
+            _one_session(db, session)
+            judged = [
+                replace(
+                    one,
+                    outcome=ruling.outcome,
+                    ruling=ruling,
+                    outcomes=BY_DEFAULT if ruling.outcome.counts else one.outcomes,
+                )
+                for one in readable(map(_episode, db.execute(select(table).where(waits)).all()))
+            ]
+            for one in judged:
+                this = (table.c.number == one.number) & (table.c.attempt == one.attempt)
+                db.execute(update(table).where(waits & this).values(_episode_values(one)))
+                _add_link(db, session, f"{one.number}-{one.attempt}")
+            return judged
+
     def episodes(
         self, session: str, wanted: EpisodeFilter = EpisodeFilter(), page: Page = Page()
     ) -> Listing[Episode]:
@@ -674,9 +704,8 @@ def _contents(db: Connection, session: str, only: str = "") -> dict[str, str]:
                 episodes.c.number == int(number), episodes.c.attempt == int(attempt)
             )
         for row in db.execute(query).mappings():
-            values = dict(row)
-            if values["spent"] == "{}":  # as in links from before the column
-                del values["spent"]
+            # What is not set is left out, as in links from before its column.
+            values = {k: v for k, v in row.items() if k not in _LATER or v != _LATER[k]}
             found[f"{row['number']}-{row['attempt']}"] = content_digest(values)
     if not only or only.startswith("certificate"):
         query = select(schema.certificates).where(schema.certificates.c.session == session)
@@ -735,8 +764,13 @@ def _session_query() -> Select[Any]:
     practised = select(func.count()).where(
         played.c.session == table.c.id, ~played.c.counts, played.c.invalid == "", ended
     )
+    numbers = func.aggregate_strings(cast(played.c.number, String), ",")
+    awaited = select(numbers).where(
+        played.c.session == table.c.id, played.c.ruling == Ruling.AWAITED.name
+    )
     return select(
         table,
+        awaited.correlate(table).scalar_subquery().label("unjudged"),
         practised.correlate(table).scalar_subquery().label("practised"),
         counted.correlate(table).scalar_subquery().label("episodes"),
         passed.correlate(table).scalar_subquery().label("successes"),
@@ -794,6 +828,8 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "outcomes": dict(episode.outcomes),
         "versions": dict(episode.versions),
         "spent": records.write_spent(episode.spent),
+        "ruling": "" if episode.ruling is None else episode.ruling.name,
+        "seen": episode.seen,
     }
 
 
@@ -819,6 +855,8 @@ def _episode(row: Row[Any]) -> Episode:
             versions=records.read_json("versions", row.versions),
             invalid=row.invalid,
             spent=records.read_spent(row.spent),
+            ruling=records.read_name("ruling", Ruling, row.ruling) if row.ruling else None,
+            seen=row.seen,
         )
     except UnreadableError as error:
         return Episode(
@@ -846,6 +884,7 @@ def _session(row: Row[Any]) -> Session:
             misfit=row.misfit,
             paused=row.paused,
             practised=row.practised,
+            unjudged=tuple(sorted(map(int, row.unjudged.split(",")))) if row.unjudged else (),
         )
     except UnreadableError as error:
         return Session(

@@ -21,6 +21,7 @@ from animalcat.service.model import (
     Episode,
     LayoutRecord,
     Outcome,
+    Ruling,
     SessionSpec,
     SessionState,
     StoredCertificate,
@@ -273,6 +274,39 @@ class StorageSuite:
         with pytest.raises(AlreadyFinishedError):
             store.finish_episode(finished(attempt(session, 0, 0)))
         assert [e.outcome for e in store.episodes(session)] == [None, Outcome.SUCCESS]
+
+    def test_a_person_says_what_attempts_are_at_which_code_failed(
+        self, store: SessionStore, session: str
+    ) -> None:
+        """Only those that wait for it change, the chain knows, and the session says which wait."""
+        for number in range(3):
+            store.open_episode(attempt(session, number))
+        left = replace(attempt(session, 0), outcome=Outcome.VOID, cause="the agent left")
+        store.finish_episode(left)
+        for number in (1, 2):
+            failed = replace(
+                attempt(session, number), outcome=Outcome.VOID, ruling=Ruling.AWAITED, seen=True
+            )
+            store.finish_episode(failed)
+        found = store.session(session)
+        assert found is not None
+        assert (found.unjudged, found.held) == ((1, 2), True)
+        links = len(store.chain(session).links)
+        judged = store.judge_failures(session, Ruling.FAILURE)
+        assert [(e.number, e.outcome, e.counts) for e in judged] == [
+            (1, Outcome.FAILURE, True),
+            (2, Outcome.FAILURE, True),
+        ]
+        assert list(store.episodes(session)) == [left, *judged]
+        chain = store.chain(session)
+        assert len(chain.links) == links + 2
+        assert all(chain.now[link.what] == link.content for link in chain.links[-2:])
+        found = store.session(session)
+        assert found is not None
+        assert (found.unjudged, found.episodes, found.held) == ((), 2, False)
+        assert store.judge_failures(session, Ruling.REPEAT) == []
+        with pytest.raises(ValueError, match="say what it is"):
+            store.judge_failures(session, Ruling.AWAITED)
 
     def test_an_invalid_outcome_is_kept_and_does_not_count(
         self, store: SessionStore, session: str

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import animalcat
 from animalcat.arena_configs.model import Arena
@@ -62,6 +62,14 @@ def test_an_agent_runs_and_its_episodes_play_again(
     broken = run(f"{file}:Broken", "--name", f"{file}:Turning")
     assert broken.returncode == 1
     assert "LookupError: lost my map" in broken.stderr
+    assert f"animalcat session judge {session} --as repeat" in broken.stderr
+    unjudged = run(f"{file}:Turning")
+    assert unjudged.returncode == 2
+    assert "say first what that counts as" in unjudged.stderr
+    judged = CliRunner().invoke(
+        sessions, ["judge", session, "--as", "repeat", "--server", server.address]
+    )
+    assert judged.output.startswith(f"episode 0 of {session}: repeat; go on with: ")
     done = run(f"{file}:Turning")
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
@@ -70,10 +78,11 @@ def test_an_agent_runs_and_its_episodes_play_again(
     result = episode("list", session, "--server", server.address, "--json")
     assert result.exit_code == 0, result.output
     listed = json.loads(result.stdout)
-    assert [(e["episode"], e["attempt"], e["outcome"]) for e in listed] == [
-        (0, 0, "void"),
-        (0, 1, "failure"),
-        (1, 0, "failure"),
+    told = [(e["episode"], e["attempt"], e["outcome"], e["ruling"], e["seen"]) for e in listed]
+    assert told == [
+        (0, 0, "void", "repeat", False),
+        (0, 1, "failure", "", True),
+        (1, 0, "failure", "", False),
     ]
     offline = episode("replay", session, "--verify", "--json", "--data", str(server.home))
     assert offline.exit_code == 0, offline.output
@@ -135,6 +144,36 @@ def test_what_a_person_played_is_listed_marked_and_streamed(server: Server) -> N
     missing = episode("list", "play-never", "--server", server.address)
     assert missing.exit_code == 2
     assert "play-never" in missing.stderr
+
+
+def test_an_agent_that_we_start_and_whose_code_fails_pauses_its_session(
+    server: Server, client: animalcat.Client, tmp_path: Path
+) -> None:
+    """`session run` prints the traceback, where it was and what to do; `resume` waits for that."""
+    file = tmp_path / "my_agent.py"
+    third = "if self.info.episode == 2: raise LookupError('lost my map')\n        return [1] * 50"
+    file.write_text(AGENT.replace("return [1] * 50", f"\n        {third}"))
+
+    def on_server(*words: str) -> Result:
+        return CliRunner().invoke(sessions, [*words, "--server", server.address])
+
+    options = ["--agent", f"{file}:Turning", "--battery", "navigation", "--no-certify"]
+    ran = on_server("run", *options, "--max-episodes", "4")
+    assert ran.exit_code == 1, ran.output
+    assert f'File "{file}", line ' in ran.stderr
+    assert "LookupError: lost my map" in ran.stderr
+    (session,) = [s for s in client.list_sessions() if s.unjudged]
+    assert (session.unjudged, session.paused, session.episodes) == ((2,), True, 2)
+    judging = f"animalcat session judge {session.id} --as repeat"
+    assert judging in ran.stderr
+    waits = on_server("resume", session.id)
+    assert waits.exit_code == 1
+    assert judging in waits.stderr
+    assert on_server("judge", session.id, "--as", "failure").exit_code == 0
+    shown = on_server("show", session.id).output
+    assert "The agent's code failed in 1 attempt: 1 judged to be a failure." in shown
+    assert "judged by a person: failure" in shown
+    client.cancel_session(session)
 
 
 def short_recording(folder: Path, *, nudge: float = 0.0) -> Path:
@@ -225,6 +264,7 @@ def test_a_session_is_held_and_an_outcome_taken_back(
 
     with pytest.raises(LookupError):
         client.evaluate(Leaves(), session)
+    assert client.judge_failure(session, "repeat").unjudged == ()
 
     def runs(*words: str) -> str:
         done = CliRunner().invoke(sessions, [*words, "--server", server.address])

@@ -8,6 +8,7 @@ import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from animalcat.client.connection import AuthorisedChannel
 from animalcat.client.direct import DirectPlay
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.inference.fitter import Fitter
-from animalcat.service.access.callers import Role
+from animalcat.service.access.callers import MACHINE, Role
 from animalcat.service.access.certificates import client_certificate, clients_authority, self_signed
+from animalcat.service.access.gate import Gate
 from animalcat.service.access.rates import Rates
 from animalcat.service.access.rules import RULES, Own
 from animalcat.service.access.tickets import Tickets
@@ -40,9 +42,10 @@ from animalcat.v1 import (
     operations_pb2,
     results_pb2,
     sessions_pb2,
+    types_pb2,
 )
 
-from .conftest import AGENT, NOW, Service
+from .conftest import AGENT, NOW, Service, Stream, action
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -133,6 +136,7 @@ def test_the_table_has_every_call_and_no_other() -> None:
         "ListSessions",
     }
     changes = ("Create", "Cancel", "Delete", "Pause", "Resume", "Invalidate", "Import", "Build")
+    changes = (*changes, "Judge", "Dismiss")
     for method, rule in RULES.items():
         if method.rpartition("/")[2].startswith((*changes, "End", "GetTicket", "Evaluate")):
             assert Role.VIEWER not in rule.roles, method
@@ -265,20 +269,110 @@ async def drained(call: Any) -> None:
         pass
 
 
+async def begun(stream: Stream) -> None:
+    """Play two decisions of an episode."""
+    await stream.receive("welcome")
+    await stream.receive("episode_start")
+    for step in range(2):
+        await stream.send(action(step, 3))
+        await stream.receive("ask")
+
+
 @pytest.mark.parametrize("returns", [False, True])
-async def test_a_revoked_token_ends_its_open_stream(callers: Callers, returns: bool) -> None:
-    """A lease does not keep the place of an agent that may no longer play."""
+async def test_a_revoked_token_ends_its_open_stream_and_blames_nobody(
+    callers: Callers, monkeypatch: pytest.MonkeyPatch, returns: bool
+) -> None:
+    """A lease does not keep the place of an agent that may no longer play; twice in one arena."""
+    monkeypatch.setattr("animalcat.service.access.gate.REVIEW_SECONDS", 0.02)
     agent = f"tests:revoked-{returns}"
-    token, text = callers.tokens.create(Role.AGENT, agent=agent)
     session = await callers.operator.create(2, agent=agent, lease_seconds=3600.0)
-    async with callers.connected(text).agent(session, agent=agent, returns=returns) as stream:
-        await stream.receive("welcome")
-        callers.tokens.revoke(token.id)
-        with pytest.raises(grpc.aio.AioRpcError) as ended:
-            await drained(stream.call)
-        assert ended.value.code() is grpc.StatusCode.UNAUTHENTICATED
-    assert (await refusal(callers.connected(text).get(session)))[1] == "BAD_TOKEN"
-    await callers.operator.settled(session, "WAITING", asyncio.sleep)
+    for _ in range(3):
+        token, text = callers.tokens.create(Role.AGENT, agent=agent)
+        async with callers.connected(text).agent(session, agent=agent, returns=returns) as stream:
+            await begun(stream)
+            callers.tokens.revoke(token.id)
+            with pytest.raises(grpc.aio.AioRpcError) as ended:
+                await drained(stream.call)
+            assert ended.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        assert (await refusal(callers.connected(text).get(session)))[1] == "BAD_TOKEN"
+        await callers.operator.settled(session, "WAITING", asyncio.sleep)
+    found = [(e.outcome, e.cause_kind) for e in await callers.operator.list_episodes(session)]
+    assert found == [(types_pb2.OUTCOME_VOID, types_pb2.CAUSE_TOKEN_ENDED)] * 3
+
+
+async def test_a_token_that_expires_while_its_agent_plays_blames_nobody(
+    guarded: Guarded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its connection had broken, so that it could not come back by its lease."""
+    now = [NOW]
+    monkeypatch.setattr("animalcat.service.access.gate.REVIEW_SECONDS", 0.02)
+    monkeypatch.setattr("animalcat.service.rpc.server.Gate", partial(Gate, clock=lambda: now[0]))
+    tokens = Tokens(tmp_path, lambda: now[0])
+    async with guarded(tmp_path) as connected:
+        operator = connected(tokens.create(Role.OPERATOR, days=0)[1])
+        session = await operator.create(2, lease_seconds=0.3)
+        for breaks in (False, False, True, True):
+            text = tokens.create(Role.AGENT, agent=AGENT, days=1)[1]
+            async with connected(text).agent(session, returns=True) as stream:
+                await begun(stream)
+                if not breaks:
+                    now[0] += timedelta(days=2)
+                    with pytest.raises(grpc.aio.AioRpcError):
+                        await drained(stream.call)
+            now[0] += timedelta(days=2)
+            await operator.settled(session, "WAITING", asyncio.sleep)
+        found = [(e.outcome, e.cause_kind) for e in await operator.list_episodes(session)]
+        assert found == [(types_pb2.OUTCOME_VOID, types_pb2.CAUSE_TOKEN_ENDED)] * 4
+
+
+async def test_whose_word_on_failures_is_believed(callers: Callers) -> None:
+    """An agent's token gains nothing: two voids in one arena stay a failure, whatever it says."""
+    failed = gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave(failure="LookupError: lost"))
+    taken = gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave(dismissed=True))
+    agent = "tests:believed"
+    _, text = callers.tokens.create(Role.AGENT, agent=agent)
+    session = await callers.operator.create(2, agent=agent)
+
+    async def leaves(service: Service, frame: gateway_pb2.EvaluateRequest) -> Any:
+        async with service.agent(session, agent=agent) as stream:
+            await begun(stream)
+            await stream.send(frame)
+            await stream.call.read()
+        await callers.operator.settled(session, "WAITING", asyncio.sleep)
+        return (await callers.operator.list_episodes(session))[-1]
+
+    remote = callers.connected(text)
+    first, second = [await leaves(remote, one) for one in (failed, taken)]
+    assert (first.outcome, first.cause) == (types_pb2.OUTCOME_VOID, "the agent left")
+    assert second.outcome == types_pb2.OUTCOME_FAILURE
+    assert not (await callers.operator.get(session)).unjudged
+    # A ticket, which operators make for the agents that they start: of its code, and no more.
+    holder = callers.connected(Tickets(callers.data).issue(session.partition("/")[2])[0])
+    third = await leaves(holder, taken)
+    assert (third.episode, third.cause) == (1, "the agent left")
+    fourth = await leaves(holder, failed)
+    assert (fourth.cause_kind, fourth.ruling) == (
+        types_pb2.CAUSE_AGENT_FAILED,
+        types_pb2.RULING_AWAITED,
+    )
+    assert fourth.cause == "the agent's code failed: LookupError: lost"
+
+
+def test_a_gate_knows_whose_token_is_still_good(tmp_path: Path) -> None:
+    now = [NOW]
+    gate = Gate(tmp_path, Any, lambda: now[0])  # pyright: ignore[reportArgumentType]
+    token, text = gate.tokens.create(Role.AGENT, agent="a", days=1)
+    ticket, ends = gate.tickets.issue("s")
+    shown = [gate.identify(one, open_to_machine=False) for one in (text, ticket)]
+    assert [caller.started for caller in shown] == [False, True]
+    assert [gate.admits(caller) for caller in (*shown, MACHINE)] == [True] * 3
+    now[0] += timedelta(days=1)
+    assert [gate.admits(caller) for caller in shown] == [False, True]
+    now[0] = ends
+    assert [gate.admits(caller) for caller in (*shown, MACHINE)] == [False, False, True]
+    now[0] = NOW
+    gate.tokens.revoke(token.id)
+    assert not gate.admits(shown[0])
 
 
 async def test_quotas_say_when_to_come_again(callers: Callers) -> None:
@@ -479,8 +573,6 @@ def test_what_is_said_of_tls_goes_together(settings: dict[str, Any]) -> None:
 
 
 def test_a_damaged_token_file_admits_nobody(tmp_path: Path) -> None:
-    from animalcat.service.access.gate import Gate
-
     gate = Gate(tmp_path, Any)  # pyright: ignore[reportArgumentType]
     _, text = gate.tokens.create(Role.OPERATOR)
     (tmp_path / "access" / "tokens.json").write_text("{")

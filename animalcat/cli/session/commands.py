@@ -10,13 +10,19 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.session.exporting import export
-from animalcat.cli.session.holding import invalidate, pause
+from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, TREND, LiveSession, estimate_of
 from animalcat.cli.session.options import SPEC, Plan, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
-from animalcat.cli.shared.agent_process import AgentProcess, Bounds, check_reference, follow
+from animalcat.cli.shared.agent_process import (
+    AgentProcess,
+    Bounds,
+    check_reference,
+    failed_words,
+    follow,
+)
 from animalcat.cli.shared.apart import AgentMay, Permission
 from animalcat.cli.shared.hidden import hidden_folders
 from animalcat.cli.shared.output import (
@@ -51,6 +57,7 @@ app.command()(reanalyse)
 app.command()(watch)
 app.command()(export)
 app.command()(pause)
+app.command()(judge)
 app.command()(invalidate)
 
 
@@ -119,6 +126,8 @@ def resume(
                 _awaited(client, found, server)
                 return
             check_reference(reference, found.spec.observation_spec)
+            if found.unjudged:
+                fail(f"{failed_words(found, client.episodes(found))}; then resume it", FAILED)
             if found.paused:
                 found = client.resume_session(found)
             bounds = Bounds(agent_may, hidden_folders(client, [found]))
@@ -152,18 +161,20 @@ def show(
         about = _provenance(client, found)
         voided: dict[str, Any] = about.get("voids_by_demand") or {}
         covered: dict[str, Any] | None = about.get("coverage")
+        failed: dict[str, Any] = about.get("agent_failures") or {}
         spent = sum((one.spent for one in episodes), Spent())
         if as_json:
             about = {"spent": asdict(spent), "voids_by_demand": voided.get("demands", [])}
-            print_json({**session_row(found), **about, "coverage": covered})
+            about |= {"agent_failures": failed, "coverage": covered}
+            print_json({**session_row(found), **about})
             return
         _show(found, as_json)
         if covered and (words := coverage_words(covered)):
             typer.echo(words)
         if spent != Spent():
             typer.echo(f"{'spent':13} {spent_words(spent)}")
-        if voided.get("words"):
-            typer.echo(voided["words"])
+        for told in filter(None, (failed.get("words"), voided.get("words"))):
+            typer.echo(told)
         units = {one.name: one.unit for one in found.capabilities}
         for episode in episodes[-last:] if last else ():
             typer.echo(why(episode, units))
@@ -266,6 +277,7 @@ def run_agent(
             fail(hint, UNREACHABLE if error.code == "UNAVAILABLE" else FAILED)
         except KeyboardInterrupt:
             shown.stop()
+            client.dismiss_agents(session)  # before they are ended: it is no doing of theirs
             fail(f"stopped; go on with: animalcat session resume {name}", 130)
         finally:
             for process in processes:
@@ -274,6 +286,9 @@ def run_agent(
     if not found.over:
         for output in dict.fromkeys(process.output() for process in processes):
             typer.echo(output, err=True)
+        if found.unjudged:
+            failed = failed_words(found, client.episodes(found))
+            fail(f"{failed}; then go on with: animalcat session resume {name}", FAILED)
         fail(
             f"the agent ended before the session did; go on with: animalcat session resume {name}",
             FAILED,

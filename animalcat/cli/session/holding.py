@@ -1,7 +1,8 @@
-"""`animalcat session pause` and `invalidate`: hold a session, and take an outcome back."""
+"""`animalcat session pause`, `judge` and `invalidate`: hold a session, and say what counts."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -33,6 +34,46 @@ def pause(
         print_json(session_row(found))
     else:
         typer.echo(f"{found.id} is paused; go on with: animalcat session resume {found.id}")
+
+
+class Said(StrEnum):
+    """What an episode counts as at which the agent's code failed."""
+
+    repeat = "repeat"
+    failure = "failure"
+    fault = "fault"
+
+
+def judge(
+    session: SessionArgument,
+    said: Annotated[
+        Said,
+        typer.Option(
+            "--as",
+            help="repeat: the same arena is played again, though the agent has seen it. failure: "
+            "the episode counts as a failure. fault: it was no doing of the agent's, such as a "
+            "full disk, and the arena is played again.",
+        ),
+    ],
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what the episode counts as in which the agent's code failed.
+
+    The session is paused there until then. The profile counts what was said.
+    """
+    with client_for(server, data) as client:
+        waits = client.get_session(session).unjudged
+        found = client.judge_failure(session, said.value)
+    if as_json:
+        print_json(session_row(found))
+    else:
+        numbers = " and ".join(map(str, waits))
+        typer.echo(
+            f"episode {numbers} of {found.id}: {said.value}; go on with: animalcat session resume "
+            f"{found.id}, or with its campaign"
+        )
 
 
 def invalidate(

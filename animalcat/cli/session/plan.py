@@ -83,8 +83,7 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
     reason = decision.reason or ""
     if episode.practice:
         first = f"episode {episode.number}: {decision.instance}, for practice: it does not count"
-        cause = [f"  {episode.outcome}: {episode.cause}"] if episode.cause else []
-        return "\n".join([first, *_because(decision), *cause])
+        return "\n".join([first, *_because(decision), *_ended(episode)])
     lines = [
         f"episode {episode.number}: {decision.instance}, {reason}, with probability "
         # Of the layout's first outcome: the probability of success, or the mean share.
@@ -92,14 +91,25 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
         *_because(decision),
         f"  score {decision.score:.3g}" + "".join(f", {margin}" for margin in margins),
     ]
-    if episode.cause:
-        lines.append(f"  {episode.outcome}: {episode.cause}")
+    lines += _ended(episode)
     if decision.pending:
         lines.append(f"  outcomes of {decision.pending} earlier episodes were still to come")
     if decision.alternatives:
         others = ", ".join(f"{a.instance} {a.score:.3g}" for a in decision.alternatives)
         lines.append(f"  instead: {others}")
     return "\n".join(lines)
+
+
+def _ended(episode: Episode) -> list[str]:
+    """How it ended early, what a person said of that, and whether its arena was seen before."""
+    lines = [f"  {episode.outcome}: {episode.cause}"] if episode.cause else []
+    if episode.ruling == "awaited":
+        lines.append("  a person has to say what it counts as: animalcat session judge")
+    elif episode.ruling:
+        lines.append(f"  judged by a person: {episode.ruling}")
+    if episode.seen:
+        lines.append("  its arena was seen before, in an attempt at which the agent's code failed")
+    return lines
 
 
 def allowance_words(allowance: Allowance | None) -> str:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from animalcat.cli.shared.apart import Permission, Way, apart, environment, way
 from animalcat.cli.shared.confine import NAMESPACES
-from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.client import AsyncClient, Client
-from animalcat.client.values import Session, SessionEvent, SessionState, Ticket
+from animalcat.client.values import Episode, Session, SessionEvent, SessionState, Ticket
 from animalcat.envs.agents import AgentLoadError
 from animalcat.envs.agents.limits import check_observation
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 
+LINES: Final = 60
+"""Most lines of what an agent printed that are shown, so that a traceback is whole."""
 POLL_SECONDS: Final = 0.2
 """How often the agent's process is looked at."""
 _NETWORK: Final = ("Network is unreachable", "Name or service not known", "name resolution")
@@ -62,6 +66,15 @@ class Bounds:
 
     may: Permission = Permission.PLAY
     hide: tuple[Path, ...] = ()
+
+
+class Ended(Protocol):
+    """A process of an agent that may have ended."""
+
+    @property
+    def how(self) -> str:
+        """How it ended, in words; see `how_ended`."""
+        ...
 
 
 class AgentProcess:
@@ -134,6 +147,11 @@ class AgentProcess:
         """Whether it has."""
         return self._process.poll() is not None
 
+    @property
+    def how(self) -> str:
+        """How it ended, in words; see `how_ended`."""
+        return how_ended(self._process.poll())
+
     def close(self) -> None:
         """End it if it still runs; calling it twice is fine."""
         if self._log.closed:
@@ -151,10 +169,59 @@ class AgentProcess:
 
     def output(self) -> str:
         """The last lines that it printed, and a hint where it failed for want of the network."""
-        lines = self._output.strip().splitlines()[-20:]
+        lines = self._output.strip().splitlines()[-LINES:]
         if self._cut and any(word in self._output for word in _NETWORK):
             lines.append("The agent's process has no network unless you give --agent-may network.")
         return "\n".join(lines)
+
+
+def how_ended(code: int | None) -> str:
+    """How an agent's process ended, in words; empty where that tells nothing of its code.
+
+    So it is while it runs, where it could not reach the server, and where that refused it.
+
+    Args:
+        code: With which it ended; None: it runs.
+    """
+    if code in (None, UNREACHABLE, BAD_INPUT):
+        return ""
+    with suppress(ValueError):  # what runs it apart adds 128 to the signal that ended it
+        return f"its process was ended by {signal.Signals(-code if code < 0 else code - 128).name}"
+    return f"its process ended with code {code}"
+
+
+async def give_up(client: AsyncClient, session: Session, processes: Iterable[Ended]) -> None:
+    """Tell the server of agents whose processes have ended, if it does not know yet.
+
+    An agent whose code raises something says so before it goes. One that died could not.
+
+    Args:
+        client: Connected to the server.
+        session: Theirs.
+        processes: Those that have ended.
+    """
+    for process in processes:
+        if process.how:
+            await client.dismiss_agents(session, process.how)
+
+
+def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
+    """What became of a session where the agent's code failed, and what to do; empty if it did not.
+
+    Args:
+        session: The session.
+        episodes: Its attempts.
+    """
+    waits = [one for one in episodes if one.ruling == "awaited"]
+    if not waits:
+        return ""
+    where = "; ".join(f"episode {one.number} ({one.instance}): {one.cause}" for one in waits)
+    return (
+        f"{where}. Session {session.id} is paused there, and the agent has seen this arena. Say "
+        f"what the episode counts as: animalcat session judge {session.id} --as repeat (the same "
+        "arena is played again, and the profile says so), --as failure, or --as fault (it was no "
+        "doing of the agent's)"
+    )
 
 
 def _door(ticket: Ticket | None) -> Path | None:
@@ -192,9 +259,15 @@ async def follow(
     reading = asyncio.ensure_future(anext(events, None))
     left = GRACE_SECONDS
     state: SessionState | None = None
+    told: list[AgentProcess] = []
     try:
         while left > 0:
             await asyncio.wait([reading], timeout=POLL_SECONDS)
+            new = [one for one in processes if one.ended and one not in told]
+            told += new
+            # Again and again: the server may miss a connection a moment later.
+            if new or (len(told) == len(processes) and state == "running"):
+                await give_up(client, session, told)
             if reading.done():
                 event = reading.result()
                 if event is None:
@@ -202,7 +275,7 @@ async def follow(
                 state = event.session.state
                 tell(event)
                 reading = asyncio.ensure_future(anext(events, None))
-            elif all(process.ended for process in processes):
+            elif len(told) == len(processes):
                 if state != "running":
                     return
                 left -= POLL_SECONDS

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from animalcat.cli.shared.agent_process import LINES, how_ended
 from animalcat.cli.shared.apart import environment
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail
 from animalcat.client import Client
@@ -103,7 +104,8 @@ class RayAgents:
         command += ["--session", session.name, "--agent", reference, "--name", session.spec.agent]
         variables = passed(os.environ) | {TOKEN: client.get_ticket(session).text}
         host = self.ray.remote(AgentHost).options(**self._needs, max_restarts=0)
-        return RayAgent(self.ray, partial(host.remote, command, os.getcwd(), variables))
+        make = partial(host.remote, command, os.getcwd(), variables)
+        return RayAgent(self.ray, make, partial(client.dismiss_agents, session))
 
     def close(self) -> None:
         """Leave the cluster."""
@@ -118,13 +120,16 @@ class RayAgent:
 
     note = NOTE
 
-    def __init__(self, ray: Any, make: Callable[[], Any]) -> None:
+    def __init__(self, ray: Any, make: Callable[[], Any], dismiss: Callable[[], object]) -> None:
         """Start it.
 
         Args:
             ray: The module.
             make: Makes its actor.
+            dismiss: Tells the server that it is no doing of the agent's where its node was lost.
         """
+        self._dismiss = dismiss
+        self._code: int | None = None
         self._ray = ray
         self._make = make
         self._host = make()
@@ -146,12 +151,19 @@ class RayAgent:
             refused = self._again > 0 and code == BAD_INPUT
             if self._again < _STARTS and (lost or refused):
                 self._again += 1
+                if lost:
+                    self._dismiss()
                 self._ray.kill(self._host)
                 self._host = self._make()
                 code = None
-            self._ended = code is not None
+            self._ended, self._code = code is not None, code
             self._asked = None if self._ended else self._host.ended.remote()
         return self._ended
+
+    @property
+    def how(self) -> str:
+        """How it ended, in words; see `how_ended`."""
+        return how_ended(self._code)
 
     def close(self) -> None:
         """End it if it still runs; calling it twice is fine."""
@@ -166,7 +178,7 @@ class RayAgent:
 
     def output(self) -> str:
         """The last lines that it printed."""
-        return "\n".join(self._output.strip().splitlines()[-20:])
+        return "\n".join(self._output.strip().splitlines()[-LINES:])
 
 
 def passed(environ: Mapping[str, str]) -> dict[str, str]:

@@ -182,6 +182,7 @@ def session_row(session: Session) -> dict[str, Any]:
         "reason": session.reason,
         "misfit": session.misfit,
         "paused": session.paused,
+        "unjudged": list(session.unjudged),
         "waits_for": session.waits_for,
         "created": timestamp(session.created),
         "capabilities": [
@@ -208,6 +209,8 @@ def episode_row(episode: Episode) -> dict[str, Any]:
         "predicted": episode.decision.predicted,
         "margins": dict(episode.decision.margins),
         "cause": episode.cause,
+        "ruling": episode.ruling or "",
+        "seen": episode.seen,
         "practice": episode.practice,
         "spent": asdict(episode.spent),
     }

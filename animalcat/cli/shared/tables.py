@@ -102,7 +102,12 @@ def coverage_words(found: Mapping[str, Any]) -> str:
 
 def voids(profile: Mapping[str, Any]) -> str:
     """How many attempts the agent voided, by demand, in a sentence or two; empty if none."""
-    found: Mapping[str, Any] = profile["provenance"].get("voids_by_demand") or {}
+    return said_of(profile, "voids_by_demand")
+
+
+def said_of(profile: Mapping[str, Any], key: str) -> str:
+    """The words of a part of a profile's provenance; empty without any."""
+    found: Mapping[str, Any] = profile["provenance"].get(key) or {}
     return str(found.get("words", ""))
 
 
@@ -146,8 +151,8 @@ def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = Tru
         console().print(told, highlight=False)
     if gaps := left_out(profile):
         console().print(gaps, highlight=False)
-    if voided := voids(profile):
-        console().print(voided, highlight=False)
+    for told in filter(None, (said_of(profile, "agent_failures"), voids(profile))):
+        console().print(told, highlight=False)
     again: Mapping[str, Any] | None = profile.get("second_reading")
     if again is not None and "failed" in again:
         console().print(f"Not {again['label']}: {again['failed']}.", highlight=False)
