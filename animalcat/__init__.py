@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from animalcat.envs.agents.base import Agent, Allowance, EpisodeInfo, Note, Noted
+    from animalcat.envs.agents.fingerprint import AgentFingerprint
     from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
     from animalcat.errors import AnimalcatError
 
@@ -76,6 +77,7 @@ __version__: str
 
 __all__ = [
     "Agent",
+    "AgentFingerprint",
     "Allowance",
     "AnimalcatError",
     "AsyncAgent",
@@ -118,6 +120,7 @@ __all__ = [
 
 _HOME = {
     "Agent": "envs.agents.base",
+    "AgentFingerprint": "envs.agents.fingerprint",
     "Allowance": "envs.agents.base",
     "AnimalcatError": "errors",
     "AsyncAgent": "client.evaluation",

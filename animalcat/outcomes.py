@@ -65,6 +65,7 @@ COLUMNS: Final[Mapping[str, Kind]] = {
     "layout": "text",
     "state": "text",
     "labels": "text",
+    "agent_fingerprint": "text",
 }
 """Columns that are no meta-features, in order, and what they hold.
 

@@ -47,7 +47,7 @@ from animalcat.cli.shared.agent_process import (
     check_reference,
 )
 from animalcat.cli.shared.apart import AgentMay, Permission
-from animalcat.cli.shared.command_help import AGENT
+from animalcat.cli.shared.command_help import AGENT, SameAgent
 from animalcat.cli.shared.hidden import hidden_folders, remember_hidden
 from animalcat.cli.shared.output import (
     FAILED,
@@ -67,6 +67,7 @@ from animalcat.cli.shared.remote import (
     client_for,
     data_folder,
 )
+from animalcat.cli.shared.same_agent import check_campaign
 from animalcat.client import Client
 from animalcat.client.values import Campaign
 from animalcat.envs.agents.limits import is_privileged
@@ -206,6 +207,19 @@ def run(
     fresh: Fresh = None,
     practice: Practice = None,
     against: Against = "",
+    take: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            max=1_000_000,
+            help="Which campaign of all with the same options. Another number begins another one, "
+            "for agents that have changed.",
+            show_default="1",
+            rich_help_panel=AGENT,
+        ),
+    ] = None,
+    same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
     engine: Annotated[
         EngineName | None,
@@ -276,6 +290,7 @@ def run(
             data,
             as_json,
             against,
+            same_agent,
         )
         return
     assert budget is not None, "checked above"
@@ -304,8 +319,9 @@ def run(
                 fresh=fresh,
                 max_workers=max_workers or 0,
                 practice=practice,
+                take=take,
             )
-            bounds = Bounds(agent_may, arena_folders(battery, features))
+            bounds = Bounds(agent_may, arena_folders(battery, features), same_agent)
             remember_hidden(client, campaign.sessions, bounds.hide)
         show_campaign(client, _play(client, campaign, bounds), as_json, against)
 
@@ -313,6 +329,7 @@ def run(
 @app.command()
 def resume(
     campaign: CampaignArgument,
+    same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
     allow_build: AllowBuild = None,
     server: Server = None,
@@ -328,7 +345,7 @@ def resume(
         found = client.get_campaign(campaign)
         for reference in found.spec.agents:
             check_reference(reference)
-        bounds = Bounds(agent_may, hidden_folders(client, found.sessions))
+        bounds = Bounds(agent_may, hidden_folders(client, found.sessions), same_agent)
         show_campaign(client, _play(client, found, bounds), as_json)
 
 
@@ -453,6 +470,7 @@ def _run_file(
     data: Path | None,
     as_json: bool,
     against: str,
+    same_agent: bool,
 ) -> None:
     """Run one campaign after another, and show all of them at the end."""
     played: list[Campaign] = []
@@ -492,8 +510,9 @@ def _run_file(
                             fresh=plan.fresh,
                             max_workers=plan.max_workers or 0,
                             practice=plan.practice,
+                            take=plan.take,
                         )
-                        bounds = Bounds(agent_may, arena_folders(battery))
+                        bounds = Bounds(agent_may, arena_folders(battery), same_agent)
                         remember_hidden(client, campaign.sessions, bounds.hide)
                         made.append((campaign, bounds))
             for number, (campaign, bounds) in enumerate(made, 1):
@@ -512,8 +531,11 @@ def _play(
     """Run every agent whose session is not over in a process of its own, until all are."""
     name = campaign.id
     typer.echo(f"campaign {name}", err=True)
+    check_campaign(campaign, same_agent=bounds.same_agent)
     processes: dict[str, AgentProcess | RayAgent] = {
-        session.name: cluster.start(client, session, session.spec.agent)
+        session.name: cluster.start(
+            client, session, session.spec.agent, same_agent=bounds.same_agent
+        )
         if cluster is not None
         else AgentProcess(client, session, session.spec.agent, bounds)
         for session in campaign.sessions

@@ -54,7 +54,13 @@ from animalcat.v1 import (
     sessions_pb2,
     types_pb2,
 )
-from animalcat.wire import given, observation_from_proto, spec_from_proto, spec_to_proto
+from animalcat.wire import (
+    fingerprint_from_proto,
+    given,
+    observation_from_proto,
+    spec_from_proto,
+    spec_to_proto,
+)
 from animalcat.words import (
     CAUSES,
     COMBINES,
@@ -89,6 +95,12 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         paused=message.paused,
         waits_for=message.waits_for,
         practised=message.practised,
+        agent_fingerprint=fingerprint_from_proto(message.agent_fingerprint)
+        if message.HasField("agent_fingerprint")
+        else None,
+        agent_changes=tuple(message.agent_changes),
+        simulator_environment=dict(message.simulator_environment),
+        other_fingerprints=tuple(map(fingerprint_from_proto, message.other_fingerprints)),
     )
 
 
@@ -357,7 +369,7 @@ def campaign_from_proto(message: campaigns_pb2.Campaign) -> Campaign:
             agents=tuple(spec.agents),
             session=session_spec_from_proto(spec.session),
             budget=spec.budget,
-            **given(spec, "common", "block", "at_once", "alike", "confidence"),
+            **given(spec, "common", "block", "at_once", "alike", "confidence", "take"),
         ),
         sessions=tuple(map(session_from_proto, message.sessions)),
         reason=message.reason,
@@ -381,6 +393,7 @@ def campaign_spec_to_proto(spec: CampaignSpec) -> campaigns_pb2.CampaignSpec:
         at_once=spec.at_once,
         alike=spec.alike,
         confidence=spec.confidence,
+        take=spec.take,
     )
 
 

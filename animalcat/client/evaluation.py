@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from inspect import isawaitable, iscoroutinefunction
 from operator import index
@@ -15,6 +16,8 @@ import grpc
 from animalcat.client.stream import EvaluationStream, Welcome
 from animalcat.client.values import Session
 from animalcat.envs.agents.base import Agent, Answer, EpisodeInfo, Note, Noted
+from animalcat.envs.agents.fingerprint import AgentFingerprint
+from animalcat.envs.agents.watching import Watch, in_memory
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.words import CAUSES, STATES, word
@@ -94,6 +97,8 @@ async def evaluate_session(
     observation_spec: ObservationSpec | None,
     on_episode: Callable[[PlayedEpisode], None] | None,
     in_thread: bool,
+    fingerprint: AgentFingerprint | Watch | None,
+    same_agent: bool,
 ) -> EvaluationSummary:
     """Let an agent play a session to its end, over a stream for each of its slots.
 
@@ -105,6 +110,9 @@ async def evaluate_session(
         observation_spec: What the agent needs to see; None: whatever the session shows.
         on_episode: Is told of every episode that ended.
         in_thread: The agent of a single slot thinks in a thread too.
+        fingerprint: What the agent is; or what watches it until its first `reset` is over; None:
+            unknown.
+        same_agent: Whether it is the agent that the session has, whatever its fingerprint.
 
     Raises:
         AnimalcatError: The service reports an error; the agent's answer is no action.
@@ -119,13 +127,22 @@ async def evaluate_session(
             on_episode(episode)
 
     async def sit() -> EvaluationSummary:
-        stream = EvaluationStream(channel, uuid.uuid4().hex, returns=True)
+        watch = fingerprint if isinstance(fingerprint, Watch) else None
+        told = fingerprint.fingerprint() if isinstance(fingerprint, Watch) else fingerprint
+        stream = EvaluationStream(
+            channel,
+            uuid.uuid4().hex,
+            told or in_memory(agent),
+            follows=watch is not None,
+            same_agent=same_agent,
+            returns=True,
+        )
         try:
             welcome = await stream.open(
                 session.name, session.spec.agent if name is None else name, observation_spec
             )
             return await _answer_stream(
-                stream, welcome, agent, tell, in_thread=in_thread or seats > 1
+                stream, welcome, agent, tell, watch, in_thread=in_thread or seats > 1
             )
         finally:
             await stream.leave()
@@ -145,6 +162,7 @@ async def _answer_stream(
     welcome: Welcome,
     agent: AnyAgent,
     on_episode: Callable[[PlayedEpisode], None],
+    watch: Watch | None,
     *,
     in_thread: bool,
 ) -> EvaluationSummary:
@@ -155,6 +173,7 @@ async def _answer_stream(
         welcome: What it said.
         agent: The agent; for a stream of several slots what makes one, such as its class.
         on_episode: Is told of every episode that ended.
+        watch: Sees what the agent opens until its first `reset` is over; None: nobody asks.
         in_thread: The agent thinks in a thread, so that the event loop goes on meanwhile.
     """
 
@@ -180,7 +199,11 @@ async def _answer_stream(
             case "episode_start":
                 start = frame.episode_start
                 returns[start.slot] = 0.0
-                await asked(agents[start.slot].reset, stream.episode_info(start))
+                with watch or nullcontext():
+                    await asked(agents[start.slot].reset, stream.episode_info(start))
+                if watch is not None:
+                    stream.identify(watch.fingerprint())
+                    watch = None
                 seen = stream.observation(start.observation)
                 actions, notes = parts(await asked(agents[start.slot].act, seen))
                 await stream.act(start.slot, 0, actions, notes)

@@ -26,7 +26,7 @@ from animalcat.v1 import sessions_pb2 as animalcat_dot_v1_dot_sessions__pb2
 from animalcat.v1 import types_pb2 as animalcat_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61nimalcat/v1/gateway.proto\x12\x0c\x61nimalcat.v1\x1a\x1b\x61nimalcat/v1/sessions.proto\x1a\x18\x61nimalcat/v1/types.proto\"\x86\x02\n\x0f\x45valuateRequest\x12$\n\x05hello\x18\x01 \x01(\x0b\x32\x13.animalcat.v1.HelloH\x00\x12&\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x14.animalcat.v1.ActionH\x00\x12\"\n\x04note\x18\x03 \x01(\x0b\x32\x12.animalcat.v1.NoteH\x00\x12*\n\x08withdraw\x18\x04 \x01(\x0b\x32\x16.animalcat.v1.WithdrawH\x00\x12&\n\x06ticket\x18\x05 \x01(\x0b\x32\x14.animalcat.v1.TicketH\x00\x12$\n\x05leave\x18\x06 \x01(\x0b\x32\x13.animalcat.v1.LeaveH\x00\x42\x07\n\x05\x66rame\"\xb4\x02\n\x10\x45valuateResponse\x12(\n\x07welcome\x18\x01 \x01(\x0b\x32\x15.animalcat.v1.WelcomeH\x00\x12\x33\n\repisode_start\x18\x02 \x01(\x0b\x32\x1a.animalcat.v1.EpisodeStartH\x00\x12 \n\x03\x61sk\x18\x03 \x01(\x0b\x32\x11.animalcat.v1.AskH\x00\x12/\n\x0b\x65pisode_end\x18\x04 \x01(\x0b\x32\x18.animalcat.v1.EpisodeEndH\x00\x12/\n\x0bsession_end\x18\x05 \x01(\x0b\x32\x18.animalcat.v1.SessionEndH\x00\x12$\n\x05\x65rror\x18\x06 \x01(\x0b\x32\x13.animalcat.v1.ErrorH\x00\x12\x0e\n\x06number\x18\x07 \x01(\x04\x42\x07\n\x05\x66rame\"\xe4\x01\n\x05Hello\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x61gent\x18\x02 \x01(\t\x12\x10\n\x08instance\x18\x03 \x01(\t\x12\x16\n\x0e\x63lient_version\x18\x04 \x01(\t\x12<\n\x10observation_spec\x18\x05 \x01(\x0b\x32\x1d.animalcat.v1.ObservationSpecH\x00\x88\x01\x01\x12\x10\n\x08protocol\x18\x06 \x01(\r\x12\r\n\x05lease\x18\x07 \x01(\x0c\x12\x0f\n\x07returns\x18\x08 \x01(\x08\x12\x0c\n\x04seen\x18\t \x01(\x04\x42\x13\n\x11_observation_spec\"\xab\x02\n\x07Welcome\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x37\n\x10observation_spec\x18\x02 \x01(\x0b\x32\x1d.animalcat.v1.ObservationSpec\x12\x14\n\x0cmax_episodes\x18\x03 \x01(\r\x12\x15\n\repisodes_done\x18\x04 \x01(\r\x12\r\n\x05slots\x18\x05 \x01(\r\x12\x1e\n\x16\x61\x63tion_timeout_seconds\x18\x06 \x01(\x01\x12\x10\n\x08protocol\x18\x07 \x01(\r\x12\x16\n\x0eserver_version\x18\x08 \x01(\t\x12\r\n\x05lease\x18\t \x01(\x0c\x12\x15\n\rlease_seconds\x18\n \x01(\x01\x12*\n\tallowance\x18\x0b \x01(\x0b\x32\x17.animalcat.v1.Allowance\"\xe3\x01\n\x0c\x45pisodeStart\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0f\n\x07\x65pisode\x18\x02 \x01(\r\x12\x19\n\x11time_budget_steps\x18\x03 \x01(\r\x12\x30\n\x0bobservation\x18\x04 \x01(\x0b\x32\x19.animalcat.v1.ObservationH\x00\x12\x12\n\nagent_seed\x18\x05 \x01(\x04\x12)\n\x06\x64irect\x18\x06 \x01(\x0b\x32\x14.animalcat.v1.DirectH\x01\x88\x01\x01\x12\x10\n\x08practice\x18\x07 \x01(\x08\x42\x0b\n\tperceivedB\t\n\x07_direct\")\n\x06\x44irect\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\"\x18\n\x06Ticket\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\"p\n\x03\x41sk\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\x0e\n\x06reward\x18\x03 \x01(\x02\x12\x30\n\x0bobservation\x18\x04 \x01(\x0b\x32\x19.animalcat.v1.ObservationH\x00\x42\x0b\n\tperceived\"s\n\x06\x41\x63tion\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0c\n\x04step\x18\x02 \x01(\r\x12(\n\x04list\x18\x05 \x01(\x0b\x32\x18.animalcat.v1.ActionListH\x00\x42\x06\n\x04kindJ\x04\x08\x03\x10\x04J\x04\x08\x04\x10\x05R\x07\x61\x63tionsR\x06repeat\"-\n\nActionList\x12\x0f\n\x07\x61\x63tions\x18\x01 \x01(\x0c\x12\x0e\n\x06repeat\x18\x02 \x01(\r\"\n\n\x08Withdraw\"\x07\n\x05Leave\"\xce\x01\n\nEpisodeEnd\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0f\n\x07\x65pisode\x18\x02 \x01(\r\x12\x0c\n\x04step\x18\x03 \x01(\r\x12\x0e\n\x06reward\x18\x04 \x01(\x02\x12\x30\n\x0bobservation\x18\x05 \x01(\x0b\x32\x19.animalcat.v1.ObservationH\x00\x12\x11\n\ttruncated\x18\x06 \x01(\x08\x12\r\n\x05\x66\x61ult\x18\x07 \x01(\x08\x12\"\n\x05\x63\x61use\x18\x08 \x01(\x0e\x32\x13.animalcat.v1.CauseB\x0b\n\tperceived\"`\n\nSessionEnd\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x10\n\x08\x65pisodes\x18\x02 \x01(\r\x12)\n\x05state\x18\x04 \x01(\x0e\x32\x1a.animalcat.v1.SessionStateJ\x04\x08\x03\x10\x04\x32]\n\x0c\x41gentGateway\x12M\n\x08\x45valuate\x12\x1d.animalcat.v1.EvaluateRequest\x1a\x1e.animalcat.v1.EvaluateResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61nimalcat/v1/gateway.proto\x12\x0c\x61nimalcat.v1\x1a\x1b\x61nimalcat/v1/sessions.proto\x1a\x18\x61nimalcat/v1/types.proto\"\xbd\x02\n\x0f\x45valuateRequest\x12$\n\x05hello\x18\x01 \x01(\x0b\x32\x13.animalcat.v1.HelloH\x00\x12&\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x14.animalcat.v1.ActionH\x00\x12\"\n\x04note\x18\x03 \x01(\x0b\x32\x12.animalcat.v1.NoteH\x00\x12*\n\x08withdraw\x18\x04 \x01(\x0b\x32\x16.animalcat.v1.WithdrawH\x00\x12&\n\x06ticket\x18\x05 \x01(\x0b\x32\x14.animalcat.v1.TicketH\x00\x12$\n\x05leave\x18\x06 \x01(\x0b\x32\x13.animalcat.v1.LeaveH\x00\x12\x35\n\x0b\x66ingerprint\x18\x07 \x01(\x0b\x32\x1e.animalcat.v1.AgentFingerprintH\x00\x42\x07\n\x05\x66rame\"\xb4\x02\n\x10\x45valuateResponse\x12(\n\x07welcome\x18\x01 \x01(\x0b\x32\x15.animalcat.v1.WelcomeH\x00\x12\x33\n\repisode_start\x18\x02 \x01(\x0b\x32\x1a.animalcat.v1.EpisodeStartH\x00\x12 \n\x03\x61sk\x18\x03 \x01(\x0b\x32\x11.animalcat.v1.AskH\x00\x12/\n\x0b\x65pisode_end\x18\x04 \x01(\x0b\x32\x18.animalcat.v1.EpisodeEndH\x00\x12/\n\x0bsession_end\x18\x05 \x01(\x0b\x32\x18.animalcat.v1.SessionEndH\x00\x12$\n\x05\x65rror\x18\x06 \x01(\x0b\x32\x13.animalcat.v1.ErrorH\x00\x12\x0e\n\x06number\x18\x07 \x01(\x04\x42\x07\n\x05\x66rame\"\xdf\x02\n\x05Hello\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x61gent\x18\x02 \x01(\t\x12\x10\n\x08instance\x18\x03 \x01(\t\x12\x16\n\x0e\x63lient_version\x18\x04 \x01(\t\x12<\n\x10observation_spec\x18\x05 \x01(\x0b\x32\x1d.animalcat.v1.ObservationSpecH\x00\x88\x01\x01\x12\x10\n\x08protocol\x18\x06 \x01(\r\x12\r\n\x05lease\x18\x07 \x01(\x0c\x12\x0f\n\x07returns\x18\x08 \x01(\x08\x12\x0c\n\x04seen\x18\t \x01(\x04\x12\x38\n\x0b\x66ingerprint\x18\n \x01(\x0b\x32\x1e.animalcat.v1.AgentFingerprintH\x01\x88\x01\x01\x12\x1b\n\x13\x66ingerprint_follows\x18\x0b \x01(\x08\x12\x12\n\nsame_agent\x18\x0c \x01(\x08\x42\x13\n\x11_observation_specB\x0e\n\x0c_fingerprint\"\xab\x02\n\x07Welcome\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x37\n\x10observation_spec\x18\x02 \x01(\x0b\x32\x1d.animalcat.v1.ObservationSpec\x12\x14\n\x0cmax_episodes\x18\x03 \x01(\r\x12\x15\n\repisodes_done\x18\x04 \x01(\r\x12\r\n\x05slots\x18\x05 \x01(\r\x12\x1e\n\x16\x61\x63tion_timeout_seconds\x18\x06 \x01(\x01\x12\x10\n\x08protocol\x18\x07 \x01(\r\x12\x16\n\x0eserver_version\x18\x08 \x01(\t\x12\r\n\x05lease\x18\t \x01(\x0c\x12\x15\n\rlease_seconds\x18\n \x01(\x01\x12*\n\tallowance\x18\x0b \x01(\x0b\x32\x17.animalcat.v1.Allowance\"\xe3\x01\n\x0c\x45pisodeStart\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0f\n\x07\x65pisode\x18\x02 \x01(\r\x12\x19\n\x11time_budget_steps\x18\x03 \x01(\r\x12\x30\n\x0bobservation\x18\x04 \x01(\x0b\x32\x19.animalcat.v1.ObservationH\x00\x12\x12\n\nagent_seed\x18\x05 \x01(\x04\x12)\n\x06\x64irect\x18\x06 \x01(\x0b\x32\x14.animalcat.v1.DirectH\x01\x88\x01\x01\x12\x10\n\x08practice\x18\x07 \x01(\x08\x42\x0b\n\tperceivedB\t\n\x07_direct\")\n\x06\x44irect\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\x0c\"\x18\n\x06Ticket\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\"p\n\x03\x41sk\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0c\n\x04step\x18\x02 \x01(\r\x12\x0e\n\x06reward\x18\x03 \x01(\x02\x12\x30\n\x0bobservation\x18\x04 \x01(\x0b\x32\x19.animalcat.v1.ObservationH\x00\x42\x0b\n\tperceived\"s\n\x06\x41\x63tion\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0c\n\x04step\x18\x02 \x01(\r\x12(\n\x04list\x18\x05 \x01(\x0b\x32\x18.animalcat.v1.ActionListH\x00\x42\x06\n\x04kindJ\x04\x08\x03\x10\x04J\x04\x08\x04\x10\x05R\x07\x61\x63tionsR\x06repeat\"-\n\nActionList\x12\x0f\n\x07\x61\x63tions\x18\x01 \x01(\x0c\x12\x0e\n\x06repeat\x18\x02 \x01(\r\"\n\n\x08Withdraw\"\x07\n\x05Leave\"\xce\x01\n\nEpisodeEnd\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0f\n\x07\x65pisode\x18\x02 \x01(\r\x12\x0c\n\x04step\x18\x03 \x01(\r\x12\x0e\n\x06reward\x18\x04 \x01(\x02\x12\x30\n\x0bobservation\x18\x05 \x01(\x0b\x32\x19.animalcat.v1.ObservationH\x00\x12\x11\n\ttruncated\x18\x06 \x01(\x08\x12\r\n\x05\x66\x61ult\x18\x07 \x01(\x08\x12\"\n\x05\x63\x61use\x18\x08 \x01(\x0e\x32\x13.animalcat.v1.CauseB\x0b\n\tperceived\"`\n\nSessionEnd\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x10\n\x08\x65pisodes\x18\x02 \x01(\r\x12)\n\x05state\x18\x04 \x01(\x0e\x32\x1a.animalcat.v1.SessionStateJ\x04\x08\x03\x10\x04\x32]\n\x0c\x41gentGateway\x12M\n\x08\x45valuate\x12\x1d.animalcat.v1.EvaluateRequest\x1a\x1e.animalcat.v1.EvaluateResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,33 +34,33 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'animalcat.v1.gateway_pb2', 
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_EVALUATEREQUEST']._serialized_start=100
-  _globals['_EVALUATEREQUEST']._serialized_end=362
-  _globals['_EVALUATERESPONSE']._serialized_start=365
-  _globals['_EVALUATERESPONSE']._serialized_end=673
-  _globals['_HELLO']._serialized_start=676
-  _globals['_HELLO']._serialized_end=904
-  _globals['_WELCOME']._serialized_start=907
-  _globals['_WELCOME']._serialized_end=1206
-  _globals['_EPISODESTART']._serialized_start=1209
-  _globals['_EPISODESTART']._serialized_end=1436
-  _globals['_DIRECT']._serialized_start=1438
-  _globals['_DIRECT']._serialized_end=1479
-  _globals['_TICKET']._serialized_start=1481
-  _globals['_TICKET']._serialized_end=1505
-  _globals['_ASK']._serialized_start=1507
-  _globals['_ASK']._serialized_end=1619
-  _globals['_ACTION']._serialized_start=1621
-  _globals['_ACTION']._serialized_end=1736
-  _globals['_ACTIONLIST']._serialized_start=1738
-  _globals['_ACTIONLIST']._serialized_end=1783
-  _globals['_WITHDRAW']._serialized_start=1785
-  _globals['_WITHDRAW']._serialized_end=1795
-  _globals['_LEAVE']._serialized_start=1797
-  _globals['_LEAVE']._serialized_end=1804
-  _globals['_EPISODEEND']._serialized_start=1807
-  _globals['_EPISODEEND']._serialized_end=2013
-  _globals['_SESSIONEND']._serialized_start=2015
-  _globals['_SESSIONEND']._serialized_end=2111
-  _globals['_AGENTGATEWAY']._serialized_start=2113
-  _globals['_AGENTGATEWAY']._serialized_end=2206
+  _globals['_EVALUATEREQUEST']._serialized_end=417
+  _globals['_EVALUATERESPONSE']._serialized_start=420
+  _globals['_EVALUATERESPONSE']._serialized_end=728
+  _globals['_HELLO']._serialized_start=731
+  _globals['_HELLO']._serialized_end=1082
+  _globals['_WELCOME']._serialized_start=1085
+  _globals['_WELCOME']._serialized_end=1384
+  _globals['_EPISODESTART']._serialized_start=1387
+  _globals['_EPISODESTART']._serialized_end=1614
+  _globals['_DIRECT']._serialized_start=1616
+  _globals['_DIRECT']._serialized_end=1657
+  _globals['_TICKET']._serialized_start=1659
+  _globals['_TICKET']._serialized_end=1683
+  _globals['_ASK']._serialized_start=1685
+  _globals['_ASK']._serialized_end=1797
+  _globals['_ACTION']._serialized_start=1799
+  _globals['_ACTION']._serialized_end=1914
+  _globals['_ACTIONLIST']._serialized_start=1916
+  _globals['_ACTIONLIST']._serialized_end=1961
+  _globals['_WITHDRAW']._serialized_start=1963
+  _globals['_WITHDRAW']._serialized_end=1973
+  _globals['_LEAVE']._serialized_start=1975
+  _globals['_LEAVE']._serialized_end=1982
+  _globals['_EPISODEEND']._serialized_start=1985
+  _globals['_EPISODEEND']._serialized_end=2191
+  _globals['_SESSIONEND']._serialized_start=2193
+  _globals['_SESSIONEND']._serialized_end=2289
+  _globals['_AGENTGATEWAY']._serialized_start=2291
+  _globals['_AGENTGATEWAY']._serialized_end=2384
 # @@protoc_insertion_point(module_scope)

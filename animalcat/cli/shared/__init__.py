@@ -4,7 +4,7 @@
 `agent_comparison` are tables, `progress` says how far a command is, and `command_help` lays out
 help pages. `remote` finds or starts the server, and `agent_process` runs an agent beside the
 command, `apart` says what it must not see, `confine` sees to that, and `hidden` remembers it for
-the next time. `pictures` draws profiles, `comparing` compares them, `page` shows a page in the
-browser, and `calibrations` finds calibrated layouts. `campaign_file` reads the file of a campaign,
-and `ray_agents` runs its agents on Ray.
+the next time. `same_agent` sees whether an agent is what it was. `pictures` draws profiles,
+`comparing` compares them, `page` shows a page in the browser, and `calibrations` finds calibrated
+layouts. `campaign_file` reads the file of a campaign, and `ray_agents` runs its agents on Ray.
 """
