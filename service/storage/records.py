@@ -344,7 +344,7 @@ class FingerprintRecord(Record):
 
     def value(self) -> AgentFingerprint:
         """Return the domain value."""
-        return AgentFingerprint(**self.values)
+        return AgentFingerprint(**self.model_dump())  # its version is not that of a record
 
 
 class IdentityRecord(Record):
