@@ -85,6 +85,7 @@ class GrpcLink(AgentLink):
         self.timeout = timeout
         self.lease = lease
         self.refused: ServiceError | None = None
+        self._told: types_pb2.AgentFingerprint | None = None
         self._turns = Turns()
         self._loop = asyncio.get_running_loop()
         self._stream: Stream | None = stream
@@ -220,6 +221,8 @@ class GrpcLink(AgentLink):
             if frame.HasField("fingerprint") and done == 0 and not self.whole:
                 await self._become_ready(frame.fingerprint)
                 continue
+            if frame.HasField("fingerprint") and frame.fingerprint == self._told:
+                continue  # it came back and sends its whole answer again
             try:
                 try:
                     actions = self._turns.read(frame, done)
@@ -291,7 +294,7 @@ class GrpcLink(AgentLink):
         Raises:
             AgentLeftError: It may not go on; `refused` says why.
         """
-        self.whole = True
+        self.whole, self._told = True, message
         assert self.ready is not None, "the engine met it before anything began"
         try:
             await self.ready(read_fingerprint(message, self.process))

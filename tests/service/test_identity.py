@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from animalcat.service.model import NOBODY, Identity
 from animalcat.service.session.identity import Comer, identified
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 from animalcat.wire import fingerprint_to_proto
-from tests.service.conftest import Service, action, walk
+from tests.service.conftest import Service, Stream, action, walk
 
 KNOWN = AgentFingerprint("computed", "agent.py:A", files={"agent.py": "1", "w.npy": "2"})
 OTHER = replace(KNOWN, files={"agent.py": "9", "w.npy": "2"})
@@ -101,9 +102,13 @@ def test_the_environment_of_an_agent_is_said_and_that_of_a_simulator_refused() -
     assert "NUMBA_OPT is not set and was 3" in words
 
 
+def agent(service: Service, session: str, **changes: Any) -> AbstractAsyncContextManager[Stream]:
+    return service.agent(session, **{"same_agent": False, **changes})
+
+
 async def some(service: Service, session: str, episodes: int, **changes: Any) -> None:
     """Play so many episodes and leave between two."""
-    async with service.agent(session, **changes) as stream:
+    async with agent(service, session, **changes) as stream:
         await stream.receive("welcome")
         for _ in range(episodes):
             await stream.episode(walk)
@@ -122,7 +127,7 @@ async def test_a_second_connection_by_another_agent_is_refused(service: Service)
         {"fingerprint": other},
         {"instance": "process 1"},
     ):
-        async with service.agent(session, **changes) as stream:
+        async with agent(service, session, **changes) as stream:
             await stream.refused("AGENT_CHANGED")
     found = await service.get(session)
     assert dict(found.agent_fingerprint.files) == dict(KNOWN.files)
@@ -142,7 +147,7 @@ async def test_what_the_first_reset_reads_is_told_before_the_first_action(servic
 
     async def ready(fingerprint: AgentFingerprint, code: str = "") -> None:
         told = gateway_pb2.EvaluateRequest(fingerprint=fingerprint_to_proto(fingerprint))
-        async with service.agent(session, **early) as stream:
+        async with agent(service, session, **early) as stream:
             await stream.receive("welcome")
             start = await stream.receive("episode_start")
             await stream.send(told)
@@ -159,7 +164,9 @@ async def test_what_the_first_reset_reads_is_told_before_the_first_action(servic
                 await stream.send(action(step, 3))
             assert frame.episode == start.episode
             await stream.receive("episode_start")
-            await stream.send(told)  # once is enough: later it would undo an episode
+            await stream.send(told)  # as an agent does that came back
+            told.fingerprint.version = "2"  # later it would undo an episode
+            await stream.send(told)
             error = await stream.receive("error")
             assert error.code == "BAD_FRAME"
             await stream.send(gateway_pb2.EvaluateRequest(withdraw=gateway_pb2.Withdraw()))
@@ -179,9 +186,9 @@ async def test_what_the_first_reset_reads_is_told_before_the_first_action(servic
 async def test_a_client_that_declares_nothing_is_known_by_its_process(service: Service) -> None:
     session = await service.create(episodes=2, seed=7)
     await some(service, session, 1, instance="a")
-    async with service.agent(session, instance="b") as stream:
+    async with agent(service, session, instance="b") as stream:
         await stream.refused("AGENT_CHANGED")
-    await service.play(session, instance="a")
+    await service.play(session, instance="a", same_agent=False)
     found = await service.get(session)
     assert found.agent_fingerprint.source == types_pb2.FINGERPRINT_SOURCE_UNSPECIFIED
     for bad in (
@@ -189,5 +196,5 @@ async def test_a_client_that_declares_nothing_is_known_by_its_process(service: S
         types_pb2.AgentFingerprint(name="x" * 300, version="1"),
     ):
         other = await service.create(episodes=2, seed=8)
-        async with service.agent(other, fingerprint=bad) as stream:
+        async with agent(service, other, fingerprint=bad) as stream:
             await stream.refused("INVALID_REQUEST")
