@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from animalcat.envs.agents.base import Agent, Allowance, EpisodeInfo
+    from animalcat.envs.agents.fingerprint import AgentFingerprint
     from animalcat.envs.answers import Actions, Note, Noted
     from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
     from animalcat.errors import AnimalcatError
@@ -79,6 +80,7 @@ __version__: str
 __all__ = [
     "Actions",
     "Agent",
+    "AgentFingerprint",
     "Allowance",
     "AnimalcatError",
     "AsyncAgent",
@@ -122,6 +124,7 @@ __all__ = [
 _HOME = {
     "Actions": "envs.answers",
     "Agent": "envs.agents.base",
+    "AgentFingerprint": "envs.agents.fingerprint",
     "Allowance": "envs.agents.base",
     "AnimalcatError": "errors",
     "AsyncAgent": "client.evaluation",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from google.protobuf.message import Message
 
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.envs.agents.fingerprint import SOURCES, AgentFingerprint
 from animalcat.envs.types import (
     STATE_COLUMNS,
     CameraSpec,
@@ -113,6 +114,38 @@ def observation_from_proto(
         rays=rays if spec.rays else None,
         camera=image.reshape(shape) if image.size else None,
         state=state.reshape(rows, STATE_COLUMNS) if rows else None,
+    )
+
+
+def fingerprint_to_proto(fingerprint: AgentFingerprint) -> types_pb2.AgentFingerprint:
+    """The wire form of what an agent is."""
+    return types_pb2.AgentFingerprint(
+        source=types_pb2.FingerprintSource.ValueType(SOURCES.index(fingerprint.source)),
+        name=fingerprint.name,
+        version=fingerprint.version,
+        options=fingerprint.options,
+        files=fingerprint.files,
+        environment=fingerprint.environment,
+        process=fingerprint.process,
+    )
+
+
+def fingerprint_from_proto(message: types_pb2.AgentFingerprint) -> AgentFingerprint:
+    """What an agent is, as a message says.
+
+    Raises:
+        ValueError: The source is none of those that there are.
+    """
+    if message.source >= len(SOURCES):
+        raise ValueError(f"fingerprint.source: there is no source {message.source}")
+    return AgentFingerprint(
+        SOURCES[message.source],
+        message.name,
+        message.version,
+        dict(sorted(message.options.items())),
+        dict(sorted(message.files.items())),
+        dict(sorted(message.environment.items())),
+        message.process,
     )
 
 

@@ -8,7 +8,7 @@ a real Unity build.
 `worker` holds an environment in a process of its own, which `worker_client` drives by `messages`;
 `starting` starts it, alone or by `forks`, a process that does its `warming` only once;
 `patience` decides when such a process is given up, `pulse` shows that it works, and `bare` says
-which environment variables it gets.
+which environment variables it gets, and `surroundings` which of them change what it does.
 `replay` and `snapshot` play episodes again, and `measure` measures what only playing an arena
 tells. `gym`, `spaces` and `register` offer the contract to Gymnasium, and `window` shows it
 to people. `mlagents` plays Unity's side

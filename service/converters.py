@@ -29,7 +29,13 @@ from animalcat.service.model import (
 )
 from animalcat.service.operations import Operation
 from animalcat.v1 import operations_pb2, results_pb2, sessions_pb2, types_pb2
-from animalcat.wire import ended_by_to_proto, given, spec_from_proto, spec_to_proto
+from animalcat.wire import (
+    ended_by_to_proto,
+    fingerprint_to_proto,
+    given,
+    spec_from_proto,
+    spec_to_proto,
+)
 from animalcat.words import (
     CAUSES,
     COMBINES,
@@ -246,6 +252,7 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
 
 def session_to_proto(session: Session) -> sessions_pb2.Session:
     """Convert a session to its message."""
+    known = session.identity.fingerprint
     message = sessions_pb2.Session(
         name=names.session_name(session.id),
         spec=spec_of_session_to_proto(session.spec),
@@ -260,6 +267,10 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
         unjudged=session.unjudged,
         waits_for=session.waits_for,
         practised=session.practised,
+        agent_fingerprint=None if known is None else fingerprint_to_proto(known),
+        agent_changes=session.identity.changes,
+        simulator_environment=session.identity.simulator,
+        other_fingerprints=map(fingerprint_to_proto, session.identity.others),
     )
     message.create_time.FromDatetime(session.created)
     return message

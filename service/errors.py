@@ -52,6 +52,8 @@ class Code(StrEnum):
     NO_PROFILE = "NO_PROFILE"
     NOT_COVERED = "NOT_COVERED"
     AGENT_MISMATCH = "AGENT_MISMATCH"
+    AGENT_CHANGED = "AGENT_CHANGED"
+    SIMULATOR_CHANGED = "SIMULATOR_CHANGED"
     CLIENT_REFUSED = "CLIENT_REFUSED"
     OBSERVATION_MISMATCH = "OBSERVATION_MISMATCH"
     AGENT_CONNECTED = "AGENT_CONNECTED"
@@ -124,6 +126,12 @@ CATALOGUE: Final[dict[Code, Public]] = {
     ),
     Code.AGENT_MISMATCH: Public(
         StatusCode.FAILED_PRECONDITION, "The session is for another agent."
+    ),
+    Code.AGENT_CHANGED: Public(
+        StatusCode.FAILED_PRECONDITION, "The agent is not the one that began the session."
+    ),
+    Code.SIMULATOR_CHANGED: Public(
+        StatusCode.FAILED_PRECONDITION, "The simulator is not the one that began the session."
     ),
     Code.CLIENT_REFUSED: Public(
         StatusCode.FAILED_PRECONDITION, "The client is too old or too new for this server."

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 from typing import Any, Final, NamedTuple
 
 from animalcat.envs.agents.base import UNLIMITED, Allowance
+from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import RULES, Allocation, Policy, StoppingRule
@@ -465,6 +466,27 @@ class Episode:
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """Who plays a session, as its own processes say. It is in no id, seed or recording.
+
+    Attributes:
+        fingerprint: What the agent is; None until it has come.
+        others: Fingerprints of later processes that a person said are the same agent.
+        changes: In what they differed, and what else differed at a later start, in words.
+        simulator: Environment variables that change what the simulator does.
+    """
+
+    fingerprint: AgentFingerprint | None = None
+    others: tuple[AgentFingerprint, ...] = ()
+    changes: tuple[str, ...] = ()
+    simulator: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+NOBODY: Final = Identity()
+"""The identity of a session whose agent has not come yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     """A session as it is stored.
 
@@ -487,6 +509,7 @@ class Session:
             nothing. Only the server that plays it knows.
         unjudged: Numbers of the episodes at which the agent's code failed and of which nobody has
             said yet what they are; with any, nothing begins.
+        identity: Who plays it.
     """
 
     id: str
@@ -503,6 +526,7 @@ class Session:
     practised: int = 0
     hindrance: str = ""
     unjudged: tuple[int, ...] = ()
+    identity: Identity = NOBODY
 
     @property
     def held(self) -> bool:
@@ -539,11 +563,13 @@ class CampaignSpec:
         session: Specification of their sessions, except for the agent and for what the campaign
             sets itself: the list of instances that come first, and the stopping rule.
         allocation: How episodes are handed out.
+        take: Which of all that are otherwise the same, from 1.
     """
 
     agents: tuple[str, ...]
     session: SessionSpec
     allocation: Allocation
+    take: int = 1
 
 
 @dataclass(frozen=True, slots=True)

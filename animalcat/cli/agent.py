@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from animalcat.cli.shared.command_help import SameAgent
 from animalcat.cli.shared.output import (
     BAD_INPUT,
     FAILED,
@@ -20,9 +21,10 @@ from animalcat.cli.shared.output import (
 )
 from animalcat.client import connect
 from animalcat.client.evaluation import PlayedEpisode
-from animalcat.envs.agents import BUILTIN, AgentLoadError, load_agent
+from animalcat.envs.agents import BUILTIN, AgentLoadError, make_agent
 from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
 from animalcat.envs.agents.load import ABOUT, check_name
+from animalcat.envs.agents.watching import Watch
 from animalcat.errors import AnimalcatError
 
 app = typer.Typer(
@@ -61,6 +63,7 @@ def run(
             show_default="what --agent says",
         ),
     ] = "",
+    same_agent: SameAgent = False,
     as_json: AsJson = False,
 ) -> None:
     """Play a session to its end, on a server that runs already."""
@@ -74,9 +77,19 @@ def run(
         )
 
     try:
-        loaded = load_agent(reference)
+        read = check_name(reference)
+        watch = Watch(read)
+        with watch:
+            loaded = make_agent(read)
         with connect(server) as client:
-            summary = client.evaluate(loaded, session, name=name or reference, on_episode=tell)
+            summary = client.evaluate(
+                loaded,
+                session,
+                name=name or reference,
+                on_episode=tell,
+                fingerprint=watch,
+                same_agent=same_agent,
+            )
     except AgentLoadError as error:
         if error.__cause__ is not None:  # raised by the agent's code
             traceback.print_exception(error.__cause__)

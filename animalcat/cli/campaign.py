@@ -50,7 +50,7 @@ from animalcat.cli.shared.agent_process import (
 )
 from animalcat.cli.shared.apart import AgentMay, Permission
 from animalcat.cli.shared.batteries import find_battery
-from animalcat.cli.shared.command_help import AGENT
+from animalcat.cli.shared.command_help import AGENT, SameAgent
 from animalcat.cli.shared.hidden import hidden_folders, remember_hidden
 from animalcat.cli.shared.output import (
     FAILED,
@@ -72,6 +72,7 @@ from animalcat.cli.shared.remote import (
     data_folder,
     place,
 )
+from animalcat.cli.shared.same_agent import check_campaign
 from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client
 from animalcat.client.values import Campaign, Session
@@ -213,6 +214,19 @@ def run(
     practice: Practice = None,
     keep_unpassable: KeepUnpassable = None,
     against: Against = "",
+    take: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            max=1_000_000,
+            help="Which campaign of all with the same options. Another number begins another one, "
+            "for agents that have changed.",
+            show_default="1",
+            rich_help_panel=AGENT,
+        ),
+    ] = None,
+    same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
     engine: Annotated[
         EngineName | None,
@@ -283,6 +297,7 @@ def run(
             data,
             as_json,
             against,
+            same_agent,
         )
         return
     assert budget is not None, "checked above"
@@ -312,8 +327,9 @@ def run(
                 max_workers=max_workers or 0,
                 practice=practice,
                 keep_unpassable=keep_unpassable,
+                take=take,
             )
-            bounds = Bounds(agent_may, arena_folders(battery, features))
+            bounds = Bounds(agent_may, arena_folders(battery, features), same_agent)
             remember_hidden(client, campaign.sessions, bounds.hide)
         _tell_left_out(client, campaign)
         show_campaign(client, _play(client, campaign, bounds), as_json, against)
@@ -322,6 +338,7 @@ def run(
 @app.command()
 def resume(
     campaign: CampaignArgument,
+    same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
     allow_build: AllowBuild = None,
     server: Server = None,
@@ -337,7 +354,7 @@ def resume(
         found = client.get_campaign(campaign)
         for reference in found.spec.agents:
             check_reference(reference)
-        bounds = Bounds(agent_may, hidden_folders(client, found.sessions))
+        bounds = Bounds(agent_may, hidden_folders(client, found.sessions), same_agent)
         show_campaign(client, _play(client, found, bounds), as_json)
 
 
@@ -462,6 +479,7 @@ def _run_file(
     data: Path | None,
     as_json: bool,
     against: str,
+    same_agent: bool,
 ) -> None:
     """Run one campaign after another, and show all of them at the end."""
     played: list[Campaign] = []
@@ -502,9 +520,10 @@ def _run_file(
                             max_workers=plan.max_workers or 0,
                             practice=plan.practice,
                             keep_unpassable=plan.keep_unpassable,
+                            take=plan.take,
                         )
                         _tell_left_out(client, campaign)
-                        bounds = Bounds(agent_may, arena_folders(battery))
+                        bounds = Bounds(agent_may, arena_folders(battery), same_agent)
                         remember_hidden(client, campaign.sessions, bounds.hide)
                         made.append((campaign, bounds))
             failed = False
@@ -537,6 +556,7 @@ def _play(
     """Run every agent whose session is not over in a process of its own, until all are."""
     name = campaign.id
     typer.echo(f"campaign {name}", err=True)
+    check_campaign(campaign, same_agent=bounds.same_agent)
     processes: dict[str, AgentProcess | RayAgent] = {}
     for session in campaign.sessions:
         if session.over:
@@ -547,7 +567,7 @@ def _play(
         if session.paused:
             session = client.resume_session(session)
         processes[session.name] = (
-            cluster.start(client, session, session.spec.agent)
+            cluster.start(client, session, session.spec.agent, same_agent=bounds.same_agent)
             if cluster is not None
             else AgentProcess(client, session, session.spec.agent, bounds)
         )

@@ -61,9 +61,12 @@ def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: st
     )
     print_rows(
         [_standing(session, common) for session in campaign.sessions],
-        ["agent", "session", "state", "episodes", "successes", "in common"],
+        ["agent", "fingerprint", "session", "state", "episodes", "successes", "in common"],
         as_json=False,
     )
+    for session in campaign.sessions:
+        for change in session.agent_changes:
+            typer.echo(f"warning: {session.spec.agent}: {change}")
     if against:
         paired = compare_each(common, against)
         print_rows(

@@ -75,6 +75,8 @@ from animalcat.client.values import (
     Verified,
 )
 from animalcat.envs.agents.base import Allowance
+from animalcat.envs.agents.fingerprint import AgentFingerprint
+from animalcat.envs.agents.watching import Watch
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken
 from animalcat.v1 import (
@@ -241,6 +243,8 @@ class AsyncClient:
         observation_spec: ObservationSpec | None = None,
         on_episode: Callable[[PlayedEpisode], None] | None = None,
         in_thread: bool = True,
+        fingerprint: AgentFingerprint | Watch | None = None,
+        same_agent: bool = False,
     ) -> EvaluationSummary:
         """Let an agent play a session to its end.
 
@@ -255,6 +259,10 @@ class AsyncClient:
             on_episode: Is told of every episode that ended.
             in_thread: Let an agent that is no coroutine think in a thread, so that the event loop
                 goes on meanwhile. Agents of several slots always do.
+            fingerprint: What the agent is, see `AgentFingerprint.declared`. None: unknown, and then
+                a session that has episodes goes on in this process alone.
+            same_agent: Say that it is the agent that the session has, whatever its fingerprint;
+                the profile states it.
 
         Raises:
             AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
@@ -273,6 +281,8 @@ class AsyncClient:
                     observation_spec=observation_spec,
                     on_episode=on_episode,
                     in_thread=in_thread,
+                    fingerprint=fingerprint,
+                    same_agent=same_agent,
                 )
         except Exception as error:
             await self._note(error, target)
@@ -577,6 +587,7 @@ class AsyncClient:
         max_workers: int = 0,
         practice: int | None = None,
         keep_unpassable: bool | None = None,
+        take: int | None = None,
         request_id: str = "",
     ) -> Campaign:
         """Create a campaign of several agents, whose sessions wait for them.
@@ -608,6 +619,8 @@ class AsyncClient:
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posteriors.
             fresh: Play twins of the instances; all agents play the same twins.
+            take: Which campaign of all that are otherwise the same, from 1: another number is
+                another campaign, for agents that are not what they were. 1 by default.
             max_workers: Most simulators that may play it at once on one server; 0: as many as the
                 server has for it. It changes no result, and the last call for a campaign counts.
             practice: Let every agent play so many unscored episodes first, all on the same arenas.
@@ -640,7 +653,7 @@ class AsyncClient:
             keep_unpassable=keep_unpassable,
         )
         spec = CampaignSpec(
-            tuple(agents), session, budget, common, block, at_once, alike, confidence
+            tuple(agents), session, budget, common, block, at_once, alike, confidence, take
         )
         request = campaigns_pb2.CreateCampaignRequest(
             spec=converters.campaign_spec_to_proto(spec),

@@ -18,6 +18,8 @@ from animalcat.client.async_client import (
 )
 from animalcat.client.connection import PrivateLoop
 from animalcat.client.evaluation import AnyAgent, EvaluationSummary, PlayedEpisode
+from animalcat.envs.agents.fingerprint import AgentFingerprint
+from animalcat.envs.agents.watching import Watch
 from animalcat.envs.types import ObservationSpec
 
 _P = ParamSpec("_P")
@@ -161,6 +163,8 @@ class Client:
         name: str | None = None,
         observation_spec: ObservationSpec | None = None,
         on_episode: Callable[[PlayedEpisode], None] | None = None,
+        fingerprint: AgentFingerprint | Watch | None = None,
+        same_agent: bool = False,
     ) -> EvaluationSummary:
         """Let an agent play a session to its end.
 
@@ -173,6 +177,10 @@ class Client:
             observation_spec: What the agent needs to see; a session that shows something else
                 is refused. None: whatever the session shows.
             on_episode: Is told of every episode that ended.
+            fingerprint: What the agent is, see `AgentFingerprint.declared`. None: unknown, and then
+                a session that has episodes goes on in this process alone.
+            same_agent: Say that it is the agent that the session has, whatever its fingerprint;
+                the profile states it.
 
         Raises:
             AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
@@ -188,6 +196,8 @@ class Client:
                 observation_spec=observation_spec,
                 on_episode=on_episode,
                 in_thread=False,
+                fingerprint=fingerprint,
+                same_agent=same_agent,
             )
         )
 

@@ -56,6 +56,7 @@ from animalcat.v1 import (
     types_pb2,
 )
 from animalcat.wire import (
+    fingerprint_from_proto,
     given,
     observation_from_proto,
     places_from_proto,
@@ -98,6 +99,12 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         waits_for=message.waits_for,
         practised=message.practised,
         unjudged=tuple(message.unjudged),
+        agent_fingerprint=fingerprint_from_proto(message.agent_fingerprint)
+        if message.HasField("agent_fingerprint")
+        else None,
+        agent_changes=tuple(message.agent_changes),
+        simulator_environment=dict(message.simulator_environment),
+        other_fingerprints=tuple(map(fingerprint_from_proto, message.other_fingerprints)),
     )
 
 
@@ -370,7 +377,7 @@ def campaign_from_proto(message: campaigns_pb2.Campaign) -> Campaign:
             agents=tuple(spec.agents),
             session=session_spec_from_proto(spec.session),
             budget=spec.budget,
-            **given(spec, "common", "block", "at_once", "alike", "confidence"),
+            **given(spec, "common", "block", "at_once", "alike", "confidence", "take"),
         ),
         sessions=tuple(map(session_from_proto, message.sessions)),
         reason=message.reason,
@@ -395,6 +402,7 @@ def campaign_spec_to_proto(spec: CampaignSpec) -> campaigns_pb2.CampaignSpec:
         at_once=spec.at_once,
         alike=spec.alike,
         confidence=spec.confidence,
+        take=spec.take,
     )
 
 

@@ -6,7 +6,7 @@ import asyncio
 import traceback
 import uuid
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from inspect import isawaitable, iscoroutinefunction
 from pathlib import Path
@@ -17,6 +17,8 @@ import grpc
 from animalcat.client.stream import EvaluationStream, Welcome
 from animalcat.client.values import Session
 from animalcat.envs.agents.base import Agent, EpisodeInfo
+from animalcat.envs.agents.fingerprint import AgentFingerprint
+from animalcat.envs.agents.watching import Watch, in_memory
 from animalcat.envs.answers import ActionError, Answer, ReadAnswer, read_answer
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
@@ -102,6 +104,8 @@ async def evaluate_session(
     observation_spec: ObservationSpec | None,
     on_episode: Callable[[PlayedEpisode], None] | None,
     in_thread: bool,
+    fingerprint: AgentFingerprint | Watch | None,
+    same_agent: bool,
 ) -> EvaluationSummary:
     """Let an agent play a session to its end, over a stream for each of its slots.
 
@@ -113,6 +117,9 @@ async def evaluate_session(
         observation_spec: What the agent needs to see; None: whatever the session shows.
         on_episode: Is told of every episode that ended.
         in_thread: The agent of a single slot thinks in a thread too.
+        fingerprint: What the agent is; or what watches it until its first `reset` is over; None:
+            unknown.
+        same_agent: Whether it is the agent that the session has, whatever its fingerprint.
 
     Raises:
         AnimalcatError: The service reports an error; the agent's answer is no action.
@@ -129,14 +136,29 @@ async def evaluate_session(
             on_episode(episode)
 
     async def sit(one: Agent | AsyncAgent) -> EvaluationSummary:
-        stream = EvaluationStream(channel, uuid.uuid4().hex, returns=True)
+        watch = fingerprint if isinstance(fingerprint, Watch) else None
+        told = fingerprint.fingerprint() if isinstance(fingerprint, Watch) else fingerprint
+        stream = EvaluationStream(
+            channel,
+            uuid.uuid4().hex,
+            told or in_memory(agent),
+            follows=watch is not None,
+            same_agent=same_agent,
+            returns=True,
+        )
         code = AgentCode()
         try:
             welcome = await stream.open(
                 session.name, session.spec.agent if name is None else name, observation_spec
             )
             return await _answer_stream(
-                stream, welcome, (agent, one), tell, code, in_thread=in_thread or seats > 1
+                stream,
+                welcome,
+                (agent, one),
+                tell,
+                code,
+                watch,
+                in_thread=in_thread or seats > 1,
             )
         finally:
             if code.failure:
@@ -160,6 +182,7 @@ async def _answer_stream(
     agent: tuple[AnyAgent, Agent | AsyncAgent],
     on_episode: Callable[[PlayedEpisode], None],
     code: AgentCode,
+    watch: Watch | None,
     *,
     in_thread: bool,
 ) -> EvaluationSummary:
@@ -171,6 +194,7 @@ async def _answer_stream(
         agent: The agent, or what makes one, and the agent of the first slot.
         on_episode: Is told of every episode that ended.
         code: Is to know where the agent's code fails.
+        watch: Sees what the agent opens until its first `reset` is over; None: nobody asks.
         in_thread: The agent thinks in a thread, so that the event loop goes on meanwhile.
     """
 
@@ -204,8 +228,11 @@ async def _answer_stream(
             case "episode_start":
                 start = frame.episode_start
                 returns[start.slot] = 0.0
-                with code.running():
+                with watch or nullcontext(), code.running():
                     await asked(agents[start.slot].reset, stream.episode_info(start))
+                if watch is not None:
+                    stream.identify(watch.fingerprint())
+                    watch = None
                 seen = stream.observation(start.observation)
                 actions, notes = await answered(start.slot, seen)
                 await stream.act(start.slot, 0, actions, notes)

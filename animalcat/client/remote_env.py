@@ -11,6 +11,7 @@ import gymnasium
 from animalcat.client.async_client import CertificateFiles, SessionLike
 from animalcat.client.evaluation import Welcome
 from animalcat.client.remote_episodes import RemoteEpisodes
+from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import Answer, Note, read_answer
 from animalcat.envs.spaces import (
     GymObservation,
@@ -55,6 +56,8 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
         token: str | None = None,
         ca: str | os.PathLike[str] | None = None,
         certificate: CertificateFiles | None = None,
+        fingerprint: AgentFingerprint | None = None,
+        same_agent: bool = False,
     ) -> None:
         """Connect and take the session's seat.
 
@@ -68,6 +71,10 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
             token: What proves who you are; see `connect`.
             ca: How the server is known; see `connect`.
             certificate: Your own certificate and its key; see `connect`.
+            fingerprint: What the agent is, see `AgentFingerprint.declared`; None: unknown, and then
+                a session that has episodes goes on in this process alone.
+            same_agent: Say that it is the agent that the session has, whatever its fingerprint;
+                the profile states it.
 
         Raises:
             AnimalcatError: No server answers, or it refuses; the session plays several episodes
@@ -75,7 +82,14 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
             ValueError: The session has no such sensor.
         """
         self._episodes = RemoteEpisodes(
-            address, session, agent=agent, token=token, ca=ca, certificate=certificate
+            address,
+            session,
+            agent=agent,
+            token=token,
+            ca=ca,
+            certificate=certificate,
+            fingerprint=fingerprint,
+            same_agent=same_agent,
         )
         spec = self.welcome.observation_spec
         try:

@@ -12,6 +12,8 @@ from animalcat.client.blocking_client import connect
 from animalcat.client.connection import translated_errors
 from animalcat.client.stream import EvaluationStream
 from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.fingerprint import AgentFingerprint
+from animalcat.envs.agents.watching import in_memory
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
@@ -79,6 +81,8 @@ class RemoteEpisodes:
         token: str | None = None,
         ca: str | os.PathLike[str] | None = None,
         certificate: CertificateFiles | None = None,
+        fingerprint: AgentFingerprint | None = None,
+        same_agent: bool = False,
     ) -> None:
         """Connect and take the seat.
 
@@ -90,6 +94,8 @@ class RemoteEpisodes:
             token: What proves who you are; see `connect`.
             ca: How the server is known; see `connect`.
             certificate: Your own certificate and its key; see `connect`.
+            fingerprint: What the agent is; None: unknown.
+            same_agent: Whether it is the agent that the session has, whatever its fingerprint.
 
         Raises:
             AnimalcatError: No server answers, or it refuses; the session plays several episodes
@@ -98,7 +104,13 @@ class RemoteEpisodes:
         self._client = connect(address, token=token, ca=ca, certificate=certificate)
         try:
             channel = self._client.aio.channel
-            self._stream = EvaluationStream(channel, uuid.uuid4().hex, returns=True)
+            self._stream = EvaluationStream(
+                channel,
+                uuid.uuid4().hex,
+                fingerprint or in_memory(),
+                same_agent=same_agent,
+                returns=True,
+            )
             target = self._client.find_session(session)
             name = target.spec.agent if agent is None else agent
             self.welcome = self._run(self._stream.open(target.name, name, observation_spec))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from animalcat.client.remote_episodes import Answer, RemoteEpisodes, SessionOver
+from animalcat.envs.agents.watching import started_by
 from animalcat.envs.answers import MAX_ACTIONS
 from animalcat.envs.mlagents.source import SourceFailedError, SourceOver, Turn
 from animalcat.envs.types import Observation, Phase, Step
@@ -24,6 +25,9 @@ SERVER: Final = "ANIMALCAT_SERVER"
 """Environment variable: host and port of the server."""
 SESSION: Final = "ANIMALCAT_SESSION"
 """Environment variable: id of the session."""
+
+SAME_AGENT: Final = "ANIMALCAT_SAME_AGENT"
+"""Environment variable: 1 says that it is the agent that the session has, whatever process."""
 
 _NOOPS: Final = bytes(MAX_ACTIONS)
 
@@ -143,7 +147,13 @@ def source_maker(variables: Mapping[str, str] = os.environ) -> MakeSource | None
 
     def make(spec: ObservationSpec, seed: int) -> SessionSource:
         try:
-            episodes = RemoteEpisodes(server, session, observation_spec=spec)
+            episodes = RemoteEpisodes(
+                server,
+                session,
+                observation_spec=spec,
+                fingerprint=started_by(os.getppid()),  # the client: it starts a stand-in as a build
+                same_agent=variables.get(SAME_AGENT, "") not in ("", "0"),
+            )
         except AnimalcatError as error:
             if error.code == "SESSION_OVER":
                 raise SourceOver(str(error)) from None

@@ -13,12 +13,18 @@ import grpc
 from animalcat.client.converters import allowance_from_proto
 from animalcat.client.direct import DirectError, DirectPlay
 from animalcat.envs.agents.base import UNLIMITED, Allowance, EpisodeInfo
+from animalcat.envs.agents.fingerprint import UNKNOWN, AgentFingerprint
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken, may_try_again
 from animalcat.protocol import PROTOCOL, server_refusal, version
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, types_pb2
-from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
+from animalcat.wire import (
+    fingerprint_to_proto,
+    observation_from_proto,
+    spec_from_proto,
+    spec_to_proto,
+)
 from animalcat.words import STATES, word
 
 FIRST_PAUSE: Final = 0.05
@@ -74,18 +80,37 @@ class EvaluationStream:
     lost is sent again, and whoever uses the stream notices nothing.
     """
 
-    def __init__(self, channel: grpc.aio.Channel, process: str, *, returns: bool = False) -> None:
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        process: str,
+        fingerprint: AgentFingerprint = UNKNOWN,
+        *,
+        follows: bool = False,
+        same_agent: bool = False,
+        returns: bool = False,
+    ) -> None:
         """Prepare a stream.
 
         Args:
             channel: To the server.
             process: Unique to this process of the agent.
+            fingerprint: What the agent is.
+            follows: Whether there is more to say of that before its first action, by `identify`.
+            same_agent: Whether it is the agent that the session has, whatever its fingerprint.
             returns: Whether to come back where the connection breaks. One then has to `leave`.
         """
         self._stub = gateway_pb2_grpc.AgentGatewayStub(channel)
         self._hello = gateway_pb2.Hello(
-            instance=process, client_version=version(), protocol=PROTOCOL, returns=returns
+            instance=process,
+            client_version=version(),
+            protocol=PROTOCOL,
+            returns=returns,
+            fingerprint=fingerprint_to_proto(fingerprint),
+            fingerprint_follows=follows,
+            same_agent=same_agent,
         )
+        self._identity: gateway_pb2.EvaluateRequest | None = None
         self._lease_seconds = 0.0
         self._returning: asyncio.Task[None] | None = None
         self._leaving = False
@@ -173,6 +198,8 @@ class EvaluationStream:
         told = [types_pb2.Note(slot=slot, **asdict(note)) for note in notes]
         frames = [gateway_pb2.EvaluateRequest(note=note) for note in told]
         frames.append(gateway_pb2.EvaluateRequest(action=action))
+        if self._identity is not None:  # only the service asks who plays, so this goes over it
+            frames, self._identity, self._offer = [self._identity, *frames], None, None
         if self._offer is not None:
             offer, self._offer = self._offer, None
             try:
@@ -185,6 +212,11 @@ class EvaluationStream:
             self._answers[slot] = _Answer(step, frames, self._direct)
             for frame in frames:
                 self._direct.send(frame)
+
+    def identify(self, fingerprint: AgentFingerprint) -> None:
+        """Say all that the agent is, before its first action."""
+        told = fingerprint_to_proto(fingerprint)
+        self._identity = gateway_pb2.EvaluateRequest(fingerprint=told)
 
     def observation(self, message: types_pb2.Observation) -> Observation:
         """An observation of this stream."""

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from animalcat import names
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.agents.base import Allowance
+from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Observation, ObservationSpec
 
@@ -315,6 +316,12 @@ class Session:
         practised: Practice episodes that are over, which are not among `episodes`.
         unjudged: Numbers of the episodes at which the agent's code failed, and of which nobody has
             said yet what they are (`judge_failure`); with any, it is paused.
+        agent_fingerprint: What its agent is; None until it has come.
+        agent_changes: In what later processes of the agent differed and were let in all the same,
+            in words.
+        simulator_environment: Environment variables that change what the simulator does, as they
+            were when the agent came.
+        other_fingerprints: What later processes of the agent were that were let in all the same.
     """
 
     id: str
@@ -331,6 +338,10 @@ class Session:
     paused: bool
     waits_for: str
     practised: int
+    agent_fingerprint: AgentFingerprint | None
+    agent_changes: tuple[str, ...]
+    simulator_environment: Mapping[str, str]
+    other_fingerprints: tuple[AgentFingerprint, ...]
     unjudged: tuple[int, ...] = ()
 
     @property
@@ -698,6 +709,7 @@ class CampaignSpec:
         alike: Agents that differ by less than this share of a capability's range need not be told
             apart.
         confidence: Probability with which an order must be known, or that two are alike.
+        take: Which campaign of all that are otherwise the same.
     """
 
     agents: tuple[str, ...]
@@ -708,6 +720,7 @@ class CampaignSpec:
     at_once: int | None = None
     alike: float | None = None
     confidence: float | None = None
+    take: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ class CampaignSpec(_message.Message):
     AT_ONCE_FIELD_NUMBER: _builtins.int
     ALIKE_FIELD_NUMBER: _builtins.int
     CONFIDENCE_FIELD_NUMBER: _builtins.int
+    TAKE_FIELD_NUMBER: _builtins.int
     budget: _builtins.int
     """Episodes of all agents together, 1 to 100,000."""
     common: _builtins.int
@@ -49,6 +50,10 @@ class CampaignSpec(_message.Message):
     """
     confidence: _builtins.float
     """Probability with which an order must be known, or that two are alike; 0.95 if not set."""
+    take: _builtins.int
+    """Which campaign of all that are otherwise the same: another number is another campaign, for agents
+    that are not what they were. At most 1,000,000; 1 if not set.
+    """
     @_builtins.property
     def agents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of the agents, 2 to 100, each once."""
@@ -70,10 +75,11 @@ class CampaignSpec(_message.Message):
         at_once: _builtins.int | None = ...,
         alike: _builtins.float | None = ...,
         confidence: _builtins.float | None = ...,
+        take: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_alike", b"_alike", "_at_once", b"_at_once", "_block", b"_block", "_common", b"_common", "_confidence", b"_confidence", "alike", b"alike", "at_once", b"at_once", "block", b"block", "common", b"common", "confidence", b"confidence", "session", b"session"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_alike", b"_alike", "_at_once", b"_at_once", "_block", b"_block", "_common", b"_common", "_confidence", b"_confidence", "_take", b"_take", "alike", b"alike", "at_once", b"at_once", "block", b"block", "common", b"common", "confidence", b"confidence", "session", b"session", "take", b"take"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_alike", b"_alike", "_at_once", b"_at_once", "_block", b"_block", "_common", b"_common", "_confidence", b"_confidence", "agents", b"agents", "alike", b"alike", "at_once", b"at_once", "block", b"block", "budget", b"budget", "common", b"common", "confidence", b"confidence", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_alike", b"_alike", "_at_once", b"_at_once", "_block", b"_block", "_common", b"_common", "_confidence", b"_confidence", "_take", b"_take", "agents", b"agents", "alike", b"alike", "at_once", b"at_once", "block", b"block", "budget", b"budget", "common", b"common", "confidence", b"confidence", "session", b"session", "take", b"take"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__alike: _TypeAlias = _typing.Literal["alike"]  # noqa: Y015
     _WhichOneofArgType__alike: _TypeAlias = _typing.Literal["_alike", b"_alike"]  # noqa: Y015
@@ -85,6 +91,8 @@ class CampaignSpec(_message.Message):
     _WhichOneofArgType__common: _TypeAlias = _typing.Literal["_common", b"_common"]  # noqa: Y015
     _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
     _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
+    _WhichOneofReturnType__take: _TypeAlias = _typing.Literal["take"]  # noqa: Y015
+    _WhichOneofArgType__take: _TypeAlias = _typing.Literal["_take", b"_take"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__alike) -> _WhichOneofReturnType__alike | None: ...
     @_typing.overload
@@ -95,6 +103,8 @@ class CampaignSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__common) -> _WhichOneofReturnType__common | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__take) -> _WhichOneofReturnType__take | None: ...
 
 Global___CampaignSpec: _TypeAlias = CampaignSpec  # noqa: Y015
 

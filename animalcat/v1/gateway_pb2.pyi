@@ -30,6 +30,7 @@ class EvaluateRequest(_message.Message):
     WITHDRAW_FIELD_NUMBER: _builtins.int
     TICKET_FIELD_NUMBER: _builtins.int
     LEAVE_FIELD_NUMBER: _builtins.int
+    FINGERPRINT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello:
         """First frame, and only the first."""
@@ -54,6 +55,12 @@ class EvaluateRequest(_message.Message):
     def leave(self) -> Global___Leave:
         """The agent leaves for good, and an open episode is void."""
 
+    @_builtins.property
+    def fingerprint(self) -> _types_pb2.AgentFingerprint:
+        """What the agent turned out to be in its first reset; before its first action, where the hello
+        said that the agent was not ready yet.
+        """
+
     def __init__(
         self,
         *,
@@ -63,12 +70,13 @@ class EvaluateRequest(_message.Message):
         withdraw: Global___Withdraw | None = ...,
         ticket: Global___Ticket | None = ...,
         leave: Global___Leave | None = ...,
+        fingerprint: _types_pb2.AgentFingerprint | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "leave", b"leave", "note", b"note", "ticket", b"ticket", "withdraw", b"withdraw"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "fingerprint", b"fingerprint", "frame", b"frame", "hello", b"hello", "leave", b"leave", "note", b"note", "ticket", b"ticket", "withdraw", b"withdraw"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "leave", b"leave", "note", b"note", "ticket", b"ticket", "withdraw", b"withdraw"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "fingerprint", b"fingerprint", "frame", b"frame", "hello", b"hello", "leave", b"leave", "note", b"note", "ticket", b"ticket", "withdraw", b"withdraw"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_frame: _TypeAlias = _typing.Literal["hello", "action", "note", "withdraw", "ticket", "leave"]  # noqa: Y015
+    _WhichOneofReturnType_frame: _TypeAlias = _typing.Literal["hello", "action", "note", "withdraw", "ticket", "leave", "fingerprint"]  # noqa: Y015
     _WhichOneofArgType_frame: _TypeAlias = _typing.Literal["frame", b"frame"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_frame) -> _WhichOneofReturnType_frame | None: ...
 
@@ -152,6 +160,9 @@ class Hello(_message.Message):
     LEASE_FIELD_NUMBER: _builtins.int
     RETURNS_FIELD_NUMBER: _builtins.int
     SEEN_FIELD_NUMBER: _builtins.int
+    FINGERPRINT_FIELD_NUMBER: _builtins.int
+    FINGERPRINT_FOLLOWS_FIELD_NUMBER: _builtins.int
+    SAME_AGENT_FIELD_NUMBER: _builtins.int
     session: _builtins.str
     """Resource name "sessions/{session}", or empty where the server has exactly one session that
     waits for an agent.
@@ -183,9 +194,23 @@ class Hello(_message.Message):
     """With a lease: the highest number of the frames that have come to this process; 0 for none. What
     came after it is sent again; if nothing did, the question that waits for an answer is.
     """
+    fingerprint_follows: _builtins.bool
+    """True: the agent's first reset is still to come, in which it may read more. Its whole fingerprint
+    follows before its first action.
+    """
+    same_agent: _builtins.bool
+    """True: whoever connects says that this is the same agent as before, whatever its fingerprint. The
+    profile then states it.
+    """
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
         """What the agent needs to see. Absent: whatever the session gives. A mismatch is an error."""
+
+    @_builtins.property
+    def fingerprint(self) -> _types_pb2.AgentFingerprint:
+        """What the agent is; absent: unknown. A session that has episodes takes the agent that played them
+        and no other.
+        """
 
     def __init__(
         self,
@@ -199,13 +224,21 @@ class Hello(_message.Message):
         lease: _builtins.bytes = ...,
         returns: _builtins.bool = ...,
         seen: _builtins.int = ...,
+        fingerprint: _types_pb2.AgentFingerprint | None = ...,
+        fingerprint_follows: _builtins.bool = ...,
+        same_agent: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "observation_spec", b"observation_spec"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_fingerprint", b"_fingerprint", "_observation_spec", b"_observation_spec", "fingerprint", b"fingerprint", "observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "agent", b"agent", "client_version", b"client_version", "instance", b"instance", "lease", b"lease", "observation_spec", b"observation_spec", "protocol", b"protocol", "returns", b"returns", "seen", b"seen", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_fingerprint", b"_fingerprint", "_observation_spec", b"_observation_spec", "agent", b"agent", "client_version", b"client_version", "fingerprint", b"fingerprint", "fingerprint_follows", b"fingerprint_follows", "instance", b"instance", "lease", b"lease", "observation_spec", b"observation_spec", "protocol", b"protocol", "returns", b"returns", "same_agent", b"same_agent", "seen", b"seen", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__fingerprint: _TypeAlias = _typing.Literal["fingerprint"]  # noqa: Y015
+    _WhichOneofArgType__fingerprint: _TypeAlias = _typing.Literal["_fingerprint", b"_fingerprint"]  # noqa: Y015
     _WhichOneofReturnType__observation_spec: _TypeAlias = _typing.Literal["observation_spec"]  # noqa: Y015
     _WhichOneofArgType__observation_spec: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__fingerprint) -> _WhichOneofReturnType__fingerprint | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__observation_spec) -> _WhichOneofReturnType__observation_spec | None: ...
 
 Global___Hello: _TypeAlias = Hello  # noqa: Y015

@@ -1592,6 +1592,26 @@ class Session(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class SimulatorEnvironmentEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NAME_FIELD_NUMBER: _builtins.int
     SPEC_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
@@ -1606,6 +1626,10 @@ class Session(_message.Message):
     PAUSED_FIELD_NUMBER: _builtins.int
     WAITS_FOR_FIELD_NUMBER: _builtins.int
     PRACTISED_FIELD_NUMBER: _builtins.int
+    AGENT_FINGERPRINT_FIELD_NUMBER: _builtins.int
+    AGENT_CHANGES_FIELD_NUMBER: _builtins.int
+    SIMULATOR_ENVIRONMENT_FIELD_NUMBER: _builtins.int
+    OTHER_FINGERPRINTS_FIELD_NUMBER: _builtins.int
     UNJUDGED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
@@ -1650,6 +1674,22 @@ class Session(_message.Message):
         """When it was created."""
 
     @_builtins.property
+    def agent_fingerprint(self) -> _types_pb2.AgentFingerprint:
+        """What its agent is; not set until it has come."""
+
+    @_builtins.property
+    def agent_changes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """In what later processes of the agent differed from it and were let in all the same, in words."""
+
+    @_builtins.property
+    def simulator_environment(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Environment variables that change what the simulator does, as they were when the agent came."""
+
+    @_builtins.property
+    def other_fingerprints(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.AgentFingerprint]:
+        """What later processes of the agent were that were let in all the same."""
+
+    @_builtins.property
     def unjudged(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Numbers of the episodes at which the agent's code failed, and of which nobody has said yet what
         they are; "paused" is true with any.
@@ -1672,14 +1712,23 @@ class Session(_message.Message):
         paused: _builtins.bool = ...,
         waits_for: _builtins.str = ...,
         practised: _builtins.int = ...,
+        agent_fingerprint: _types_pb2.AgentFingerprint | None = ...,
+        agent_changes: _abc.Iterable[_builtins.str] | None = ...,
+        simulator_environment: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        other_fingerprints: _abc.Iterable[_types_pb2.AgentFingerprint] | None = ...,
         unjudged: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "practised", b"practised", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes", "unjudged", b"unjudged", "waits_for", b"waits_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "state", b"state", "successes", b"successes", "unjudged", b"unjudged", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__agent_fingerprint: _TypeAlias = _typing.Literal["agent_fingerprint"]  # noqa: Y015
+    _WhichOneofArgType__agent_fingerprint: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint"]  # noqa: Y015
     _WhichOneofReturnType__allowed: _TypeAlias = _typing.Literal["allowed"]  # noqa: Y015
     _WhichOneofArgType__allowed: _TypeAlias = _typing.Literal["_allowed", b"_allowed"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__agent_fingerprint) -> _WhichOneofReturnType__agent_fingerprint | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__allowed) -> _WhichOneofReturnType__allowed | None: ...
 
 Global___Session: _TypeAlias = Session  # noqa: Y015

@@ -24,33 +24,49 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x61nimalcat/v1/types.proto\x12\x0c\x61nimalcat.v1\"Z\n\nCameraSpec\x12\x17\n\nresolution\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x16\n\tgrayscale\x18\x02 \x01(\x08H\x01\x88\x01\x01\x42\r\n\x0b_resolutionB\x0c\n\n_grayscale\"s\n\x07RaySpec\x12\x15\n\x08per_side\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0bmax_degrees\x18\x02 \x01(\x02H\x01\x88\x01\x01\x12\x11\n\x04tags\x18\x03 \x01(\rH\x02\x88\x01\x01\x42\x0b\n\t_per_sideB\x0e\n\x0c_max_degreesB\x07\n\x05_tags\"\xd8\x01\n\x0fObservationSpec\x12-\n\x06\x63\x61mera\x18\x01 \x01(\x0b\x32\x18.animalcat.v1.CameraSpecH\x00\x88\x01\x01\x12(\n\x04rays\x18\x02 \x01(\x0b\x32\x15.animalcat.v1.RaySpecH\x01\x88\x01\x01\x12\x1c\n\x0f\x64\x65\x63ision_period\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x17\n\nprivileged\x18\x04 \x01(\x08H\x03\x88\x01\x01\x42\t\n\x07_cameraB\x07\n\x05_raysB\x12\n\x10_decision_periodB\r\n\x0b_privileged\"n\n\x0bObservation\x12\x0e\n\x06\x63\x61mera\x18\x01 \x01(\x0c\x12\x0c\n\x04rays\x18\x02 \x01(\x0c\x12\x0e\n\x06health\x18\x03 \x01(\x02\x12\x10\n\x08velocity\x18\x04 \x03(\x02\x12\x10\n\x08position\x18\x05 \x03(\x02\x12\r\n\x05state\x18\x06 \x01(\x0c\"\x9e\x01\n\x04Note\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x16\n\ttokens_in\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\x17\n\ntokens_out\x18\x04 \x01(\x04H\x01\x88\x01\x01\x12\x11\n\x04\x63ost\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x10\n\x08\x63urrency\x18\x06 \x01(\tB\x0c\n\n_tokens_inB\r\n\x0b_tokens_outB\x07\n\x05_cost\"U\n\tAllowance\x12\x17\n\x0f\x65pisode_seconds\x18\x01 \x01(\x01\x12\x17\n\x0f\x64\x65\x63ision_tokens\x18\x02 \x01(\x04\x12\x16\n\x0e\x65pisode_tokens\x18\x03 \x01(\x04\"5\n\x05\x45rror\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66\x61tal\x18\x03 \x01(\x08*w\n\x07\x45ndedBy\x12\x18\n\x14\x45NDED_BY_UNSPECIFIED\x10\x00\x12\x11\n\rENDED_BY_GOAL\x10\x01\x12\x12\n\x0e\x45NDED_BY_DEATH\x10\x02\x12\x17\n\x13\x45NDED_BY_TIME_LIMIT\x10\x03\x12\x12\n\x0e\x45NDED_BY_FAULT\x10\x04*q\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_SUCCESS\x10\x01\x12\x13\n\x0fOUTCOME_FAILURE\x10\x02\x12\x10\n\x0cOUTCOME_VOID\x10\x03\x12\x11\n\rOUTCOME_FAULT\x10\x04*\xe2\x02\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x11\n\rCAUSE_BACKEND\x10\x01\x12\x14\n\x10\x43\x41USE_AGENT_LEFT\x10\x02\x12\x12\n\x0e\x43\x41USE_WITHDREW\x10\x03\x12\x18\n\x14\x43\x41USE_ACTION_TIMEOUT\x10\x04\x12\x14\n\x10\x43\x41USE_BAD_FRAMES\x10\x05\x12\x13\n\x0f\x43\x41USE_CANCELLED\x10\x06\x12\x18\n\x14\x43\x41USE_SERVER_STOPPED\x10\x07\x12\x19\n\x15\x43\x41USE_SESSION_STOPPED\x10\x08\x12\x17\n\x13\x43\x41USE_SERVER_FAILED\x10\t\x12\x15\n\x11\x43\x41USE_OUT_OF_TIME\x10\n\x12\x17\n\x13\x43\x41USE_OUT_OF_TOKENS\x10\x0b\x12\x15\n\x11\x43\x41USE_TOKEN_ENDED\x10\x16\x12\x13\n\x0f\x43\x41USE_DISMISSED\x10\x17\x12\x16\n\x12\x43\x41USE_AGENT_FAILED\x10\x18*m\n\x06Ruling\x12\x16\n\x12RULING_UNSPECIFIED\x10\x00\x12\x11\n\rRULING_REPEAT\x10\x01\x12\x12\n\x0eRULING_FAILURE\x10\x02\x12\x10\n\x0cRULING_FAULT\x10\x03\x12\x12\n\x0eRULING_AWAITED\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x61nimalcat/v1/types.proto\x12\x0c\x61nimalcat.v1\"Z\n\nCameraSpec\x12\x17\n\nresolution\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x16\n\tgrayscale\x18\x02 \x01(\x08H\x01\x88\x01\x01\x42\r\n\x0b_resolutionB\x0c\n\n_grayscale\"s\n\x07RaySpec\x12\x15\n\x08per_side\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0bmax_degrees\x18\x02 \x01(\x02H\x01\x88\x01\x01\x12\x11\n\x04tags\x18\x03 \x01(\rH\x02\x88\x01\x01\x42\x0b\n\t_per_sideB\x0e\n\x0c_max_degreesB\x07\n\x05_tags\"\xd8\x01\n\x0fObservationSpec\x12-\n\x06\x63\x61mera\x18\x01 \x01(\x0b\x32\x18.animalcat.v1.CameraSpecH\x00\x88\x01\x01\x12(\n\x04rays\x18\x02 \x01(\x0b\x32\x15.animalcat.v1.RaySpecH\x01\x88\x01\x01\x12\x1c\n\x0f\x64\x65\x63ision_period\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x17\n\nprivileged\x18\x04 \x01(\x08H\x03\x88\x01\x01\x42\t\n\x07_cameraB\x07\n\x05_raysB\x12\n\x10_decision_periodB\r\n\x0b_privileged\"\xc3\x03\n\x10\x41gentFingerprint\x12/\n\x06source\x18\x01 \x01(\x0e\x32\x1f.animalcat.v1.FingerprintSource\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12<\n\x07options\x18\x04 \x03(\x0b\x32+.animalcat.v1.AgentFingerprint.OptionsEntry\x12\x38\n\x05\x66iles\x18\x05 \x03(\x0b\x32).animalcat.v1.AgentFingerprint.FilesEntry\x12\x44\n\x0b\x65nvironment\x18\x06 \x03(\x0b\x32/.animalcat.v1.AgentFingerprint.EnvironmentEntry\x12\x0f\n\x07process\x18\x07 \x01(\t\x1a.\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a,\n\nFilesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x45nvironmentEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"n\n\x0bObservation\x12\x0e\n\x06\x63\x61mera\x18\x01 \x01(\x0c\x12\x0c\n\x04rays\x18\x02 \x01(\x0c\x12\x0e\n\x06health\x18\x03 \x01(\x02\x12\x10\n\x08velocity\x18\x04 \x03(\x02\x12\x10\n\x08position\x18\x05 \x03(\x02\x12\r\n\x05state\x18\x06 \x01(\x0c\"\x9e\x01\n\x04Note\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x16\n\ttokens_in\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\x17\n\ntokens_out\x18\x04 \x01(\x04H\x01\x88\x01\x01\x12\x11\n\x04\x63ost\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x10\n\x08\x63urrency\x18\x06 \x01(\tB\x0c\n\n_tokens_inB\r\n\x0b_tokens_outB\x07\n\x05_cost\"U\n\tAllowance\x12\x17\n\x0f\x65pisode_seconds\x18\x01 \x01(\x01\x12\x17\n\x0f\x64\x65\x63ision_tokens\x18\x02 \x01(\x04\x12\x16\n\x0e\x65pisode_tokens\x18\x03 \x01(\x04\"5\n\x05\x45rror\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66\x61tal\x18\x03 \x01(\x08*y\n\x11\x46ingerprintSource\x12\"\n\x1e\x46INGERPRINT_SOURCE_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x46INGERPRINT_SOURCE_DECLARED\x10\x01\x12\x1f\n\x1b\x46INGERPRINT_SOURCE_COMPUTED\x10\x02*w\n\x07\x45ndedBy\x12\x18\n\x14\x45NDED_BY_UNSPECIFIED\x10\x00\x12\x11\n\rENDED_BY_GOAL\x10\x01\x12\x12\n\x0e\x45NDED_BY_DEATH\x10\x02\x12\x17\n\x13\x45NDED_BY_TIME_LIMIT\x10\x03\x12\x12\n\x0e\x45NDED_BY_FAULT\x10\x04*q\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_SUCCESS\x10\x01\x12\x13\n\x0fOUTCOME_FAILURE\x10\x02\x12\x10\n\x0cOUTCOME_VOID\x10\x03\x12\x11\n\rOUTCOME_FAULT\x10\x04*\xe2\x02\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x11\n\rCAUSE_BACKEND\x10\x01\x12\x14\n\x10\x43\x41USE_AGENT_LEFT\x10\x02\x12\x12\n\x0e\x43\x41USE_WITHDREW\x10\x03\x12\x18\n\x14\x43\x41USE_ACTION_TIMEOUT\x10\x04\x12\x14\n\x10\x43\x41USE_BAD_FRAMES\x10\x05\x12\x13\n\x0f\x43\x41USE_CANCELLED\x10\x06\x12\x18\n\x14\x43\x41USE_SERVER_STOPPED\x10\x07\x12\x19\n\x15\x43\x41USE_SESSION_STOPPED\x10\x08\x12\x17\n\x13\x43\x41USE_SERVER_FAILED\x10\t\x12\x15\n\x11\x43\x41USE_OUT_OF_TIME\x10\n\x12\x17\n\x13\x43\x41USE_OUT_OF_TOKENS\x10\x0b\x12\x15\n\x11\x43\x41USE_TOKEN_ENDED\x10\x16\x12\x13\n\x0f\x43\x41USE_DISMISSED\x10\x17\x12\x16\n\x12\x43\x41USE_AGENT_FAILED\x10\x18*m\n\x06Ruling\x12\x16\n\x12RULING_UNSPECIFIED\x10\x00\x12\x11\n\rRULING_REPEAT\x10\x01\x12\x12\n\x0eRULING_FAILURE\x10\x02\x12\x10\n\x0cRULING_FAULT\x10\x03\x12\x12\n\x0eRULING_AWAITED\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'animalcat.v1.types_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ENDEDBY']._serialized_start=885
-  _globals['_ENDEDBY']._serialized_end=1004
-  _globals['_OUTCOME']._serialized_start=1006
-  _globals['_OUTCOME']._serialized_end=1119
-  _globals['_CAUSE']._serialized_start=1122
-  _globals['_CAUSE']._serialized_end=1476
-  _globals['_RULING']._serialized_start=1478
-  _globals['_RULING']._serialized_end=1587
+  _globals['_AGENTFINGERPRINT_OPTIONSENTRY']._loaded_options = None
+  _globals['_AGENTFINGERPRINT_OPTIONSENTRY']._serialized_options = b'8\001'
+  _globals['_AGENTFINGERPRINT_FILESENTRY']._loaded_options = None
+  _globals['_AGENTFINGERPRINT_FILESENTRY']._serialized_options = b'8\001'
+  _globals['_AGENTFINGERPRINT_ENVIRONMENTENTRY']._loaded_options = None
+  _globals['_AGENTFINGERPRINT_ENVIRONMENTENTRY']._serialized_options = b'8\001'
+  _globals['_FINGERPRINTSOURCE']._serialized_start=1339
+  _globals['_FINGERPRINTSOURCE']._serialized_end=1460
+  _globals['_ENDEDBY']._serialized_start=1462
+  _globals['_ENDEDBY']._serialized_end=1581
+  _globals['_OUTCOME']._serialized_start=1583
+  _globals['_OUTCOME']._serialized_end=1696
+  _globals['_CAUSE']._serialized_start=1699
+  _globals['_CAUSE']._serialized_end=2053
+  _globals['_RULING']._serialized_start=2055
+  _globals['_RULING']._serialized_end=2164
   _globals['_CAMERASPEC']._serialized_start=42
   _globals['_CAMERASPEC']._serialized_end=132
   _globals['_RAYSPEC']._serialized_start=134
   _globals['_RAYSPEC']._serialized_end=249
   _globals['_OBSERVATIONSPEC']._serialized_start=252
   _globals['_OBSERVATIONSPEC']._serialized_end=468
-  _globals['_OBSERVATION']._serialized_start=470
-  _globals['_OBSERVATION']._serialized_end=580
-  _globals['_NOTE']._serialized_start=583
-  _globals['_NOTE']._serialized_end=741
-  _globals['_ALLOWANCE']._serialized_start=743
-  _globals['_ALLOWANCE']._serialized_end=828
-  _globals['_ERROR']._serialized_start=830
-  _globals['_ERROR']._serialized_end=883
+  _globals['_AGENTFINGERPRINT']._serialized_start=471
+  _globals['_AGENTFINGERPRINT']._serialized_end=922
+  _globals['_AGENTFINGERPRINT_OPTIONSENTRY']._serialized_start=778
+  _globals['_AGENTFINGERPRINT_OPTIONSENTRY']._serialized_end=824
+  _globals['_AGENTFINGERPRINT_FILESENTRY']._serialized_start=826
+  _globals['_AGENTFINGERPRINT_FILESENTRY']._serialized_end=870
+  _globals['_AGENTFINGERPRINT_ENVIRONMENTENTRY']._serialized_start=872
+  _globals['_AGENTFINGERPRINT_ENVIRONMENTENTRY']._serialized_end=922
+  _globals['_OBSERVATION']._serialized_start=924
+  _globals['_OBSERVATION']._serialized_end=1034
+  _globals['_NOTE']._serialized_start=1037
+  _globals['_NOTE']._serialized_end=1195
+  _globals['_ALLOWANCE']._serialized_start=1197
+  _globals['_ALLOWANCE']._serialized_end=1282
+  _globals['_ERROR']._serialized_start=1284
+  _globals['_ERROR']._serialized_end=1337
 # @@protoc_insertion_point(module_scope)

@@ -19,6 +19,30 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _FingerprintSource:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _FingerprintSourceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FingerprintSource.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    FINGERPRINT_SOURCE_UNSPECIFIED: _FingerprintSource.ValueType  # 0
+    """Nothing is known of the agent."""
+    FINGERPRINT_SOURCE_DECLARED: _FingerprintSource.ValueType  # 1
+    """Whoever connects declares it."""
+    FINGERPRINT_SOURCE_COMPUTED: _FingerprintSource.ValueType  # 2
+    """`animalcat agent run` computed it in the agent's process."""
+
+class FingerprintSource(_FingerprintSource, metaclass=_FingerprintSourceEnumTypeWrapper):
+    """Where a fingerprint comes from."""
+
+FINGERPRINT_SOURCE_UNSPECIFIED: FingerprintSource.ValueType  # 0
+"""Nothing is known of the agent."""
+FINGERPRINT_SOURCE_DECLARED: FingerprintSource.ValueType  # 1
+"""Whoever connects declares it."""
+FINGERPRINT_SOURCE_COMPUTED: FingerprintSource.ValueType  # 2
+"""`animalcat agent run` computed it in the agent's process."""
+Global___FingerprintSource: _TypeAlias = FingerprintSource  # noqa: Y015
+
 class _EndedBy:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -323,6 +347,124 @@ class ObservationSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rays) -> _WhichOneofReturnType__rays | None: ...
 
 Global___ObservationSpec: _TypeAlias = ObservationSpec  # noqa: Y015
+
+@_typing.final
+class AgentFingerprint(_message.Message):
+    """What an agent is beside its name, as its own process says. It stands beside the session, and is in
+    no id, seed or recording.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class OptionsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class FilesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class EnvironmentEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    SOURCE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    ENVIRONMENT_FIELD_NUMBER: _builtins.int
+    PROCESS_FIELD_NUMBER: _builtins.int
+    source: Global___FingerprintSource.ValueType
+    """Where it comes from."""
+    name: _builtins.str
+    """What was loaded, such as "builtin:scout" or "agent.py:Agent"; at most 200 characters."""
+    version: _builtins.str
+    """Its version, at most 200 characters."""
+    process: _builtins.str
+    """Of an agent of which nothing is known: the process that it is in. Empty: the hello's instance."""
+    @_builtins.property
+    def options(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """What it was given, such as its limits; at most 100."""
+
+    @_builtins.property
+    def files(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """SHA-256 in hexadecimal by path, of its sources and of the files that it opened until the end of
+        its first reset; at most 1,000.
+        """
+
+    @_builtins.property
+    def environment(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Environment variables that may change what it does, at most 200. Where they differ that is said,
+        and nothing is refused.
+        """
+
+    def __init__(
+        self,
+        *,
+        source: Global___FingerprintSource.ValueType = ...,
+        name: _builtins.str = ...,
+        version: _builtins.str = ...,
+        options: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        files: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        environment: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        process: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment", "files", b"files", "name", b"name", "options", b"options", "process", b"process", "source", b"source", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AgentFingerprint: _TypeAlias = AgentFingerprint  # noqa: Y015
 
 @_typing.final
 class Observation(_message.Message):

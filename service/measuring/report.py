@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from animalcat import names
 from animalcat.arena_configs.features import FEATURES
+from animalcat.envs.agents.fingerprint import in_words
 from animalcat.envs.types import CameraSpec
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.stopping import settled_status
@@ -258,6 +259,18 @@ def provenance(
         },
         "versions": dict(versions),
         "played_with": _played_with(attempts),
+        **_identity(session),
+    }
+
+
+def _identity(session: Session) -> dict[str, Any]:
+    """Return what the agent and its simulator were, and what differed later."""
+    who = session.identity
+    return {
+        "agent_fingerprint": None if who.fingerprint is None else who.fingerprint.to_dict(),
+        "other_fingerprints": [one.to_dict() for one in who.others],
+        "agent_changes": list(who.changes),
+        "simulator_environment": dict(who.simulator),
     }
 
 
@@ -279,6 +292,8 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
     if diagnostics is not None and not diagnostics.get("converged", True):
         reasons = "; ".join(map(str, diagnostics.get("reasons") or ["the fit did not converge"]))
         found.append(f"{NOT_CERTIFIED}: {reasons}")
+    if changes := session.identity.changes:
+        found.append(f"the agent changed: {in_words(changes)}")
     if session.spec.observation_spec.privileged:
         found.append("privileged: the agent was shown the arena's true state")
     if session.spec.keep_unpassable:
@@ -361,10 +376,11 @@ def outcome_rows(
     """
     seen = session.spec.observation_spec
     rows: list[dict[str, Any]] = []
-    spec = session.spec
+    spec, known = session.spec, session.identity.fingerprint
     about = {
         "session": names.session_name(session.id),
         "agent": spec.agent,
+        "agent_fingerprint": "" if known is None else known.digest or known.source,
         "battery": spec.battery,
         "layout": f"{spec.layout} ({spec.layout_variant})" if spec.layout_variant else spec.layout,
         "state": session.state.name.lower(),

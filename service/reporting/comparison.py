@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from animalcat.envs.agents.fingerprint import AgentFingerprint, differences
 from animalcat.layouts.checking.compare import (
     Posterior,
     difference_words,
@@ -53,7 +54,8 @@ class Difference:
     """One thing in which agents were measured differently.
 
     Attributes:
-        what: What it is: "layout", "backend", "observation", "build", "battery" or "version".
+        what: What it is: "layout", "backend", "observation", "build", "battery", "version" or the
+            fingerprint of an agent of one name.
         values: What it was, by agent.
         grave: Whether agents that differ in it are compared only on demand.
     """
@@ -228,7 +230,27 @@ def differing(profiles: Mapping[str, Row]) -> list[Difference]:
         values = {name: of(profile) for name, profile in profiles.items()}
         if len(set(values.values())) > 1:
             found.append(Difference(what, values, grave))
+    return [*found, *_changed_agents(profiles)]
+
+
+def _changed_agents(profiles: Mapping[str, Row]) -> list[Difference]:
+    """Agents of one name that are not the same, or of which nobody can tell."""
+    called: dict[str, list[str]] = {}
+    for name, profile in profiles.items():
+        called.setdefault(str(_about(profile).get("agent", "")), []).append(name)
+    found: list[Difference] = []
+    for agent, names in called.items():
+        known = {name: _fingerprint(profiles[name]) for name in names}
+        first, *others = known.values()
+        if any(differences(first, other) for other in others):
+            shown = {name: one.short for name, one in known.items()}
+            found.append(Difference(f"fingerprint of {agent}", shown, False))
     return found
+
+
+def _fingerprint(profile: Row) -> AgentFingerprint:
+    told: Row = _about(profile).get("agent_fingerprint") or {}
+    return AgentFingerprint(**{key: value for key, value in told.items() if key != "digest"})
 
 
 def _about(profile: Row) -> Row:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.layouts.checking.scores import auc, murphy
 from animalcat.layouts.explaining.wording import WIDER, Scale, figure, percent, scale_of, words_of
 from animalcat.layouts.inference.fit import FitResult
@@ -410,6 +411,7 @@ def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
     layout: Row = profile.get("layout", {})
     facts: list[tuple[str, str]] = [
         ("agent", str(about.get("agent", ""))),
+        ("fingerprint", _fingerprint(about)),
         ("battery", f"{about.get('battery', '')} (digest {about.get('battery_digest', '')})"),
         (
             "layout",
@@ -432,6 +434,14 @@ def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
         words = f"the layout covers {covered['covered']} of {covered['of']} arenas"
         facts.insert(3, ("coverage", f"{words}{f'; left out: {gaps}' if gaps else ''}"))
     return [(name, words) for name, words in facts if words]
+
+
+def _fingerprint(about: Row) -> str:
+    """What the agent was, and what differed later."""
+    told: Row = about.get("agent_fingerprint") or {}
+    known = AgentFingerprint(**{key: value for key, value in told.items() if key != "digest"})
+    changes = [str(change) for change in about.get("agent_changes") or ()]
+    return "; ".join([known.words, *changes]) if told else ""
 
 
 def played_on(profile: Row) -> str:

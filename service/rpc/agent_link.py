@@ -11,11 +11,13 @@ import asyncio
 import math
 from asyncio import Future
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import grpc
 
 from animalcat import names
+from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import EndedBy, Step
 from animalcat.protocol import PROTOCOL, version
 from animalcat.service.converters import allowance_to_proto, cause_kind
@@ -30,12 +32,16 @@ from animalcat.service.session.link import (
     T,
 )
 from animalcat.service.session.turns import Believed, FrameError, Turns
-from animalcat.v1 import gateway_pb2
-from animalcat.wire import observation_to_proto, spec_to_proto
+from animalcat.v1 import gateway_pb2, types_pb2
+from animalcat.wire import fingerprint_from_proto, observation_to_proto, spec_to_proto
 
 Stream: TypeAlias = grpc.aio.ServicerContext[
     gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse
 ]
+
+
+MAX_NAME: Final = 200
+"""Most characters of a fingerprint's name, version and process."""
 
 
 class Lease(NamedTuple):
@@ -84,6 +90,8 @@ class GrpcLink(AgentLink):
         self.lease = lease
         self._admits = admits
         self._turns = Turns(believed)
+        self.refused: ServiceError | None = None
+        self._told: types_pb2.AgentFingerprint | None = None
         self._loop = asyncio.get_running_loop()
         self._stream: Stream | None = stream
         self._ended: Future[None] = self._loop.create_future()
@@ -225,6 +233,11 @@ class GrpcLink(AgentLink):
         self._again = False
         while True:
             frame = await self._read()
+            if frame.HasField("fingerprint") and done == 0 and not self.whole:
+                await self._become_ready(frame.fingerprint)
+                continue
+            if frame.HasField("fingerprint") and frame.fingerprint == self._told:
+                continue  # it came back and sends its whole answer again
             try:
                 try:
                     actions = self._turns.read(frame, done)
@@ -292,6 +305,21 @@ class GrpcLink(AgentLink):
     def interrupted(self) -> bool:
         """Whether `interrupt` was called."""
         return self._cause is not None
+
+    async def _become_ready(self, message: types_pb2.AgentFingerprint) -> None:
+        """Take in all that the agent is, before its first action.
+
+        Raises:
+            AgentLeftError: It may not go on; `refused` says why.
+        """
+        self.whole, self._told = True, message
+        assert self.ready is not None, "the engine met it before anything began"
+        try:
+            await self.ready(read_fingerprint(message, self.process))
+        except ServiceError as error:
+            self.refused = error
+            self._disarm()
+            raise AgentLeftError(Cause.WITHDREW) from error
 
     def _expect_return(self) -> None:
         """Give the agent its time to come back from now on."""
@@ -452,6 +480,37 @@ class GrpcLink(AgentLink):
         finally:
             self._waiting = None
             self._on_stream = False
+
+
+def read_fingerprint(message: types_pb2.AgentFingerprint, instance: str) -> AgentFingerprint:
+    """Read what an agent is.
+
+    Args:
+        message: The message; empty where its client declares nothing.
+        instance: Unique to its process, for agents of which nothing is known.
+
+    Raises:
+        ServiceError: It is no fingerprint, or too long.
+    """
+    sizes = (len(message.options), 100), (len(message.files), 1000), (len(message.environment), 200)
+    texts = (message.name, message.version, message.process)
+    if any(size > most for size, most in sizes) or max(map(len, texts)) > MAX_NAME:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"fingerprint: name, version and process have at most {MAX_NAME} characters each, and "
+            "there are at most 100 options, 1,000 files and 200 environment variables",
+        )
+    try:
+        found = fingerprint_from_proto(message)
+    except ValueError as error:
+        raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
+    if found.known and not (found.version or found.files or found.options):
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            "fingerprint: a name alone says no more than the agent's name; declare a version, "
+            "options or files too, or nothing",
+        )
+    return found if found.known or found.process else replace(found, process=instance)
 
 
 def lease_lost() -> ServiceError:

@@ -38,6 +38,8 @@ from animalcat.wire import given
 
 MAX_AGENTS: Final = 100
 """Most agents of one campaign."""
+MAX_TAKE: Final = 1_000_000
+"""Greatest number by which campaigns that are otherwise the same are told apart."""
 MAX_WORKERS: Final = 10_000
 """Most simulators that a campaign may ask for; no server can start so many."""
 
@@ -222,6 +224,7 @@ def spec_of_campaign_to_proto(spec: CampaignSpec) -> campaigns_pb2.CampaignSpec:
         at_once=rule.at_once,
         alike=rule.alike,
         confidence=rule.confidence,
+        take=spec.take,
     )
 
 
@@ -258,7 +261,10 @@ def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> Campaign
             f"ones that each of the {len(agents)} agents plays; give at least "
             f"{allocation.common * len(agents)}, or fewer common ones"
         )
-    return CampaignSpec(agents, session, allocation)
+    take = message.take if message.HasField("take") else 1
+    if not 1 <= take <= MAX_TAKE:
+        raise _bad(f"take: give a number from 1 to {MAX_TAKE}")
+    return CampaignSpec(agents, session, allocation, take)
 
 
 def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...], campaign: str) -> SessionSpec:

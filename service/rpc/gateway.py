@@ -19,7 +19,7 @@ from animalcat.service.access.gate import TOKEN_ENDED, Gate
 from animalcat.service.errors import Code, ServiceError, public
 from animalcat.service.host.limits import AGENT_RETRY_SECONDS
 from animalcat.service.model import Cause, Session
-from animalcat.service.rpc.agent_link import GrpcLink, Stream
+from animalcat.service.rpc.agent_link import GrpcLink, Stream, read_fingerprint
 from animalcat.service.rpc.leases import Leases, Seat
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.link import AgentLeftError
@@ -151,6 +151,8 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         lease = self._leases.make(spec.lease_seconds) if hello.returns else None
         place, timeout = self._direct_place(stream), spec.action_timeout_seconds
         link = GrpcLink(stream, hello.instance, timeout, place, lease, *self._known())
+        link.fingerprint = read_fingerprint(hello.fingerprint, hello.instance)
+        link.whole, link.same_agent = not hello.fingerprint_follows, hello.same_agent
         seat = Seat(session_id, link, await engine.admit(link))
         self._leases.keep(seat)
         return seat
@@ -214,6 +216,8 @@ async def _carry(stream: Stream, seat: Seat) -> None:
             seat.link.interrupt(Cause.TOKEN_ENDED)
         seat.link.lose(stream)
         raise
+    if seat.playing.done() and seat.link.refused is not None:
+        raise seat.link.refused
     if seat.playing.done():
         await stream.write(_session_end(seat.playing.result()))
 

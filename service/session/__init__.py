@@ -1,7 +1,8 @@
 """The engine that plays a session, and everything it needs to do so.
 
 `engines` holds one engine per session; an `engine` is the only writer of its session. Three parts
-do its work: `admission` seats agents, `scheduling` picks the next attempt, and `ending` leaves a
+do its work: `admission` seats agents, `identity`
+sees that they are the session's, `scheduling` picks the next attempt, and `ending` leaves a
 profile. `play` plays one attempt between the agent (`link`) and a simulating process (`workers`,
 for which there is `room`), or lets the two play it without the server (`direct`); `turns` reads the
 agent's answers for both, and `spending` adds up what they cost.

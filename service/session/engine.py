@@ -7,6 +7,8 @@ import logging
 from functools import partial
 from typing import Any
 
+from animalcat.envs.agents.fingerprint import AgentFingerprint
+from animalcat.envs.surroundings import simulator_environment
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.service.batteries.battery import Battery
@@ -15,6 +17,7 @@ from animalcat.service.logs import about
 from animalcat.service.model import Cause, Episode, Ruling, Session, SessionState
 from animalcat.service.session.admission import Seats
 from animalcat.service.session.ending import Ending
+from animalcat.service.session.identity import Comer, Identities
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.play import play_attempt
@@ -42,6 +45,9 @@ class SessionEngine:
         self._seats = Seats(self._record)
         self._schedule = Schedule(self._record, battery, parts)
         self._ending = Ending(self._record, self._schedule, parts)
+        self._identities = Identities(
+            self._record, simulator_environment(session.spec.backend, parts.environment)
+        )
         self._stopping = False
 
     @property
@@ -259,6 +265,7 @@ class SessionEngine:
         await self._schedule.load()
         await link.idle(worker.open())  # on a cluster it may have to wait for room
         self._ending.warm()
+        await self._meet(link)
         await link.welcome(self.session)
         await self._seats.begin()
         try:
@@ -270,6 +277,18 @@ class SessionEngine:
             if not await self._schedule.is_spent():
                 raise
         return await self._ending.finish()
+
+    async def _meet(self, link: AgentLink) -> None:
+        """See that the agent is the session's, now and once its first `reset` is over."""
+        if link.fingerprint is None:
+            return
+
+        async def meet(fingerprint: AgentFingerprint, whole: bool = True) -> None:
+            comer = Comer(fingerprint, whole, link.same_agent)
+            await self._identities.meet(comer, company=self._seats.number > 1)
+
+        await meet(link.fingerprint, link.whole)
+        link.ready = meet
 
     async def _next(self, link: AgentLink, worker: Worker) -> Episode | None:
         worker.rest()  # it may be long before the session may begin another

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from asyncio import Future
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Step
 from animalcat.service.model import Cause, Session
@@ -86,11 +87,19 @@ class AgentLink(ABC):
         direct_place: Where a worker may listen for this agent: an address of the network, or
             `unix:` and a folder; empty if the agent is to play over this link.
         timeout: Seconds that the agent may take for one action.
+        fingerprint: What the agent is; None where a link has no way to say.
+        whole: Whether that is all of it: its first `reset` may bring more.
+        same_agent: Whether whoever connects says that it is the same agent as before.
+        ready: Is told the whole fingerprint, and raises where the agent may not go on.
     """
 
     process: str
     direct_place: str
     timeout: float
+    fingerprint: AgentFingerprint | None = None
+    whole: bool = True
+    same_agent: bool = False
+    ready: Callable[[AgentFingerprint], Awaitable[None]] | None = None
 
     @property
     @abstractmethod

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from animalcat.layouts.inference.fitter import Fits
@@ -29,6 +30,7 @@ class Parts:
         versions: Version by package, of every package that could change a result.
         monotonic: Clock in seconds, for measuring how long an attempt took.
         claims: Claims of sessions, where several servers share the store; None where they do not.
+        environment: The environment variables of the server, and so of its simulators.
     """
 
     store: SessionStore
@@ -40,3 +42,4 @@ class Parts:
     versions: Mapping[str, str]
     monotonic: Callable[[], float] = time.monotonic
     claims: Claims | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))

@@ -14,6 +14,7 @@ from animalcat.service.measuring.report import Report
 from animalcat.service.model import (
     CapabilityStatus,
     Episode,
+    Identity,
     Session,
     SessionState,
     episodes_words,
@@ -113,6 +114,12 @@ class SessionRecord:
         self.check_goes_on()
         stored = await asyncio.to_thread(self._store.pause, self.session.id, paused)
         self.session = replace(self.session, paused=stored.paused)
+        self.tell(None)
+
+    async def identify(self, identity: Identity) -> None:
+        """Store and announce who plays the session."""
+        await asyncio.to_thread(self._store.identify, self.session.id, identity)
+        self.session = replace(self.session, identity=identity)
         self.tell(None)
 
     def wait_for(self, who: object, what: str) -> None:

@@ -12,6 +12,7 @@ from animalcat.service.model import (
     Campaign,
     CapabilityStatus,
     Episode,
+    Identity,
     LayoutRecord,
     Ruling,
     Session,
@@ -194,6 +195,14 @@ class SessionStore(ABC):
         Raises:
             KeyError: There is no such session.
             AlreadyFinishedError: The session is over.
+        """
+
+    @abstractmethod
+    def identify(self, session: str, identity: Identity) -> None:
+        """Store who plays a session.
+
+        Raises:
+            KeyError: There is no such session.
         """
 
     @abstractmethod

@@ -24,6 +24,7 @@ from animalcat import names
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.agents.base import Allowance
+from animalcat.envs.agents.fingerprint import AgentFingerprint, Source
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Name, Policy, StoppingRule
@@ -33,6 +34,7 @@ from animalcat.service.model import (
     CampaignSpec,
     CapabilityStatus,
     Decision,
+    Identity,
     Made,
     MadeAs,
     Opponent,
@@ -196,10 +198,12 @@ class CampaignSpecRecord(Record):
     agents: tuple[str, ...]
     session: SessionSpecRecord
     allocation: AllocationRecord
+    take: Count = 1
 
     def value(self) -> CampaignSpec:
         """Return the domain value."""
-        return CampaignSpec(self.agents, self.session.value(), Allocation(**self.allocation.values))
+        allocation = Allocation(**self.allocation.values)
+        return CampaignSpec(self.agents, self.session.value(), allocation, self.take)
 
 
 class OriginRecord(Record):
@@ -326,6 +330,37 @@ class SpentRecord(Record):
     tokens_in: Annotated[int, Field(ge=0, lt=2**63)] = 0
     tokens_out: Annotated[int, Field(ge=0, lt=2**63)] = 0
     costs: tuple[tuple[str, float], ...] = ()
+
+
+class FingerprintRecord(Record):
+    """Stored form of `AgentFingerprint`, which says what an agent is."""
+
+    source: Source
+    name: str
+    version: str
+    options: dict[str, str]
+    files: dict[str, str]
+    environment: dict[str, str]
+    process: str
+
+    def value(self) -> AgentFingerprint:
+        """Return the domain value."""
+        return AgentFingerprint(**self.model_dump())  # its version is not that of a record
+
+
+class IdentityRecord(Record):
+    """Stored form of `Identity`; an empty record is nobody."""
+
+    fingerprint: FingerprintRecord | None = None
+    others: tuple[FingerprintRecord, ...] = ()
+    changes: tuple[str, ...] = ()
+    simulator: dict[str, str] = {}
+
+    def value(self) -> Identity:
+        """Return the domain value."""
+        first = None if self.fingerprint is None else self.fingerprint.value()
+        others = tuple(other.value() for other in self.others)
+        return Identity(first, others, self.changes, self.simulator)
 
 
 def _spec_from_1(old: Values) -> Values:
@@ -582,6 +617,20 @@ def write_spent(spent: Spent) -> Values:
     """Return the record of what an agent spent on an attempt."""
     record = SpentRecord.model_validate(spent._asdict())
     return record.model_dump(mode="json", exclude_defaults=True)
+
+
+def read_identity(text: str) -> Identity:
+    """Parse who plays a session.
+
+    Raises:
+        UnreadableError: The record cannot be read.
+    """
+    return _value("identity", lambda: IdentityRecord.model_validate_json(text).value())
+
+
+def write_identity(identity: Identity) -> Values:
+    """Return the record of who plays a session."""
+    return IdentityRecord.model_validate(asdict(identity)).model_dump(mode="json")
 
 
 def read_json(what: str, text: str) -> Any:

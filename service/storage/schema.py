@@ -77,6 +77,8 @@ sessions: Final = Table(
     Column("battery", String(100), nullable=False, server_default=""),
     Column("battery_digest", String(64), nullable=False, server_default=""),
     Column("paused", Boolean, nullable=False, server_default=false()),
+    # Who plays it; in no link of its chain, since it may become known after the session has begun.
+    Column("identity", JSON, nullable=False, server_default="{}"),
     Index("sessions_by_agent", "agent", "seq"),
     Index("sessions_by_battery", "battery_digest"),
 )

@@ -45,6 +45,7 @@ from animalcat.service.model import (
     CapabilityStatus,
     Decision,
     Episode,
+    Identity,
     LayoutRecord,
     Outcome,
     Ruling,
@@ -328,6 +329,14 @@ class SqlStore(SessionStore):
                 raise AlreadyFinishedError(f"{session} is {before.state.name.lower()}")
             db.execute(update(table).where(table.c.id == session).values(paused=paused))
             return _one_session(db, session)
+
+    def identify(self, session: str, identity: Identity) -> None:
+        """Store who plays a session; see the base class."""
+        table = schema.sessions
+        with self._writing(session) as db:
+            one = update(table).where(table.c.id == session)
+            if not db.execute(one.values(identity=records.write_identity(identity))).rowcount:
+                raise KeyError(f"no session {session}")
 
     def allow(self, episodes: Mapping[str, int]) -> None:
         """Change how many episodes may begin for now; see the base class."""
@@ -885,6 +894,7 @@ def _session(row: Row[Any]) -> Session:
             paused=row.paused,
             practised=row.practised,
             unjudged=tuple(sorted(map(int, row.unjudged.split(",")))) if row.unjudged else (),
+            identity=records.read_identity(row.identity),
         )
     except UnreadableError as error:
         return Session(

@@ -78,7 +78,9 @@ def action(step: int, *actions: int, **rest: int) -> gateway_pb2.EvaluateRequest
 
 
 def hello(session: str, **changes: Any) -> gateway_pb2.EvaluateRequest:
-    fields = {"session": session, "agent": AGENT, "instance": "process 1", "protocol": 1, **changes}
+    fields = {"session": session, "agent": AGENT, "instance": "process 1", "protocol": 1}
+    # Nothing is declared here, and of most tests it is not the matter which process comes.
+    fields |= {"same_agent": True, **changes}
     return gateway_pb2.EvaluateRequest(hello=gateway_pb2.Hello(**fields))
 
 

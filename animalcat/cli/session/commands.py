@@ -24,6 +24,7 @@ from animalcat.cli.shared.agent_process import (
     follow,
 )
 from animalcat.cli.shared.apart import AgentMay, Permission
+from animalcat.cli.shared.command_help import SameAgent
 from animalcat.cli.shared.hidden import hidden_folders
 from animalcat.cli.shared.output import (
     FAILED,
@@ -43,9 +44,11 @@ from animalcat.cli.shared.remote import (
     data_folder,
     session_row,
 )
+from animalcat.cli.shared.same_agent import check_session
 from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.client import Client
 from animalcat.client.values import Session, Spent, Verified
+from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
 
 app = typer.Typer(
@@ -107,6 +110,7 @@ def resume(
             show_default="the one of the session",
         ),
     ] = "",
+    same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
     allow_build: AllowBuild = None,
     server: Server = None,
@@ -120,6 +124,8 @@ def resume(
     builds = [build.absolute() for build in allow_build or ()]
     with client_for(server, data, builds=builds) as client:
         found = client.get_session(session)
+        if found.over and agent:
+            check_session(found, agent, same_agent=same_agent)
         if not found.over:
             reference = agent or found.spec.agent
             if ":" not in reference:
@@ -128,9 +134,10 @@ def resume(
             check_reference(reference, found.spec.observation_spec)
             if found.unjudged:
                 fail(f"{failed_words(found, client.episodes(found))}; then resume it", FAILED)
+            check_session(found, reference, same_agent=same_agent)
             if found.paused:
                 found = client.resume_session(found)
-            bounds = Bounds(agent_may, hidden_folders(client, [found]))
+            bounds = Bounds(agent_may, hidden_folders(client, [found]), same_agent)
             found = run_agent(client, found, reference, bounds)
         _report(client, found, server, data, as_json)
 
@@ -140,7 +147,17 @@ def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = Fa
     """List sessions, newest first."""
     with client_for(server, data) as client:
         rows = [session_row(session) for session in client.list_sessions()]
-    columns = ["session", "agent", "battery", "layout", "state", "episodes", "successes", "reason"]
+    columns = [
+        "session",
+        "agent",
+        "fingerprint",
+        "battery",
+        "layout",
+        "state",
+        "episodes",
+        "successes",
+        "reason",
+    ]
     print_rows(rows, columns, as_json=as_json)
 
 
@@ -165,10 +182,11 @@ def show(
         spent = sum((one.spent for one in episodes), Spent())
         if as_json:
             about = {"spent": asdict(spent), "voids_by_demand": voided.get("demands", [])}
-            about |= {"agent_failures": failed, "coverage": covered}
+            about |= {"agent_failures": failed, "coverage": covered, **_identity(found)}
             print_json({**session_row(found), **about})
             return
         _show(found, as_json)
+        _show_agent(found)
         if covered and (words := coverage_words(covered)):
             typer.echo(words)
         if spent != Spent():
@@ -294,6 +312,35 @@ def run_agent(
             FAILED,
         )
     return found
+
+
+def _identity(session: Session) -> dict[str, Any]:
+    """What the agent is, as JSON values."""
+    known = session.agent_fingerprint
+    return {
+        "agent_fingerprint": None if known is None else known.to_dict(),
+        "other_fingerprints": [one.to_dict() for one in session.other_fingerprints],
+        "agent_changes": list(session.agent_changes),
+        "simulator_environment": dict(session.simulator_environment),
+    }
+
+
+def _show_agent(session: Session) -> None:
+    """Print what the agent is, and what differed later."""
+    known = session.agent_fingerprint
+    if known is None:
+        return
+    typer.echo(f"{'identity':13} {known.words}")
+    for name, digest in known.files.items():
+        typer.echo(f"{'':13} {digest[:SHORT]} {name}")
+    for kind, variables in (
+        ("agent", known.environment),
+        ("simulator", session.simulator_environment),
+    ):
+        for name, value in variables.items():
+            typer.echo(f"{'':13} {name}={value} (of the {kind})")
+    for change in session.agent_changes:
+        typer.echo(f"{'changed':13} {change}")
 
 
 def _awaited(client: Client, session: Session, server: str | None) -> None:

@@ -62,10 +62,13 @@ class Bounds:
     Attributes:
         may: What it may do besides playing.
         hide: Folders that it must not see, besides the server's data directory.
+        same_agent: Whether a person says that it is the agent that the session has, whatever its
+            fingerprint.
     """
 
     may: Permission = Permission.PLAY
     hide: tuple[Path, ...] = ()
+    same_agent: bool = False
 
 
 class Ended(Protocol):
@@ -103,6 +106,7 @@ class AgentProcess:
         inner, self.note = bounds.may is not Permission.ALL, ""
         command = [sys.executable, "-m", "animalcat", "agent", "run"]
         options = ["--session", session.name, "--agent", reference, "--name", session.spec.agent]
+        options += ["--same-agent"] if bounds.same_agent else []
         read = check_name(reference)
         files = [] if read.builtin else [Path(read.where).resolve()]
         address, network = client.address, True

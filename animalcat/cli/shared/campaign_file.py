@@ -52,11 +52,13 @@ class CampaignFile(_Strict):
     episode_tokens: int | None = Field(default=None, ge=0)
     max_workers: int | None = Field(default=None, ge=1, le=10_000)
     """Most simulators of each campaign at once."""
+    take: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Which campaigns of all that are otherwise the same."""
     agents_run: AgentsRun = AgentsRun()
 
 
 BESIDE: Final = (
-    *("file", "camera", "decision_period", "backend", "against", "agent_may"),
+    *("file", "camera", "decision_period", "backend", "against", "agent_may", "same_agent"),
     *("engine", "address", "server", "data", "as_json"),
 )
 """Parameters of `campaign run` that are given beside a file."""

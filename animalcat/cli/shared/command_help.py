@@ -119,3 +119,14 @@ def _credentials() -> list[Any]:
     app = typer.Typer(add_completion=False)
     app.command()(_shown)
     return [p for p in typer.main.get_command(app).params if p.name in ("token", "ca")]
+
+
+SameAgent = Annotated[
+    bool,
+    typer.Option(
+        "--same-agent",
+        help="Go on although the agent is not what it was when the session began, or nobody can "
+        "tell: you say that it is the same one, and the profile states it.",
+        rich_help_panel=AGENT,
+    ),
+]

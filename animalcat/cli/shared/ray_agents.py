@@ -98,10 +98,13 @@ class RayAgents:
                 "they can reach, with `animalcat serve --host`, and name it with --server"
             )
 
-    def start(self, client: Client, session: Session, reference: str) -> RayAgent:
+    def start(
+        self, client: Client, session: Session, reference: str, *, same_agent: bool = False
+    ) -> RayAgent:
         """Start an agent wherever there is room."""
         command = ["-m", "animalcat", "agent", "run", "--connect", client.address]
         command += ["--session", session.name, "--agent", reference, "--name", session.spec.agent]
+        command += ["--same-agent"] if same_agent else []
         variables = passed(os.environ) | {TOKEN: client.get_ticket(session).text}
         host = self.ray.remote(AgentHost).options(**self._needs, max_restarts=0)
         make = partial(host.remote, command, os.getcwd(), variables)

@@ -160,10 +160,11 @@ def parse_episode(text: str) -> tuple[str, int, int | None]:
 
 def session_row(session: Session) -> dict[str, Any]:
     """A session as lists and JSON show it."""
-    seen = session.spec.observation_spec
+    seen, known = session.spec.observation_spec, session.agent_fingerprint
     return {
         "session": session.id,
         "agent": session.spec.agent,
+        "fingerprint": "" if known is None else known.short,
         "battery": session.spec.battery,
         "layout": session.spec.layout,
         "variant": session.spec.layout_variant,

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision: Final = "0012"
-down_revision: Final = "0010"
+down_revision: Final = "0011"
 
 
 def upgrade() -> None:

@@ -1,0 +1,48 @@
+"""Whether an agent is still what it was when its session began; nothing of it is run to see."""
+
+from __future__ import annotations
+
+from animalcat.cli.shared.output import fail
+from animalcat.client.values import Campaign, Session
+from animalcat.envs.agents.fingerprint import differences, in_words
+from animalcat.envs.agents.load import check_name
+from animalcat.envs.agents.watching import as_now
+
+
+def changed(session: Session, reference: str) -> str:
+    """In what an agent differs from the one that a session has, in words; empty if in nothing.
+
+    Args:
+        session: One without episodes has no agent yet, whoever came. Only files that the agent is
+            known to have read are looked at; the rest is seen when it plays.
+        reference: The agent.
+    """
+    known = session.agent_fingerprint
+    if known is None or not session.episodes + session.practised or known.source == "declared":
+        return ""
+    read = check_name(reference)
+    found = [differences(one, as_now(one, read)) for one in (known, *session.other_fingerprints)]
+    return in_words(found[0]) if all(found) else ""
+
+
+def check_session(session: Session, reference: str, *, same_agent: bool) -> None:
+    """End the command where a session is of another agent, and nobody says that it is the same."""
+    if not same_agent and (found := changed(session, reference)):
+        fail(
+            f"{session.id} has {session.episodes} episodes of another agent: {found}. Measure this "
+            "one in a session of its own (animalcat session run), or say --same-agent to go on; "
+            "the profile then states it"
+        )
+
+
+def check_campaign(campaign: Campaign, *, same_agent: bool) -> None:
+    """End the command where a campaign has measured other agents than its references name now."""
+    if same_agent:
+        return
+    for session in campaign.sessions:
+        if found := changed(session, session.spec.agent):
+            fail(
+                f"campaign {campaign.id} has {session.episodes} episodes of another "
+                f"{session.spec.agent}: {found}. Say --take {(campaign.spec.take or 1) + 1} for a "
+                "new campaign, or --same-agent to go on with this one; profiles then state it"
+            )

@@ -1,0 +1,324 @@
+"""Watches what an agent is made of, in its process: what it imports and opens until it is ready.
+
+Python cannot take an audit hook back, so one hook serves all watches, and does nothing beside them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import site
+import socket
+import sys
+import sysconfig
+import tempfile
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+from weakref import WeakKeyDictionary
+
+import animalcat
+from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of, folded
+from animalcat.envs.agents.limits.reference import Reference
+from animalcat.folders import cache_folder
+from animalcat.protocol import version
+
+PASSED_ON: Final = "ANIMALCAT_AGENT_"
+"""Beginning of the variables by which a person tells an agent something; all of them are kept."""
+VARIABLES: Final = (
+    *("PYTHONHASHSEED", "PYTHONOPTIMIZE", "PYTHONPATH"),
+    *("CUDA_VISIBLE_DEVICES", "CUBLAS_WORKSPACE_CONFIG", "JAX_PLATFORMS", "XLA_FLAGS"),
+    *("TF_DETERMINISTIC_OPS", "PYTORCH_ENABLE_MPS_FALLBACK", "NVIDIA_TF32_OVERRIDE"),
+    *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"),
+    *("NUMBA_DISABLE_JIT", "HF_HUB_OFFLINE", "HF_HOME", "TORCH_HOME"),
+)
+"""Other variables that are kept, because they often change what an agent computes."""
+_MACHINE: Final = (
+    "/proc",
+    "/dev",
+    "/sys",
+    "/etc",
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/bin",
+    "/sbin",
+    "/run",
+)
+"""Folders of the machine, which are no part of an agent unless it lives there itself."""
+_INSTALLED: Final = frozenset(("site-packages", "dist-packages", "__pycache__"))
+"""Folders whose content counts nowhere."""
+_MAPPED: Final = re.compile(r"^\S+ r\S* \S+ \S+ \S+ +(/.*)$", re.MULTILINE)
+"""A file in /proc/self/maps that can be read."""
+_STEPS_UP: Final = 2
+"""How many folders above the agent's are still named from there."""
+
+
+class Watch:
+    """What one agent imports and opens for reading while it is watched.
+
+    Use it as a context around what the agent does; several times, if something else comes between.
+    A file that the agent's process has made itself is not counted.
+    """
+
+    def __init__(self, read: Reference) -> None:
+        """Look at the agent's own file before any of its code runs.
+
+        Args:
+            read: Names the agent.
+        """
+        self._read = read
+        self._home = None if read.builtin else Path(read.where).resolve().parent
+        self._before = {id(module) for module in list(sys.modules.values())}
+        self._mapped = _mapped_files()
+        self._made: set[str] = set()
+        self._digests: dict[str, str] = {}
+        if self._home is not None:
+            self._digest(str(Path(read.where).resolve()))
+
+    def __enter__(self) -> Self:
+        _hook()
+        _watching.append(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _watching.remove(self)
+
+    def saw(self, path: str, *, reads: bool) -> None:
+        """Take in a file that is about to be opened, as it is now.
+
+        Args:
+            path: Its absolute path.
+            reads: Whether what is in it is read; else it is made or written anew.
+        """
+        if reads:
+            self._digest(path)
+        elif path not in self._digests:
+            self._made.add(path)
+
+    def fingerprint(self) -> AgentFingerprint:
+        """What the agent is, by what was seen until now."""
+        read = self._read
+        paths = {*self._sources(), *(_mapped_files() - self._mapped)}
+        for path in sorted(paths):
+            self._digest(path)
+        files = {_named(Path(path), self._home): digest for path, digest in self._digests.items()}
+        return AgentFingerprint(
+            "computed",
+            name_of(read),
+            version() if read.builtin or read.limits or self._inherits() else "",
+            {name: str(value) for name, value in read.limits.items()},
+            folded(files),
+            agent_environment(os.environ),
+        )
+
+    def _inherits(self) -> bool:
+        """Whether the agent brought in a part of animalcat that is an agent itself."""
+        ours = "animalcat.envs.agents."
+        return any(
+            name.startswith((f"{ours}planner", f"{ours}scout")) and id(module) not in self._before
+            for name, module in list(sys.modules.items())
+        )
+
+    def _sources(self) -> Iterable[str]:
+        for module in list(sys.modules.values()):
+            if id(module) in self._before:
+                continue
+            with suppress(Exception):  # a module may be any object
+                file = getattr(module, "__file__", None)
+                if isinstance(file, str):
+                    yield os.path.abspath(file)
+
+    def _digest(self, path: str) -> None:
+        if path in self._digests or path in self._made:
+            return
+        found = Path(path)
+        while not found.exists() and found.parent.suffix in (".zip", ".egg", ".whl", ".pyz"):
+            found = found.parent  # a module within an archive
+        with suppress(OSError, ValueError):
+            if found.is_file() and not excluded(found, self._home):
+                self._digests[path if found.name == Path(path).name else str(found)] = digest_of(
+                    found
+                )
+
+
+def name_of(read: Reference) -> str:
+    """The agent that a reference names, the same wherever its file lies."""
+    return f"{read.where if read.builtin else Path(read.where).name}:{read.name}"
+
+
+def as_now(known: AgentFingerprint, read: Reference) -> AgentFingerprint:
+    """What an agent would be whose files are read again, without running anything of it.
+
+    Args:
+        known: What it was; only the files in it are looked at.
+        read: Names the agent now.
+    """
+    home = None if read.builtin else Path(read.where).resolve().parent
+    files = dict[str, str]()
+    for name, digest in known.files.items():
+        if "*" in name:
+            files[name] = digest
+            continue
+        with suppress(OSError):
+            files[name] = digest_of((home or Path("/")) / name)
+    return AgentFingerprint(
+        "computed",
+        name_of(read),
+        version() if known.version else "",
+        {name: str(value) for name, value in read.limits.items()},
+        files,
+    )
+
+
+def agent_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those environment variables that are kept with an agent."""
+    return {
+        name: value
+        for name, value in sorted(variables.items())
+        if name in VARIABLES or name.startswith(PASSED_ON)
+    }
+
+
+def in_memory(agent: object = None) -> AgentFingerprint:
+    """The fingerprint of an agent of this process of which nothing was declared.
+
+    Args:
+        agent: The agent, or its class; None where only the process is known.
+    """
+    if agent is None:
+        return AgentFingerprint(process=_this_process())
+    kind: type[Any] = agent if isinstance(agent, type) else type(agent)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    number = _kinds.setdefault(kind, len(_kinds))  # a class that is defined anew is another one
+    return AgentFingerprint(name=name, process=f"{_this_process()}/{number}")
+
+
+def started_by(process: int) -> AgentFingerprint:
+    """The fingerprint of an agent in another process of this machine, such as our parent.
+
+    Args:
+        process: Id of the process.
+    """
+    began = ""
+    with suppress(OSError, IndexError):  # ids are used again, and this tells them apart
+        began = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
+    return AgentFingerprint(process=f"{socket.gethostname()}:{process}:{began}")
+
+
+def excluded(path: Path, home: Path | None) -> bool:
+    """Whether a file is no part of an agent: of the interpreter, of what is installed, or a cache.
+
+    Args:
+        path: The file.
+        home: The folder of the agent's file; None for a builtin agent.
+    """
+    whole = path.resolve()
+    for one in {path, whole}:
+        if not _INSTALLED.isdisjoint(one.parts):
+            return True
+        for root in _roots():
+            within = one.is_relative_to(root)
+            at_home = home is not None and one.is_relative_to(home) and home.is_relative_to(root)
+            if within and not at_home:
+                return True
+    return False
+
+
+class _Looking(threading.local):
+    """Whether this thread is within the hook."""
+
+    now = False
+
+
+_looking: Final = _Looking()
+_watching: Final[list[Watch]] = []
+_kinds: Final[WeakKeyDictionary[type[Any], int]] = WeakKeyDictionary()
+
+
+def _named(path: Path, home: Path | None) -> str:
+    """A file's path from the agent's folder where it is near, else the whole path."""
+    if home is not None:
+        steps = os.path.relpath(path, home).split(os.sep)
+        if steps.count(os.pardir) <= _STEPS_UP:
+            return "/".join(steps)
+    return path.as_posix()
+
+
+@cache
+def _roots() -> tuple[Path, ...]:
+    """Folders of the interpreter, of installed packages, of the machine and of our own caches."""
+    package = Path(animalcat.__file__).parent
+    found = [Path(one) for one in _MACHINE]
+    found += [Path(one) for one in (sys.prefix, sys.base_prefix, sys.exec_prefix)]
+    found += [Path(one) for one in sysconfig.get_paths().values()]
+    found += [Path(one) for one in (*site.getsitepackages(), site.getusersitepackages())]
+    found += [package, *(one.resolve() for one in package.iterdir() if one.is_symlink())]
+    found.append(cache_folder(""))
+    if numba := os.environ.get("NUMBA_CACHE_DIR"):
+        found.append(Path(numba))
+    temporary = {Path(tempfile.gettempdir()), Path("/")}
+    both = {*found, *(one.resolve() for one in found)} - temporary
+    return tuple(sorted(both))
+
+
+def _mapped_files() -> set[str]:
+    """Files that are mapped into memory, also by code that is not Python."""
+    if not sys.platform.startswith("linux"):
+        return set()
+    with suppress(OSError):
+        return set(_MAPPED.findall(Path("/proc/self/maps").read_text("utf-8", "replace")))
+    return set()
+
+
+@cache
+def _hook() -> None:
+    """Have Python tell the watches what is opened, from now on."""
+    sys.addaudithook(_audit)
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if not _watching or event not in ("open", "sqlite3.connect") or _looking.now:
+        return
+    _looking.now = True  # what is opened from here on is opened by this very hook
+    with suppress(Exception):  # nothing that is opened may fail because of this
+        whole = os.path.abspath(os.fsdecode(arguments[0]))
+        reads = event != "open" or _reads(arguments[1], arguments[2])
+        for watch in tuple(_watching):
+            watch.saw(whole, reads=reads)
+    _looking.now = False
+
+
+def _reads(mode: str | None, flags: int) -> bool:
+    """Whether what is opened in this way is read as it is."""
+    if mode is not None:
+        return "r" in mode or mode == "a+"
+    return not flags & (os.O_CREAT | os.O_TRUNC) and flags & os.O_ACCMODE != os.O_WRONLY
+
+
+@dataclass(slots=True)
+class _Process:
+    """An id of this process; a fork has another one."""
+
+    pid: int = 0
+    text: str = field(default="")
+
+
+_process: Final = _Process()
+
+
+def _this_process() -> str:
+    if _process.pid != os.getpid():
+        _process.pid, _process.text = os.getpid(), f"{random.SystemRandom().getrandbits(64):016x}"
+    return _process.text

@@ -1,0 +1,145 @@
+"""Says whether an agent that comes is the one that a session has, and keeps what it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from animalcat.envs.agents.fingerprint import (
+    AgentFingerprint,
+    differences,
+    environment_changes,
+    in_words,
+    together,
+)
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.model import Identity, Session
+from animalcat.service.session.record import SessionRecord
+
+
+class Comer(NamedTuple):
+    """An agent that wants to play.
+
+    Attributes:
+        fingerprint: What it is, as its process says.
+        whole: Whether its first `reset` is over, or was nothing to wait for.
+        same: Whether whoever connects says that it is the same agent as before.
+    """
+
+    fingerprint: AgentFingerprint
+    whole: bool = True
+    same: bool = False
+
+
+def identified(
+    known: Identity,
+    comer: Comer,
+    simulator: Mapping[str, str],
+    *,
+    begun: bool,
+    company: bool,
+    episode: int,
+) -> Identity:
+    """Return who plays a session once an agent has come.
+
+    Until an episode is over, the session is its agent's that comes: nothing was measured yet.
+
+    Args:
+        known: Who played it before.
+        comer: The agent.
+        simulator: Environment variables that change what the simulator does now.
+        begun: Whether an episode is over, so that only its agent may go on.
+        company: Whether other processes of its agent are there, which must be the same agent.
+        episode: Number of episodes that are over.
+
+    Raises:
+        ServiceError: It is another agent, or another simulator.
+    """
+    first = known.fingerprint
+    if first is None or not (begun or company):
+        return Identity(comer.fingerprint, simulator=simulator)
+    if begun and (other := environment_changes(known.simulator, simulator)):
+        raise ServiceError(
+            Code.SIMULATOR_CHANGED,
+            f"the session has {episode} episodes, and since then {in_words(other)}, which changes "
+            "what the simulator does. Start the server with the environment that it had, or create "
+            "a new session",
+        )
+
+    def found(one: AgentFingerprint) -> tuple[str, ...]:
+        return differences(one, comer.fingerprint, known_whole=begun, now_whole=comer.whole)
+
+    everyone = (first, *known.others)
+    same = next((one for one in everyone if not found(one)), None)
+    if same is None:
+        # Of two unknown agents in two slots nobody can say more than that both have its name.
+        beside = company and not first.known and not comer.fingerprint.known
+        if not comer.same and not beside:
+            raise ServiceError(Code.AGENT_CHANGED, _refusal(in_words(found(first)), episode))
+        why = "it was said to be the same" if comer.same else "it plays beside the other"
+        said = f"from episode {episode} on: {in_words(found(first))}; {why}"
+        kept = (*known.others, comer.fingerprint) if comer.whole else known.others
+        changes = known.changes if said in known.changes else (*known.changes, said)
+        return replace(known, others=kept, changes=changes)
+    changes = known.changes
+    for one in environment_changes(same.environment, comer.fingerprint.environment):
+        said = f"from episode {episode} on: {one}"
+        if not any(change.endswith(one) for change in changes):
+            changes = (*changes, said)
+    if same is first and not begun:
+        first = together(first, comer.fingerprint, now_whole=comer.whole)
+    return replace(known, fingerprint=first, changes=changes)
+
+
+class Identities:
+    """Knows who plays one session; what it learns is stored before anything is played by it."""
+
+    def __init__(self, record: SessionRecord, environment: Mapping[str, str]) -> None:
+        """Look at a session.
+
+        Args:
+            record: The session.
+            environment: Environment variables that change what its simulator does.
+        """
+        self._record = record
+        self._environment = environment
+        self._one = asyncio.Lock()
+
+    async def meet(self, comer: Comer, *, company: bool) -> None:
+        """Take in that an agent has come, or has become ready.
+
+        Args:
+            comer: The agent.
+            company: Whether other processes of the session's agent are there.
+
+        Raises:
+            ServiceError: It is another agent than the session's, or another simulator.
+        """
+        async with self._one:
+            session: Session = self._record.session
+            over = session.episodes + session.practised
+            new = identified(
+                session.identity,
+                comer,
+                self._environment,
+                begun=over > 0,
+                company=company,
+                episode=over,
+            )
+            if new != session.identity:
+                await self._record.identify(new)
+
+
+def _refusal(found: str, episodes: int) -> str:
+    begun = (
+        f"the session has {episodes} episodes of another agent"
+        if episodes
+        else ("another process plays the session, and its agent is another")
+    )
+    return (
+        f"{begun}: {found}. Create a new session for this agent (a campaign: another --take); or "
+        "say that it is the same agent all the same, which the profile then states (--same-agent, "
+        "same_agent=True in Python)"
+    )
