@@ -11,8 +11,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from animalcat.arena_files import find_arena_files, is_yaml
 from animalcat.cli.calibrate import calibrate
-from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
+from animalcat.cli.shared.output import fail, print_json, print_rows, remark, wrote
 from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.cli.shared.tables import headed, there
@@ -108,7 +109,7 @@ def build(
 
 def _recipe(source: str) -> str | RecipeText:
     """What to build: a name as it is, or the texts of a file."""
-    if not source.endswith((".yaml", ".yml")):
+    if not is_yaml(source):
         return source
     from animalcat.arena_configs.batteries import recipe_files
     from animalcat.arena_configs.model import ArenaError
@@ -227,6 +228,8 @@ def import_(
     """
     if not path.exists():
         fail(f"{path}: no such file or folder")
+    if path.is_dir() and (note := find_arena_files(path).note):
+        remark(note)
     with client_for(server, data) as client:
         with operation_progress(f"importing {path}") as tell:
             made = client.import_battery(

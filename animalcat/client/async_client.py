@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, TypeVar
 import grpc
 
 from animalcat import names
+from animalcat.arena_files import find_arena_files, is_yaml
 from animalcat.client import converters
 from animalcat.client.connection import open_channel, translated_errors
 from animalcat.client.credentials import Credentials, credentials
@@ -1033,7 +1034,7 @@ def _named_layout(layout: str | os.PathLike[str]) -> tuple[str, str]:
         AnimalcatError: The file cannot be read.
     """
     name = os.fspath(layout)
-    if not name.endswith((".yaml", ".yml")):
+    if not is_yaml(name):
         return name, ""
     try:
         return "", _content(name).decode("utf-8-sig")
@@ -1052,7 +1053,7 @@ def _arena_files(source: Path) -> list[tuple[str, Path]]:
     """Arena files with their paths relative to the battery's folder."""
     if source.is_file():
         return [(source.name, source)]
-    files = sorted(f for f in source.rglob("*") if f.suffix in (".yaml", ".yml") and f.is_file())
+    files = find_arena_files(source).files
     if not files:
         raise AnimalcatError(f"{source}: no YAML files there")
     return [(file.relative_to(source).as_posix(), file) for file in files]

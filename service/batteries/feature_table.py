@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.arena_files import is_yaml
 from animalcat.service.batteries.naming import KIND, MOST, Kind, some
 
 INSTANCE: Final = "instance"
@@ -22,7 +23,6 @@ CLOSE: Final = 1e-6
 
 _HEADER: Final = re.compile(r"\s*([^\[\]]*?)\s*(?:\[\s*([^\[\]]*?)\s*\])?\s*")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
-_SUFFIXES: Final = (".yaml", ".yml")
 
 
 class TableError(ValueError):
@@ -236,7 +236,7 @@ def _text(cell: str, line: int, column: str) -> str:
 
 def _stem(file: str) -> str:
     """Return the name of the instance of a file."""
-    return file.removesuffix(next((end for end in _SUFFIXES if file.endswith(end)), ""))
+    return str(PurePosixPath(file).with_suffix("")) if is_yaml(file) else file
 
 
 def _choices(cell: str, line: int) -> tuple[MarkedPlace, ...]:

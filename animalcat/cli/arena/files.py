@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
-from animalcat.cli.shared.output import fail
-
-ENDINGS: Final = (".yaml", ".yml")
+from animalcat.arena_files import ENDINGS, find_arena_files
+from animalcat.cli.shared.output import fail, remark
 
 
 def arena_files(paths: Iterable[Path]) -> list[Path]:
-    """The files that are named, and those in folders that are.
+    """The files that are named, and those in folders that are; what is left out is said.
 
     Raises:
         typer.Exit: There is nothing of that name, or no arena file in a folder; it was said.
@@ -20,10 +18,12 @@ def arena_files(paths: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.suffix in ENDINGS and p.is_file())
-            if not inside:
+            inside = find_arena_files(path)
+            if inside.note:
+                remark(inside.note)
+            if not inside.files:
                 fail(f"no arena files ({', '.join(ENDINGS)}) in the folder {path}")
-            found.extend(inside)
+            found.extend(inside.files)
         elif path.is_file():
             found.append(path)
         else:

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-import animalcat
 from animalcat.arena_configs.builds import Build
 from animalcat.arena_configs.draws import draws_by_name
 from animalcat.arena_configs.features import FEATURES, Survey, measure_features
@@ -22,6 +21,7 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.cli.arena.explaining import explanation
 from animalcat.processes import process_pool
+from animalcat.service.batteries.readings import code_digest
 
 FEW: Final = 16
 """Files up to which one process is enough: others take a second to start."""
@@ -78,7 +78,7 @@ class Plan:
     def key(self, content: bytes) -> str:
         """Name under which the rows of a file are kept: for this content, plan and demands."""
         versions = {name: feature.version for name, feature in FEATURES.items()}
-        about = json.dumps([animalcat.__version__, versions, *self.drawn_by])
+        about = json.dumps([code_digest(), versions, *self.drawn_by])
         return hashlib.sha256(about.encode() + b"\0" + content).hexdigest()
 
 

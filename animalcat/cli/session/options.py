@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from animalcat.arena_files import find_arena_files, is_yaml
 from animalcat.cli.session.plan import combine, policy_name, stopping_rule
 from animalcat.cli.shared.agent_process import Bounds
 from animalcat.cli.shared.apart import AgentMay, Permission
@@ -672,7 +673,7 @@ def find_battery(
     """
     path = Path(battery)
     known = {b.id for b in client.list_batteries()}
-    written_as_path = "/" in battery or path.suffix in (".yaml", ".yml")
+    written_as_path = "/" in battery or is_yaml(path)
     stored = battery in known and features is None
     if not written_as_path and (stored or not path.exists()):
         if features is not None:
@@ -683,6 +684,8 @@ def find_battery(
         return battery
     if not path.exists():
         fail(f"{battery}: no such file or folder")
+    if path.is_dir() and (note := find_arena_files(path).note):
+        typer.echo(f"note: {note}", err=True)
     with operation_progress(f"importing {battery}") as tell:
         made = client.import_battery(path, seed=seed or 0, features=features, on_progress=tell)
     for problem in made.problems[:5]:
