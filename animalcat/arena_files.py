@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
 from animalcat import names
@@ -13,6 +13,8 @@ from animalcat.errors import AnimalcatError
 
 ENDINGS: Final = (".yaml", ".yml")
 """Endings of arena files, in lower case."""
+_NOT_OURS: Final = "__MACOSX"
+"""The folder that a Mac adds to an archive."""
 _PACKED: Final = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
 
 
@@ -28,10 +30,16 @@ class FoundFiles(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+def is_yaml(path: str | PurePath) -> bool:
+    """Whether a file's name ends as that of an arena, a layout or a recipe does."""
+    return str(path).lower().endswith(ENDINGS)
+
+
 def find_arena_files(source: Path) -> FoundFiles:
     """Find the arena files of a folder and its subfolders, those that are links among them.
 
-    Hidden files and folders, as editors and notebooks leave them, are left out and counted.
+    Hidden files and folders, as editors, notebooks and archives of a Mac leave them, are left out
+    and counted.
 
     Args:
         source: A folder, or an arena file.
@@ -53,7 +61,7 @@ def find_arena_files(source: Path) -> FoundFiles:
     others: list[Path] = []
     hidden: list[str] = []
     for path in _walk(source, hidden):
-        if path.suffix.lower() in ENDINGS:
+        if is_yaml(path):
             found.append((path.relative_to(source).as_posix(), path))
         else:
             others.append(path)
@@ -62,7 +70,7 @@ def find_arena_files(source: Path) -> FoundFiles:
         raise AnimalcatError(f"{source}: no YAML files, and so no arenas, are there; {what}")
     notes: list[str] = []
     if hidden:
-        notes.append(f"left out, since their names begin with a dot: {_listed(hidden)}")
+        notes.append(f"left out, since they are hidden: {_listed(hidden)}")
     if packed := [path.name for path in others if path.suffix.lower() in _PACKED]:
         notes.append(f"packed files are not looked into: {_listed(packed)}")
     return FoundFiles(tuple(sorted(found, key=lambda pair: pair[1])), tuple(notes))
@@ -90,8 +98,8 @@ def battery_files(source: Path) -> FoundFiles:
 def has_arena_files(source: Path) -> bool:
     """Whether a path is a folder with an arena file in it, or an arena file."""
     if source.is_dir():
-        return any(path.suffix.lower() in ENDINGS for path in _walk(source, []))
-    return source.suffix.lower() in ENDINGS and source.is_file()
+        return any(is_yaml(path) for path in _walk(source, []))
+    return is_yaml(source) and source.is_file()
 
 
 def battery_id(source: Path) -> str:
@@ -109,12 +117,17 @@ def _walk(folder: Path, hidden: list[str]) -> Iterator[Path]:
             folders.clear()
             continue
         seen.add(real)
-        hidden += [name for name in (*folders, *files) if name.startswith(".")]
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        hidden += [name for name in (*folders, *files) if _is_hidden(name)]
+        folders[:] = sorted(name for name in folders if not _is_hidden(name))
         for name in sorted(files):
             path = Path(root, name)
-            if not name.startswith(".") and path.is_file():
+            if not _is_hidden(name) and path.is_file():
                 yield path
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a file or folder is no one's arena: of an editor, a notebook or a Mac's archive."""
+    return name.startswith(".") or name == _NOT_OURS
 
 
 def _what(others: list[Path], hidden: list[str]) -> str:

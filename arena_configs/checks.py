@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic.alias_generators import to_camel
 
-from animalcat.arena_configs.bounds import huge_numbers, too_large
+from animalcat.arena_configs.bounds import ENDLESS, out_of_bounds
 from animalcat.arena_configs.builds import MERGING, NEWEST, Build, unheeded
 from animalcat.arena_configs.catalogue import KINDS, ObjectKind, canonical_name
 from animalcat.arena_configs.draws import Draws
@@ -202,6 +202,9 @@ def _findings(arena: Arena, rng: Draws, build: Build) -> Iterator[_Finding]:
 def _timing(arena: Arena) -> Iterator[_Finding]:
     if arena.time_limit < 0:
         yield "timeLimit", "error", "bad-time-limit", f"{arena.time_limit} is negative"
+    if arena.time_limit > ENDLESS:
+        message = f"above {ENDLESS} health does not fall, in single precision: 0 is without limit"
+        yield "timeLimit", "warning", "endless", message
     lights = arena.blackouts
     if not lights or lights[0] < 0:
         return
@@ -233,10 +236,8 @@ def _agents(arena: Arena) -> Iterator[_Finding]:
 
 
 def _huge(arena: Arena) -> Iterator[_Finding]:
-    for field, value in huge_numbers(arena.pass_mark, "passMark"):
-        yield field, "error", "too-large", too_large(value)
-    for field, value in huge_numbers(arena.items, "items"):
-        yield field, "error", "too-large", too_large(value)
+    for field, message in out_of_bounds(arena):
+        yield field, "error", "too-large", message
 
 
 def _unheeded(name: str, build: Build, builds: tuple[Build, ...]) -> str:

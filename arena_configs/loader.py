@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-import math
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,9 @@ from typing import Any, Final, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from animalcat.arena_configs import nodes
+from animalcat.arena_configs.bounds import LONGEST, TIMES, too_long
 from animalcat.arena_configs.catalogue import KINDS, canonical_name
+from animalcat.arena_configs.guesses import apart, closest, owner
 from animalcat.arena_configs.model import (
     PER_COPY,
     RGB,
@@ -29,6 +30,7 @@ from animalcat.arena_configs.model import (
     Vector3,
 )
 from animalcat.arena_configs.nodes import Node
+from animalcat.arena_configs.scalars import Scalar, number, truth, whole_number
 
 TAGS: Final[Mapping[type[BaseModel], str]] = {
     ArenaConfig: "!ArenaConfig",
@@ -57,10 +59,22 @@ _PLAYER_FIELDS: Final = (
 )
 """Fields of an arena in the 3.x grammar that only concern a human player."""
 
-_TRUE: Final = frozenset({"true", "yes", "on", "y"})
-_FALSE: Final = frozenset({"false", "no", "off", "n"})
-_NUMBER: Final = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _ITEM_IN_COMMENT: Final = re.compile(r"#.*-\s*!Item\b")
+_OLD_COLOR: Final = re.compile(r".*\.colors\[[0-9]+\]")
+_READERS: Final[Mapping[Any, Callable[[str], Scalar]]] = {
+    int: whole_number,
+    float: number,
+    bool: truth,
+}
+_NAMES: Final = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+_MOST_PROBLEMS: Final = 1000
+"""Problems after which the first error ends the reading."""
+_MOST_GUESSES: Final = 200
+"""Problems after which nothing is guessed, which takes most of the time of a file full of them."""
+
+
+class _TooManyErrorsError(Exception):
+    """A file has an error after so many problems that nobody reads on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +94,13 @@ class LoadedConfig:
     newer_names: tuple[str, ...] = ()
 
 
-def load_config(source: Path, *, strict: bool = False) -> LoadedConfig:
+def load_config(source: Path, *, strict: bool = False, by_build: bool = False) -> LoadedConfig:
     """Read an arena file.
 
     Args:
         source: Path of a YAML file, UTF-8.
-        strict: Whether to treat every leniency as an error.
+        strict: As for `load_text`.
+        by_build: As for `load_text`.
 
     Raises:
         ArenaError: As for `load_text`; or the file cannot be read.
@@ -94,29 +109,32 @@ def load_config(source: Path, *, strict: bool = False) -> LoadedConfig:
     try:
         with source.open("rb") as file:
             content = file.read(nodes.MAX_BYTES + 1)
-        text = content.decode("utf-8-sig")
     except OSError as error:
         reason = error.strerror or "not readable"
         raise nodes.failure(name, None, "not-readable", reason) from None
-    except UnicodeDecodeError:
-        raise nodes.failure(name, None, "not-utf8", "the file is not UTF-8 text") from None
-    return load_text(text, name, strict=strict)
+    return load_text(nodes.text_of(content), name, strict=strict, by_build=by_build)
 
 
-def load_text(text: str, name: str, *, strict: bool = False) -> LoadedConfig:
+def load_text(
+    text: str, name: str, *, strict: bool = False, by_build: bool = False
+) -> LoadedConfig:
     """Read a configuration from text.
 
     Args:
         text: YAML in the 3.x or 4.x grammar.
         name: Name of the source, for the problems.
         strict: Whether to treat every leniency as an error.
+        by_build: Whether a build is to read it, of which there are none before 3: what only clients
+            of 2.x wrote is an error then.
 
     Raises:
-        ArenaError: The text is not an arena configuration, or Unity would refuse it and it has no
-            unambiguous reading; `problems` holds everything that was found, not only the first.
+        ArenaError: The text is not an arena configuration, or Unity would refuse it; `problems`
+            holds everything that was found up to a thousand, not only the first.
     """
-    reader = _Reader(name, text)
-    config = reader.read()
+    reader = _Reader(name, text, by_build)
+    config = ArenaConfig()
+    with suppress(_TooManyErrorsError):
+        config = reader.read()
     problems = tuple(sorted(reader.problems, key=lambda p: p.line or 0))
     if strict:
         problems = tuple(replace(p, severity="error") for p in problems)
@@ -171,12 +189,14 @@ def _other(root: Sequence[Node | tuple[Node, Node]]) -> str:
 class _Reader:
     """Converts nodes to values and records problems; a value that cannot be read is None."""
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, by_build: bool) -> None:
         self.problems: list[Problem] = []
         self.lines: dict[str, int] = {}
         self.newer_names: list[str] = []
-        self._name = name
-        self._text = self._first_configuration(text)
+        self._name, self._by_build = name, by_build
+        text = self._first_configuration(text)
+        self._text, self._lines = text, text.splitlines()
+        self._lost: set[int] = set()
         self._lifted: dict[str, Any] = {}
 
     def read(self) -> ArenaConfig:
@@ -187,10 +207,10 @@ class _Reader:
             raise nodes.failure(
                 self._name, None, "not-an-arena", "expected `!ArenaConfig` with `arenas:` in it"
             )
-        values = self._mapping(root, ArenaConfig, "")
+        other = _other(root.value)
+        values = {} if other else self._mapping(root, ArenaConfig, "")
         if not values.get("arenas"):
-            message = f"there is no arena in it{_other(root.value)}"
-            self._error(root.line, "arenas", "no-arena", message)
+            self._error(root.line, "arenas", "no-arena", f"there is no arena in it{other}")
         return ArenaConfig.model_validate(self._lifted | values) if self._sound() else ArenaConfig()
 
     def _sound(self) -> bool:
@@ -211,6 +231,8 @@ class _Reader:
 
     def _error(self, line: int, field: str, code: str, message: str) -> None:
         self.problems.append(Problem(self._name, line, field, "error", code, message))
+        if len(self.problems) > _MOST_PROBLEMS:
+            raise _TooManyErrorsError
 
     def _mapping(self, node: Node, model: type[BaseModel], path: str) -> dict[str, Any]:
         """Read the fields of a mapping; the last of a duplicate key wins, as in Unity."""
@@ -219,10 +241,12 @@ class _Reader:
         values: dict[str, Any] = {}
         lines: dict[str, int] = {}
         spelt: dict[str, str] = {}
+        before: tuple[Node, Node] | None = None
         for key, value in self._pairs(node, model, path):
             written = key.value if isinstance(key.value, str) else "?"
             where = f"{path}.{written}" if path else written
-            field = self._field(model, fields, written, key.line, where, value)
+            pair, before = before, (key, value)
+            field = self._field(model, fields, written, key.line, where, value, pair)
             if field is None:
                 continue
             name, field = field
@@ -240,12 +264,27 @@ class _Reader:
                 self.newer_names.append(where)
             self.lines[f"{path}.{name}" if path else name] = key.line
             if _empty(value):
-                message = "empty; taken as if it were not there"
-                self._warn(value.line, where, "empty-field", message)
-                values.pop(field.attribute, None)
+                self._empty_field(value, field, where, values)
                 continue
-            values[field.attribute] = self._value(value, field, where)
+            values[field.attribute] = read = self._value(value, field, where)
+            if model is Arena and field.attribute in TIMES:
+                self._check_times(read if field.many else (read,), key.line, where)
         return values
+
+    def _empty_field(self, node: Node, field: _Field, path: str, values: dict[str, Any]) -> None:
+        """Read a field without a value: of what cannot be null, Unity makes its zero."""
+        if field.many or field.kind not in _ZEROS:
+            message = "empty; taken as if it were not there"
+            values.pop(field.attribute, None)
+        else:
+            values[field.attribute] = zero = _ZEROS[field.kind]
+            message = f"empty, which Unity's reader takes as {_shown(zero)}: write the value"
+        self._warn(node.line, path, "empty-field", message)
+
+    def _check_times(self, times: Iterable[int | None], line: int, path: str) -> None:
+        for units in times:
+            if units is not None and abs(units) > LONGEST:
+                self._error(line, path, "too-large", too_long(units))
 
     def _field(
         self,
@@ -255,6 +294,7 @@ class _Reader:
         line: int,
         where: str,
         value: Node,
+        before: tuple[Node, Node] | None,
     ) -> tuple[str, _Field] | None:
         """Look up the field that a key names; None if it is already handled or unknown."""
         name = _OLD_FIELDS.get(written, written) if model is Arena else written
@@ -270,20 +310,24 @@ class _Reader:
                 lifted = fields_of(ArenaConfig)[written]
                 self._lifted[lifted.attribute] = self._value(value, lifted, where)
             return None
-        close = difflib.get_close_matches(written, fields, 1)
-        hint = f" Did you mean `{close[0]}`?" if close else ""
-        message = f"no such field here; it is ignored, and Unity refuses the file.{hint}"
-        self._warn(line, where, "unknown-field", message)
+        names = [*fields, *(_OLD_FIELDS if model is Arena else ())]
+        hint = self._guess(lambda: _meant(names, written, value, before))
+        message = f"no such field here, and Unity refuses the file{hint}"
+        self._error(line, where[:_LONGEST_PATH], "unknown-field", message)
         return None
+
+    def _guess(self, guess: Callable[[], str]) -> str:
+        """What was probably meant, unless there are so many problems that it would take long."""
+        return guess() if len(self.problems) < _MOST_GUESSES else ""
 
     def _look_for_lost_item(self, first: int, last: int, path: str, model: type[BaseModel]) -> None:
         if model is not Item:
             return
-        for number, line in enumerate(self._text.splitlines()[first - 1 : last], first):
-            known = any(p.line == number and p.code == "lost-item" for p in self.problems)
-            if not known and _ITEM_IN_COMMENT.search(line):
+        for at, line in enumerate(self._lines[first - 1 : last], first):
+            if at not in self._lost and _ITEM_IN_COMMENT.search(line):
+                self._lost.add(at)
                 message = "`- !Item` stands inside a comment, so two items are read as one"
-                self._warn(number, path, "lost-item", message)
+                self._warn(at, path, "lost-item", message)
 
     def _pairs(self, node: Node, model: type[BaseModel], path: str) -> list[tuple[Node, Node]]:
         wanted = TAGS.get(model)
@@ -298,10 +342,14 @@ class _Reader:
         if isinstance(node.value, list):
             pairs = [entry for entry in node.value if isinstance(entry, tuple)]
         if len(pairs) != len(node.value):
-            shape = "a list" if isinstance(node.value, list) else f"`{node.value[:40]}`"
-            message = (
-                f"expected fields (`{'`, `'.join(list(fields_of(model))[:3])}` ...), got {shape}"
-            )
+            shape, meant = "a list", ""
+            if isinstance(node.value, str):
+                text = node.value
+                shape = f"`{text[:40]}`"
+                meant = self._guess(lambda: apart(text, fields_of(model)))
+            space = f": put a space after the colon, `{meant}`" if meant else ""
+            some = "`, `".join(list(fields_of(model))[:3])
+            message = f"expected fields (`{some}` ...), got {shape}{space}"
             self._error(node.line, path, "wrong-type", message)
         return pairs
 
@@ -315,7 +363,8 @@ class _Reader:
     def _sequence(self, node: Node, kind: Any, path: str) -> tuple[Any, ...]:
         entries = node.value if isinstance(node.value, list) else None
         if entries is None or any(isinstance(entry, tuple) for entry in entries):
-            self._error(node.line, path, "wrong-type", "expected a list")
+            hint = f": write `[{node.value[:40]}]`" if isinstance(node.value, str) else ""
+            self._error(node.line, path, "wrong-type", f"expected a list{hint}")
             return ()
         if node.tag not in ("", f"{_CORE}seq"):
             self._error(node.line, path, "wrong-tag", f"unexpected tag {_short(node.tag)}")
@@ -328,6 +377,11 @@ class _Reader:
         return tuple(value for value in values if value is not None)
 
     def _one(self, node: Node, kind: Any, path: str) -> Any:
+        if _empty(node) and kind in _ZEROS:
+            zero = _ZEROS[kind]
+            message = f"empty, which Unity's reader takes as {_shown(zero)}: write the value"
+            self._warn(node.line, path, "empty-field", message)
+            return zero
         if kind in (Vector3, RGB):
             return self._components(node, kind, path)
         if kind is Item:
@@ -339,12 +393,27 @@ class _Reader:
         return self._scalar(node, kind, path)
 
     def _components(self, node: Node, kind: type[BaseModel], path: str) -> dict[str, Any]:
+        if kind is RGB and node.tag == TAGS[Vector3] and _OLD_COLOR.fullmatch(path):
+            return self._old_color(node, path)
         values = self._mapping(node, kind, path)
         missing = [name for name in kind.model_fields if name not in values]
         if missing:
             names = ", ".join(missing)
             self._warn(node.line, path, "missing-component", f"no {names}; taken as 0")
         return values
+
+    def _old_color(self, node: Node, path: str) -> dict[str, Any]:
+        """Read a colour as clients of 2.x wrote it: as a vector."""
+        found = self._components(node, Vector3, path)
+        color = {name: found.get(axis, 0.0) for name, axis in zip("rgb", "xyz", strict=True)}
+        parts = ", ".join(f"{k}: {v or 0.0:g}" for k, v in color.items())
+        message = f"builds from 3 on refuse !Vector3 here: write `!RGB {{{parts}}}`"
+        if self._by_build:
+            self._error(node.line, path, "old-color", message)
+        else:
+            message = f"a colour as clients of 2.x wrote it, read as red, green and blue; {message}"
+            self._warn(node.line, path, "old-color", message)
+        return color
 
     def _arenas(self, node: Node, path: str) -> dict[int, Any]:
         """Arenas by number: negative and taken ones become the next free one, as in Unity."""
@@ -364,15 +433,17 @@ class _Reader:
                 self._warn(pair[0].line, f"{path}[{number}]", "duplicate-key", message)
             written[number] = pair
         arenas: dict[int, Any] = {}
+        last = -1
         for number, (key, value) in written.items():
             used = number
             if number < 0 or number in arenas:
-                used = max(arenas, default=-1) + 1
+                used = last + 1
                 why = "a negative number" if number < 0 else "an earlier one has this number"
                 message = f"{why}; it becomes arena {used}"
                 self._warn(key.line, f"{path}[{number}]", "arena-number", message)
             if not _empty(value):
                 arenas[used] = self._mapping(value, Arena, f"{path}[{used}]")
+                last = max(last, used)
         return arenas
 
     def _item(self, node: Node, path: str) -> dict[str, Any] | None:
@@ -380,8 +451,8 @@ class _Reader:
         written = values.get("name") or ""
         name = canonical_name(written)
         if name is None:
-            close = difflib.get_close_matches(written, KINDS, 1)
-            hint = f" Did you mean {close[0]}?" if close else ""
+            close = self._guess(lambda: closest(written, KINDS))
+            hint = f" Did you mean {close}?" if close else ""
             message = f"Animal-AI has no object `{written[:60]}`; it is skipped, as in Unity.{hint}"
             self._warn(node.line, f"{path}.name", "unknown-object", message)
             return values
@@ -413,35 +484,48 @@ class _Reader:
             return None
         if kind is str:
             return text
-        value = _boolean(text) if kind is bool else _number(text)
-        if value is None or (kind is int and not math.isfinite(value)):
-            message = f"expected {_NAMES[kind]}, got `{text[:40]}`"
-            self._error(node.line, path, "wrong-type", message)
-            return None
-        if kind is int and not re.fullmatch(r"[-+]?\d+", text):
-            if value != int(value) or abs(value) > 2**31:
-                message = f"expected a whole number, got {text[:40]}"
-                self._error(node.line, path, "wrong-type", message)
-                return None
-            message = f"taken as {int(value)}; Unity wants a whole number"
-            self._warn(node.line, path, "not-whole", message)
-        return int(value) if kind is int else value
+        value, remark, beyond = _READERS[kind](text)
+        if value is None:
+            self._error(node.line, path, "too-large" if beyond else "wrong-type", remark)
+        elif remark:
+            self._warn(node.line, path, "odd-number", remark)
+        return value
 
 
-_NAMES: Final = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+_ZEROS: Final[Mapping[Any, Any]] = {
+    int: 0,
+    float: 0.0,
+    bool: False,
+    Vector3: {"x": 0.0, "y": 0.0, "z": 0.0},
+    RGB: {"r": 0.0, "g": 0.0, "b": 0.0},
+}
+"""What Unity makes of a value that is left empty, by its kind."""
+_LONGEST_PATH: Final = 200
+_FEW: Final = 10
 
 
-def _number(text: str) -> float | None:
-    """Parse a finite number as YAML or .NET writes it (`.5` and `-.5` too), or give None."""
-    if not _NUMBER.fullmatch(text):
-        return None
-    value = float(text)
-    return value if math.isfinite(value) else None
+def _shown(zero: Any) -> str:
+    return "zeros" if isinstance(zero, dict) else f"{zero:g}" if zero is not False else "false"
 
 
-def _boolean(text: str) -> bool | None:
-    lowered = text.lower()
-    return True if lowered in _TRUE else False if lowered in _FALSE else None
+def _meant(
+    names: Sequence[str], written: str, value: Node, before: tuple[Node, Node] | None
+) -> str:
+    """What was probably meant by a key that is no field, as the rest of a sentence."""
+    if written == "<<":
+        return ": its reader knows no merge keys, so write the fields out"
+    if meant := apart(written, names) if _empty(value) else "":
+        return f": put a space after the colon, `{meant}`"
+    if _empty(value) and before is not None and re.fullmatch("[0-9]+", written):
+        key, first = before
+        if isinstance(first.value, str) and re.fullmatch("[-+]?[0-9]+", first.value):
+            return f": write a decimal point, `{key.value}: {first.value}.{written[:40]}`"
+    wholes = (ArenaConfig, Arena, Item)
+    if tag := owner(written, {TAGS[of]: fields_of(of) for of in wholes}):
+        return f": it is a field of {tag}, so look at the indent"
+    if close := closest(written, names):
+        return f": write `{close}`"
+    return f": its fields are `{'`, `'.join(names)}`" if len(names) <= _FEW else ""
 
 
 def _empty(node: Node) -> bool:

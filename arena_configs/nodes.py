@@ -8,13 +8,16 @@ from typing import Final
 
 import yaml
 
+from animalcat.arena_configs.guesses import broken_line
 from animalcat.arena_configs.model import ArenaError, Problem
 
 MAX_BYTES: Final = 1 << 20
-"""Longest text that is read; the longest real file at hand has 32 kB."""
-MAX_NODES: Final = 50_000
-"""Most nodes, counting what an alias repeats."""
+"""Longest text that is read; real files of 43 arenas have 370 kB."""
+MAX_REPEATED: Final = 50_000
+"""Most nodes that aliases may repeat; those that are written are bounded by the length."""
 _MAX_DEPTH: Final = 32
+_UTF_16: Final = ("\udcff\udcfe", "\udcfe\udcff")
+"""The marks at the beginning of UTF-16, as `text_of` gives them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,14 @@ class _Open:
     children: list[Node]
 
 
+def text_of(content: bytes) -> str:
+    """The text of a file's bytes, for `parse_yaml`.
+
+    What is no UTF-8 stays in it as surrogates, which `parse_yaml` finds and names the line of.
+    """
+    return content.decode("utf-8-sig", "surrogateescape")
+
+
 def parse_yaml(text: str, name: str) -> tuple[Node | None, int | None]:
     """Read the first document of a text.
 
@@ -62,19 +73,62 @@ def parse_yaml(text: str, name: str) -> tuple[Node | None, int | None]:
     """
     try:
         size = len(text.encode())
-    except UnicodeEncodeError:
-        raise failure(name, None, "not-utf8", "the text is not Unicode") from None
+    except UnicodeEncodeError as error:
+        raise _not_utf8(text, error.start, name) from None
     if size > MAX_BYTES:
-        raise failure(name, None, "too-large", f"{size} bytes; at most {MAX_BYTES} are read")
+        message = f"at most {MAX_BYTES} bytes are read: split it into several files"
+        raise failure(name, None, "too-large", message)
     try:
         return _compose(_events(text), name)
     except yaml.MarkedYAMLError as error:
-        # An error at the very end is reported one line behind it.
-        line = min(error.problem_mark.line, text.count("\n")) + 1 if error.problem_mark else None
-        raise failure(name, line, "not-yaml", error.problem or "not YAML") from None
+        raise failure(name, *_no_yaml(error, text)) from None
+    except yaml.reader.ReaderError as error:
+        if "\0" in text[:4]:
+            message = "the file is UTF-16: save it as UTF-8"
+            raise failure(name, 1, "not-utf8", message) from None
+        # The place is counted in bytes.
+        line = text.encode()[: error.position].count(b"\n") + 1
+        message = f"the character U+{error.character:04X} is none of YAML's: {error.reason}"
+        raise failure(name, line, "not-yaml", message) from None
     except yaml.YAMLError as error:
         message = str(error).splitlines()[0]
         raise failure(name, None, "not-yaml", message) from None
+
+
+def _not_utf8(text: str, place: int, name: str) -> ArenaError:
+    """The error about bytes that are no UTF-8, or about surrogates in a text."""
+    if text.startswith(_UTF_16):
+        return failure(name, 1, "not-utf8", "the file is UTF-16: save it as UTF-8")
+    line = text.count("\n", 0, place) + 1
+    column = place - text.rfind("\n", 0, place)
+    code = ord(text[place]) - 0xDC00
+    if not 0x80 <= code <= 0xFF:
+        return failure(name, line, "not-utf8", f"column {column}: the text is not Unicode")
+    likely = bytes([code]).decode("cp1252", "replace")
+    return failure(
+        name,
+        line,
+        "not-utf8",
+        f"column {column}: the byte {code:#04x} is no UTF-8 (in Latin-1 it is {likely!r}): "
+        "save the file as UTF-8",
+    )
+
+
+def _no_yaml(error: yaml.MarkedYAMLError, text: str) -> tuple[int | None, str, str]:
+    """Line, code and message of what the parser does not understand."""
+    mark, since = error.problem_mark, error.context_mark
+    problem = error.problem or "not YAML"
+    if mark is None:
+        return None, "not-yaml", problem
+    # An error at the very end is reported one line behind it.
+    line = min(mark.line, text.count("\n")) + 1
+    begun = since.line + 1 if since else None
+    found = broken_line(text, line, begun, mark.column)
+    if found is not None:
+        return found[0], "not-yaml", f"{found[1]} (YAML: {problem})"
+    if begun is not None and begun < line and error.context:
+        problem = f"{problem}, {error.context} that begins in line {begun}"
+    return line, "not-yaml", problem
 
 
 def failure(name: str, line: int | None, code: str, message: str) -> ArenaError:
@@ -91,8 +145,8 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
     root: Node | None = None
     anchors: dict[str, Node | None] = {}
     stack: list[_Open] = []
-    documents = 0
-    for count, event in enumerate(events):
+    documents = repeated = 0
+    for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
@@ -110,9 +164,11 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
         node = _finished(event, stack, anchors, name)
         if node is None:
             continue
-        if max(node.size, count) > MAX_NODES:
-            message = f"more than {MAX_NODES} values, with what its aliases repeat"
-            raise failure(name, node.line, "too-large", message)
+        if isinstance(event, yaml.AliasEvent):
+            repeated += node.size
+            if repeated > MAX_REPEATED:
+                message = f"its aliases (*{event.anchor}) repeat more than {MAX_REPEATED} values"
+                raise failure(name, _line(event), "too-large", message)
         if stack:
             stack[-1].children.append(node)
         else:

@@ -24,7 +24,7 @@ from animalcat.arena_configs.features import (
     chain_features,
     measure_features,
 )
-from animalcat.arena_configs.features.sight import dark_times
+from animalcat.arena_configs.features.sight import dark_at
 from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject
@@ -349,8 +349,10 @@ def _lit(survey: Survey, time: float) -> float | str:
     """The first time at which the light is on, from a time on, in seconds."""
     limit = survey.placement.time_limit
     end = limit * SECONDS_PER_UNIT if limit > 0 else math.inf
-    on = next((on for off, on in dark_times(survey) if off <= time < on), time)
-    return on if on == time or on < end else "the light stays out"
+    on = dark_at(survey, time)
+    if on is None:
+        return time
+    return on if on < end else "the light stays out"
 
 
 def _moving(survey: Survey, watched: Watch, which: int) -> tuple[Reading, Point | None]:

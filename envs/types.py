@@ -58,19 +58,33 @@ class CameraSpec:
 
 @dataclass(frozen=True, slots=True)
 class RaySpec:
-    """Sphere-cast rays: number on each side, angle of the outermost in degrees, number of tags."""
+    """Sphere-cast rays: number on each side, angle of the outermost in degrees, number of tags.
+
+    Without any on a side there is the middle one alone.
+    """
 
     per_side: int = 2
     max_degrees: float = 60.0
     tags: int = 12
 
     def __post_init__(self) -> None:
-        if not 1 <= self.per_side <= 50:
-            raise ValueError(f"{self.per_side} rays a side is not in 1..50")
-        if not 0.0 < self.max_degrees <= 180.0:
-            raise ValueError(f"max_degrees {self.max_degrees} is not in (0, 180]")
+        if not 0 <= self.per_side <= 50:
+            raise ValueError(f"{self.per_side} rays a side is not in 0..50")
+        if not 0.0 <= self.max_degrees <= 180.0:
+            raise ValueError(f"max_degrees {self.max_degrees} is not in [0, 180]")
         if self.tags not in (12, 18):
             raise ValueError(f"{self.tags} ray tags: builds have 12 (to 4.3) or 18 (from 4.4)")
+
+    @property
+    def spacing(self) -> float:
+        """Degrees from each ray to the next."""
+        return self.max_degrees / max(1, self.per_side)
+
+    @property
+    def angles(self) -> list[float]:
+        """Degrees of the rays to the right of the heading, in their order: 0, right, left, ..."""
+        sides = [(i + 1) // 2 if i % 2 else -(i // 2) for i in range(2 * self.per_side + 1)]
+        return [side * self.max_degrees / max(1, self.per_side) for side in sides]
 
     @property
     def size(self) -> int:

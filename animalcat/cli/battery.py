@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat.arena_files import battery_files
+from animalcat.arena_files import battery_files, is_yaml
 from animalcat.cli.calibrate import calibrate
 from animalcat.cli.shared.batteries import find_battery, tell_problems
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
@@ -130,7 +130,7 @@ def build(
 
 def _recipe(source: str) -> str | RecipeText:
     """What to build: a name as it is, or the texts of a file."""
-    if not source.endswith((".yaml", ".yml")):
+    if not is_yaml(source):
         return source
     from animalcat.arena_configs.batteries import recipe_files
     from animalcat.arena_configs.model import ArenaError

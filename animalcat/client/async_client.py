@@ -35,7 +35,7 @@ from typing import (
 import grpc
 
 from animalcat import names
-from animalcat.arena_files import battery_files, battery_id
+from animalcat.arena_files import battery_files, battery_id, is_yaml
 from animalcat.battery_reference import battery_name
 from animalcat.client import converters
 from animalcat.client.connection import open_channel, translated_errors
@@ -1187,7 +1187,7 @@ def _named_layout(layout: str | os.PathLike[str]) -> tuple[str, str]:
         AnimalcatError: The file cannot be read.
     """
     name = os.fspath(layout)
-    if not name.endswith((".yaml", ".yml")):
+    if not is_yaml(name):
         return name, ""
     try:
         return "", _content(name).decode("utf-8-sig")

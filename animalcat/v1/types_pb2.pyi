@@ -258,11 +258,9 @@ class RaySpec(_message.Message):
     MAX_DEGREES_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
     per_side: _builtins.int
-    """Rays on each side of the centre ray, 1 to 50; there are 2 x per_side + 1 in all. 2 if not set."""
+    """Rays on each side of the centre ray, 0 to 50; there are 2 x per_side + 1 in all. 2 if not set."""
     max_degrees: _builtins.float
-    """Angle of the outermost rays from the heading in degrees, above 0 and at most 180; 60 if not
-    set.
-    """
+    """Angle of the outermost rays from the heading in degrees, from 0 to 180; 60 if not set."""
     tags: _builtins.int
     """How many object tags a ray can tell apart: 12 (builds up to 4.3, and if not set) or 18 (from
     4.4).

@@ -80,7 +80,7 @@ def named_files(text: str, file: str) -> list[str]:
 
 def is_file(family: str) -> bool:
     """Whether a recipe means a file by what it names as a family."""
-    return family.endswith((".yaml", ".yml"))
+    return family.lower().endswith((".yaml", ".yml"))
 
 
 class _RecipeReader:

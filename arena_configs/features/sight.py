@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 from typing import Final
 
 from animalcat.arena_configs.features.definition import ALONG_WAY, FeatureDefinition, Reading
@@ -13,6 +13,8 @@ from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.sightlines import SEEN, Look
 
 _FOREVER: Final = 1e9
+_MANY: Final = 10_000
+"""Times of darkness after which no longer one comes: lights that toggle for ever do so evenly."""
 
 
 def dark_times(survey: Survey) -> Iterator[tuple[float, float]]:
@@ -33,6 +35,12 @@ def dark_times(survey: Survey) -> Iterator[tuple[float, float]]:
             yield off, min(on, end)
 
 
+def dark_at(survey: Survey, time: float) -> float | None:
+    """When the light comes back that is out at a time, in seconds; None if it is on."""
+    begun = takewhile(lambda dark: dark[0] <= time, dark_times(survey))
+    return next((on for _, on in begun if time < on), None)
+
+
 def _at_start(reading: Callable[[Look], float]) -> Callable[[Survey], Reading]:
     def read(survey: Survey) -> Reading:
         look = survey.start_look
@@ -44,7 +52,7 @@ def _at_start(reading: Callable[[Look], float]) -> Callable[[Survey], Reading]:
 def _framed(survey: Survey) -> Reading:
     if survey.start_look is None:
         return "no reward"
-    if any(off <= 0.0 for off, _ in dark_times(survey)):
+    if dark_at(survey, 0.0) is not None:
         return 0.0
     return survey.start_look.framed
 
@@ -71,7 +79,8 @@ def _first_dark(survey: Survey) -> Reading:
 
 
 def _longest_dark(survey: Survey) -> Reading:
-    longest = max((on - off for off, on in dark_times(survey)), default=0.0)
+    times = islice(dark_times(survey), _MANY)
+    longest = max((on - off for off, on in times), default=0.0)
     return longest if math.isfinite(longest) else "the light stays out"
 
 
@@ -82,7 +91,7 @@ def _dark_at_choice(survey: Survey) -> Reading:
     along = 0.0 if choice is None else choice.metres
     # The light keeps its time while the agent is frozen.
     time = max(0.0, agent.frozen_seconds) + survey.way.seconds(agent.yaw, along)
-    return float(any(off <= time < on for off, on in dark_times(survey)))
+    return float(dark_at(survey, time) is not None)
 
 
 def _row(

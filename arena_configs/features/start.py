@@ -67,10 +67,10 @@ def dark_share(blackouts: Sequence[int], time_limit: int) -> float:
         return 0.5
     if time_limit <= 0:
         return float(len(blackouts) % 2)
-    toggles = blackouts
     if blackouts[0] < 0:
-        toggles = range(-blackouts[0], time_limit, -blackouts[0])
-    ends = [min(max(0, time), time_limit) for time in sorted(toggles)]
+        whole, rest = divmod(time_limit, -2 * blackouts[0])
+        return (-whole * blackouts[0] + max(0, rest + blackouts[0])) / time_limit
+    ends = [min(max(0, time), time_limit) for time in sorted(blackouts)]
     if len(ends) % 2:
         ends.append(time_limit)
     return sum(on - off for off, on in zip(ends[::2], ends[1::2], strict=True)) / time_limit

@@ -225,14 +225,13 @@ def _decoded(values: np.ndarray, spec: RaySpec) -> list[_Ray]:
     """The rays of an observation, the middle one first."""
     blocks = values.reshape(-1, spec.tags + 2)
     rays: list[_Ray] = []
-    for i, block in enumerate(blocks):
-        side = (i + 1) // 2 if i % 2 else -(i // 2)
+    for angle, block in zip(spec.angles, blocks, strict=True):
         tag = None if block[spec.tags] else -1
         hit = int(np.argmax(block[: spec.tags]))
         if block[hit]:
             tag = hit
         distance = float(block[spec.tags + 1]) * _LENGTH
-        rays.append(_Ray(side * spec.max_degrees / spec.per_side, tag, distance))
+        rays.append(_Ray(angle, tag, distance))
     return rays
 
 

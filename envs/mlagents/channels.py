@@ -62,8 +62,8 @@ def read_arenas(content: bytes) -> LoadedConfig:
     if "\n" not in text and len(text) <= _LONGEST_PATH and "\0" not in text:
         path = Path(text)
         if path.suffix.lower() in (".yaml", ".yml") or _is_file(path):
-            return load_config(path)
-    return load_text(text, "the arenas sent by the client")
+            return load_config(path, by_build=True)
+    return load_text(text, "the arenas sent by the client", by_build=True)
 
 
 def _is_file(path: Path) -> bool:

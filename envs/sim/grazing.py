@@ -60,7 +60,7 @@ def aims(
     turn_y, turn_w = np.float32(sin(half)), np.float32(cos(half))
     along = _ONE - np.float32(2.0) * turn_y * turn_y
     across = np.float32(2.0) * turn_y * turn_w
-    delta = np.float32(max_degrees) / np.float32(per_side)
+    delta = np.float32(max_degrees) / np.float32(max(1, per_side))
     start_x, start_z = np.float32(x), np.float32(z)
     for i in range(len(rays)):
         side = np.float32((i + 1) // 2 if i % 2 else -(i // 2))

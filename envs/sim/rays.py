@@ -174,7 +174,7 @@ def _cast(
     heading = np.empty((rays, 2))
     for i in range(rays):
         side = (i + 1) // 2 if i % 2 else -(i // 2)
-        angle = radians(yaw + side * max_degrees / per_side)
+        angle = radians(yaw + side * max_degrees / max(1, per_side))
         heading[i, 0] = sin(angle)
         heading[i, 1] = cos(angle)
     nearest = np.full(rays, LENGTH)

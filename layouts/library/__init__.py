@@ -92,7 +92,7 @@ def text_of(name: str) -> str:
 
 def is_file(name: str | Path) -> bool:
     """Whether the name of a layout is that of a file."""
-    return isinstance(name, Path) or name.endswith((".yaml", ".yml"))
+    return isinstance(name, Path) or name.lower().endswith((".yaml", ".yml"))
 
 
 def _read(name: str | Path) -> Mapping[str, Any]:

@@ -28,6 +28,7 @@ from animalcat.arena_configs.features import (
 )
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, ArenaError, Problem
+from animalcat.arena_configs.nodes import text_of
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.arena_configs.sequence import episode_arenas, episodes
@@ -40,9 +41,11 @@ from animalcat.service.batteries.drafts import (
     fixed_arena,
     fixed_instances,
     instance_seed,
+    joined,
     measure_drafts,
     named,
     silent,
+    unfit,
 )
 from animalcat.service.batteries.estimate import Tick, with_estimate
 from animalcat.service.batteries.feature_table import FeatureTable, read_table
@@ -58,7 +61,7 @@ USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
 
 
 class ArenaFile(NamedTuple):
-    """An arena file: its path relative to the battery's folder, and its text."""
+    """An arena file: its path relative to the battery's folder, and its text (see `text_of`)."""
 
     path: str
     text: str
@@ -188,30 +191,35 @@ def import_files(
         in_order: Whether the files come in order of path, so that they need not be held at once.
 
     Raises:
-        ArenaError: A file cannot be used; the message names file and line.
+        ArenaError: Files cannot be used; the message names each, with its line.
         ValueError: There is no file, two files give instances of the same name, or the table or
             the pattern does not fit; the message names the place.
     """
     pattern = parse_pattern(names) if names else None
     drafts: list[Draft] = []
     problems: list[Problem] = []
+    refused: list[ArenaError] = []
     own = read_table(table) if table else None
     ordered = files if in_order else sorted(files)
     total = len(ordered) if isinstance(ordered, Sized) else 0
+    number = 0
     for number, file in enumerate(ordered):
         tick(number, total, "reading files")
-        loaded = load_text(file.text, file.path)
-        problems += found_in(loaded, file.path, seed)
         try:
+            loaded = load_text(file.text, file.path)
             arenas = episodes(loaded.config)
         except ArenaError as error:
-            raise ArenaError(f"{file.path}: {error}", error.problems) from error
-        if not arenas:
-            raise ArenaError(f"{file.path}: the configuration has no arena")
+            named_by = str(error).startswith(file.path)
+            text = str(error) if named_by else f"{file.path}: {error}"
+            refused.append(ArenaError(text, error.problems))
+            continue
+        problems += found_in(loaded, file.path, seed)
         stem = str(PurePosixPath(file.path).with_suffix(""))
         for key, arena in sorted(arenas.items()):
             name = stem if len(arenas) == 1 else f"{stem}.{key}"
             drafts.append(Draft(name, "", arena, instance_seed(seed, name)))
+    if refused:
+        raise joined([*refused, *unfit(drafts)], number + 1, "files")
     if own is not None:
         own = own.resolved([draft.name for draft in drafts])
     kinds = kinds_of([draft.name for draft in drafts], pattern, own.kinds if own else {})
@@ -323,13 +331,9 @@ def read_files(source: Path) -> Iterator[ArenaFile]:
 
     Raises:
         AnimalcatError: There is no such path, no arena file, or two give the same name.
-        ValueError: A file is not UTF-8; the message names it.
     """
     for relative, path in battery_files(source).files:
-        try:
-            yield ArenaFile(relative, path.read_text("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from error
+        yield ArenaFile(relative, text_of(path.read_bytes()))
 
 
 def store_drafts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Final, NamedTuple, TypeVar
 from zlib import crc32
@@ -21,7 +21,7 @@ from animalcat.arena_configs.writer import to_yaml
 from animalcat.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
 from animalcat.service.batteries.instance import Instance
-from animalcat.service.batteries.naming import Kind
+from animalcat.service.batteries.naming import Kind, some
 from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped
 from animalcat.service.batteries.validity import Verdict, judge
 
@@ -31,6 +31,8 @@ CHUNK: Final = 8
 """Arenas that a process measures at a time."""
 SAMPLE: Final = 4
 """Arenas of a battery that are measured although the project ships what was measured of them."""
+MOST_TOLD: Final = 2500
+"""Most characters about files that cannot be used: a server's messages have 3,000."""
 
 _LOOK: Final = re.compile(r"\.colors\[|\.row\d+$")
 """What is drawn of looks alone: colours, and the squares of a board."""
@@ -190,8 +192,12 @@ def fixed_instances(
     """
     texts: list[bytes] = []
     keys: list[str] = []
-    for draft in drafts:
-        text = to_yaml(named(draft, fixed_arena))
+    for number, draft in enumerate(drafts):
+        try:
+            text = to_yaml(named(draft, fixed_arena))
+        except ArenaError as error:
+            others = unfit(drafts[number + 1 :])
+            raise joined([error, *others], len(drafts), "arenas") from None
         keys.append(key_of(text, draft.seed))
         # Arenas repeat themselves: packed they take a tenth of the memory.
         texts.append(zlib.compress(text.encode(), 1))
@@ -214,6 +220,36 @@ def fixed_instances(
             text = zlib.decompress(packed).decode()
             # What an instance says of its arena is left to chance in none.
             yield _made(job.draft, job.draft.arena, text, reading, f"arenas/{number:05}.yaml")
+
+
+def unfit(drafts: Iterable[Draft]) -> Iterator[ArenaError]:
+    """The errors of the drafts that cannot be built."""
+    for draft in drafts:
+        try:
+            named(draft, fixed_arena)
+        except ArenaError as error:
+            yield error
+
+
+def joined(errors: Sequence[ArenaError], total: int, what: str) -> ArenaError:
+    """One error for all files or arenas that cannot be used.
+
+    Args:
+        errors: Their errors, each of which begins with the name and a colon.
+        total: How many there are in all.
+        what: What they are.
+    """
+    if len(errors) == 1:
+        return errors[0]
+    lines, size = [f"{len(errors)} of {total} {what} cannot be used:"], 0
+    for number, error in enumerate(errors):
+        size += len(str(error)) + 1
+        if size > MOST_TOLD:
+            rest = [str(one).partition(":")[0] for one in errors[number:]]
+            lines.append(f"and {len(rest)} more (`animalcat arena check` says why): {some(rest)}")
+            break
+        lines.append(str(error))
+    return ArenaError("\n".join(lines))
 
 
 def _trusted(battery: str, jobs: Mapping[str, _Job]) -> dict[str, Reading]:

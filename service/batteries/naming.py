@@ -23,7 +23,7 @@ DIGITS: Final = 6
 """Significant digits by which demands of variants are compared."""
 
 _PART: Final = re.compile(r"\{([^{}]*)\}")
-_SUFFIX: Final = re.compile(r"\.ya?ml$")
+_SUFFIX: Final = re.compile(r"\.ya?ml$", re.IGNORECASE)
 _FEW: Final = 3
 
 

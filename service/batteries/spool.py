@@ -13,6 +13,10 @@ FOLDER: Final = "uploads"
 """The folder in a data directory that holds what is being uploaded."""
 
 
+_ODD: Final = "surrogateescape"
+"""Bytes that are no UTF-8 stay what they are, until the loader names their file and line."""
+
+
 class _Place(NamedTuple):
     """Where in the file one arena file stands."""
 
@@ -47,14 +51,14 @@ class Spool:
         Raises:
             OSError: The disk is full.
         """
-        content = file.text.encode()
+        content = file.text.encode(errors=_ODD)
         self._places.append(_Place(file.path, self._file.seek(0, 2), len(content)))
         self._file.write(content)
 
     def __iter__(self) -> Iterator[ArenaFile]:
         for place in sorted(self._places):
             self._file.seek(place.start)
-            yield ArenaFile(place.path, self._file.read(place.size).decode())
+            yield ArenaFile(place.path, self._file.read(place.size).decode(errors=_ODD))
 
     def close(self) -> None:
         """Drop all files; a second call does nothing."""

@@ -317,11 +317,10 @@ def _rays(data: bytes, spec: RaySpec | None, step: int) -> tuple[Ray, ...]:
         raise ValueError(f"step {step}: its rays have {len(data)} bytes, not {4 * spec.size}")
     rows = np.frombuffer(data, np.float32).reshape(-1, spec.tags + 2)
     found: list[Ray] = []
-    for k, row in enumerate(rows):
-        side = (k + 1) // 2 if k % 2 else -(k // 2)
+    for angle, row in zip(spec.angles, rows, strict=True):
         met = np.flatnonzero(row[: spec.tags])
         tag = RAY_TAGS[int(met[0])] if len(met) else ""
-        found.append(Ray(side * spec.max_degrees / spec.per_side, float(row[-1]) * LENGTH, tag))
+        found.append(Ray(angle, float(row[-1]) * LENGTH, tag))
     return tuple(sorted(found))
 
 

@@ -12,6 +12,7 @@ import grpc
 
 from animalcat import names
 from animalcat.arena_configs.batteries import RECIPES, RecipeFiles, shipped_recipe
+from animalcat.arena_configs.nodes import text_of
 from animalcat.service.batteries.battery import ArenaFile, Tick
 from animalcat.service.batteries.spool import Spool
 from animalcat.service.converters import (
@@ -245,7 +246,7 @@ def _text(table: bytes) -> str:
 
 
 def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
-    """Check and decode a file; its path serves only as a name and is never opened."""
+    """Check a file; its path serves only as a name and is never opened."""
     path = file.path
     parts = path.split("/")
     if not 1 <= len(path) <= MAX_PATH or not path.isprintable() or {"", ".", ".."} & set(parts):
@@ -254,8 +255,4 @@ def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
         )
     if len(file.content) > MAX_FILE_BYTES:
         raise ServiceError(Code.TOO_LARGE, f"{path} has more than {MAX_FILE_BYTES} bytes")
-    try:
-        return ArenaFile(path, file.content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        line = file.content[: error.start].count(b"\n") + 1
-        raise ServiceError(Code.INVALID_ARENA, f"{path}:{line}: not UTF-8 text") from error
+    return ArenaFile(path, text_of(file.content))

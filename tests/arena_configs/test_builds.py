@@ -111,7 +111,7 @@ def test_fields_that_are_not_heeded_are_taken_away() -> None:
     assert {one.field for one in HEEDED} <= set(Item.model_fields)
 
 
-@pytest.mark.parametrize("number", ["1e30", "-1e30", "1e308", "1e10"])
+@pytest.mark.parametrize("number", ["1e30", "-1e30", "1e38", "1e10"])
 @pytest.mark.filterwarnings("error")
 def test_numbers_out_of_all_bounds_are_errors_with_their_line(number: str) -> None:
     text = HUGE.replace("{}", number)
@@ -129,7 +129,7 @@ def test_what_is_no_number_does_not_load(number: str) -> None:
 
 
 def test_huge_sizes_pass_marks_and_rewards_are_errors_too() -> None:
-    text = TREE.replace("pass_mark: 0", "pass_mark: 1e300").replace("{x: 1, y: 1", "{x: 1e40, y: 1")
+    text = TREE.replace("pass_mark: 0", "pass_mark: 1e30").replace("{x: 1, y: 1", "{x: 1e38, y: 1")
     assert list(told(text, "4.x", "too-large")) == [5, 22]
     grant = {"kind": "grantReward", "reward": 2 * LARGEST}
     zone = Item.model_validate({"name": "DataZone", "operations": [grant]})

@@ -32,6 +32,7 @@ from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.arena.solve import solve_arenas
 from animalcat.cli.shared.output import (
     FAILED,
+    complain,
     console,
     fail,
     print_json,
@@ -56,6 +57,8 @@ app.command("solve")(solve_arenas)
 
 MOST_ROWS: Final = 40
 """Problems that are listed one by one; more are grouped by kind."""
+MOST_TOLD: Final = 20
+"""Arenas of which it is said why they could not be measured."""
 
 Seed = Annotated[
     int,
@@ -100,7 +103,16 @@ def check_files(
     ] = False,
     seed: Seed = 0,
     rng: Rng = OWN,
-    build: BuildName = NEWEST,
+    build: Annotated[
+        str | None,
+        typer.Option(
+            "--build",
+            metavar="NAME",
+            help=f"The build of Animal-AI that is to read and play them: {', '.join(BUILDS)}; or "
+            "its version, such as 4.3.1. Without it, what clients of 2.x wrote is put up with.",
+            show_default=NEWEST,
+        ),
+    ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="List every problem, however many there are.")
     ] = False,
@@ -111,9 +123,9 @@ def check_files(
     More than 40 problems are grouped by kind, each with an example, unless --all is given. The
     exit code is 1 when there is an error.
     """
-    chance = _chance(rng, seed, build)
+    chance = _chance(rng, seed, build or NEWEST)
     looked = track(arena_files(paths), "checking", console=progress_console(), transient=True)
-    results = [_checked(path, strict, chance) for path in looked]
+    results = [_checked(path, strict, chance, by_build=build is not None) for path in looked]
     problems = [problem for _, _, found in results for problem in found]
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
@@ -194,7 +206,9 @@ def features(
     tell_problems(problem for row in rows for problem in row.problems)
     if output:
         _write_csv(output, rows)
-        wrote(_count(len(rows), "arena"), output)
+        measured = sum(row.error is None for row in rows)
+        number = _count(len(rows), "row")
+        wrote(number if measured == len(rows) else f"{number}, {measured} of them measured", output)
     if as_json:
         print_json([row.as_dict() for row in rows])
     elif explain or (len(rows) == 1 and not output):
@@ -208,7 +222,8 @@ def features(
         drawn = sum(bool(row.drawn) for row in rows)
         who = f"{drawn} of {_count(len(rows), 'arena')} leave{'s' * (drawn == 1)} something to it"
         typer.echo(f"{chance.told()}; {who}", err=output is not None)
-    if any(row.error for row in rows):
+    if failed := [row for row in rows if row.error]:
+        complain(_failures(failed, len(rows)))
         raise typer.Exit(FAILED)
 
 
@@ -393,11 +408,13 @@ def _arena(config: ArenaConfig, number: int | None) -> Arena:
     return config.arenas[number]
 
 
-def _checked(path: Path, strict: bool, chance: _Chance) -> tuple[str, bool, tuple[Problem, ...]]:
+def _checked(
+    path: Path, strict: bool, chance: _Chance, *, by_build: bool
+) -> tuple[str, bool, tuple[Problem, ...]]:
     """Name of a file, whether it could be read, and its problems."""
     name = str(path)
     try:
-        loaded = load_config(path, strict=strict)
+        loaded = load_config(path, strict=strict, by_build=by_build)
     except ArenaError as error:
         return name, False, error.problems
     return name, True, check_loaded(loaded, chance.draws(), file=name, build=chance.build)
@@ -435,6 +452,18 @@ def _by_code(problems: list[Problem]) -> str:
 
 def _without_file(problem: Problem) -> dict[str, Any]:
     return {key: value for key, value in asdict(problem).items() if key != "file"}
+
+
+def _failures(failed: list[FeatureRow], total: int) -> str:
+    """Say how many rows have no features, and why the first of them."""
+    whys = [
+        row.error if row.error and row.file in row.error else f"{row.file}: {row.error}"
+        for row in failed[:MOST_TOLD]
+    ]
+    more = len(failed) - len(whys)
+    rest = [f"and {more} more; `animalcat arena check` says why"] if more else []
+    lines = "".join(f"\n  {line}" for line in [*whys, *rest])
+    return f"{len(failed)} of {total} could not be measured:{lines}"
 
 
 def _print_demands(row: FeatureRow) -> None:

@@ -35,7 +35,7 @@ from animalcat.arena_configs.features import (
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.arena_files import ENDINGS
+from animalcat.arena_files import is_yaml
 from animalcat.cli.arena.options import AsJson
 from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import progress
@@ -200,7 +200,7 @@ class Player:
 
 def _family(name: str) -> AnyFamily:
     path = Path(name)
-    if path.suffix in ENDINGS:
+    if is_yaml(path):
         if not path.is_file():
             raise ArenaError(f"there is no file {name}")
         return load_family_file(path)

@@ -17,7 +17,7 @@ MOST_TOLD: Final = 10
 
 
 def arena_files(paths: Iterable[Path]) -> list[Path]:
-    """The files that are named, and those in folders that are.
+    """The files that are named, and those in folders that are; what is left out is said.
 
     Raises:
         typer.Exit: There is nothing of that name, or no arena file in a folder; it was said.

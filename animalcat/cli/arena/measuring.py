@@ -9,11 +9,10 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-import animalcat
 from animalcat.arena_configs.builds import Build
 from animalcat.arena_configs.draws import OWN, draws_by_name
 from animalcat.arena_configs.features import (
@@ -30,6 +29,7 @@ from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, epis
 from animalcat.cli.arena.explaining import explanation
 from animalcat.processes import process_pool
 from animalcat.service.batteries.drafts import Draft, first_placements, instance_seed, placements
+from animalcat.service.batteries.readings import code_digest
 
 FEW: Final = 16
 """Files up to which one process is enough: others take a second to start."""
@@ -87,8 +87,7 @@ class Plan:
     def key(self, content: bytes, name: str) -> str:
         """Name under which a file's rows are kept: for this content and name, plan and demands."""
         versions = {name: (feature.version, feature.chain) for name, feature in FEATURES.items()}
-        columns = [column.name for column in fields(FeatureRow)]
-        about = json.dumps([animalcat.__version__, versions, columns, *self.drawn_by, name])
+        about = json.dumps([code_digest(), versions, *self.drawn_by, name])
         return hashlib.sha256(about.encode() + b"\0" + content).hexdigest()
 
 

@@ -14,6 +14,7 @@ import typer
 from animalcat.arena_configs.builds import NEWEST
 from animalcat.arena_configs.draws import OWN
 from animalcat.arena_configs.outcome import success
+from animalcat.arena_files import find_arena_files
 from animalcat.cli.arena.measuring import Plan, measure_files
 from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.shared.output import fail, print_rows
@@ -138,11 +139,7 @@ def read_testbed(
     if not folder.is_dir():
         fail(f"{folder}: no such folder")
     played = set(rewards.index) & set(marks.dropna().index)
-    files = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.suffix in (".yaml", ".yml") and path.stem in played
-    ]
+    files = [path for path in find_arena_files(folder).files if path.stem in played]
     if not files:
         fail(f"{folder}: no arena file of an instance with outcomes ({rewards.index[0]}, ...)")
     plan = Plan(0, OWN, NEWEST)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from animalcat.arena_files import is_yaml
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.remote import data_folder
 
@@ -17,10 +18,7 @@ def calibration_file(name: str, data: Path | None) -> Path:
 
     Ends the command where there is none.
     """
-    if name.endswith((".yaml", ".yml")):
-        path = Path(name)
-    else:
-        path = data_folder(data) / CALIBRATIONS / f"{name}.yaml"
+    path = Path(name) if is_yaml(name) else data_folder(data) / CALIBRATIONS / f"{name}.yaml"
     if not path.is_file():
         known = sorted(p.stem for p in path.parent.glob("*.yaml"))
         there = f"; there are: {', '.join(known)}" if known else "; make one by `battery calibrate`"

@@ -105,6 +105,11 @@ def complain(message: str) -> None:
     typer.secho(f"error: {message}", err=True, fg=typer.colors.RED)
 
 
+def remark(message: str) -> None:
+    """Print a note to standard error, beside the result."""
+    typer.echo(f"note: {message}", err=True)
+
+
 def fail(message: str, code: int = BAD_INPUT) -> NoReturn:
     """End the command with a message on standard error."""
     complain(message)

@@ -100,9 +100,7 @@ class Resolution:
 
     def _told_by(self, spec: RaySpec) -> npt.NDArray[np.int64]:
         """For each ray, the ray that tells for it: the nearest to the middle of its angle."""
-        number = np.arange(2 * spec.per_side + 1)
-        side = np.where(number % 2 == 1, (number + 1) // 2, -(number // 2))
-        angle = side * spec.max_degrees / spec.per_side
+        angle = np.array(spec.angles)
         middle = np.round(angle / self._degrees) * self._degrees
         return np.abs(angle[None, :] - middle[:, None]).argmin(axis=1)
 

@@ -79,7 +79,7 @@ class ScoutAgent:
         self._tries = 0
         self._turned = 0.0
         rays = spec.rays
-        self._scan = max(360.0 - 2.0 * rays.max_degrees, rays.max_degrees / rays.per_side)
+        self._scan = max(360.0 - 2.0 * rays.max_degrees, rays.spacing)
         self._field: Singles | None = None
         self._cost = self._survey.level.looked
         self._about: tuple[object, ...] = ()

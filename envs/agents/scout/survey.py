@@ -77,10 +77,8 @@ class Survey:
             info: The episode.
             rays: The rays that are observed.
         """
-        n = rays.per_side
-        sides = [(i + 1) // 2 if i % 2 else -(i // 2) for i in range(2 * n + 1)]
         self._settings = settings
-        self._angles = np.array([s * rays.max_degrees / n for s in sides], np.float64)
+        self._angles = np.array(rays.angles, np.float64)
         self._order = np.argsort(self._angles)
         self._tags = rays.tags
         self.pose = Pose(info.observation_spec.decision_period, info.time_budget_steps > 0)

@@ -1,0 +1,89 @@
+"""What somebody probably meant who wrote what is no YAML, or no field."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+_WORD: Final = r"[A-Za-z_]\w*"
+_GLUED: Final = re.compile(rf"\s*({_WORD})\s*[:=]\s*(\S.*)", re.DOTALL)
+_GLUED_LINE: Final = re.compile(rf"\s*(?:-\s+)?(?:!\w+\s+)?({_WORD}|-?[0-9]+):([^\s/].*)")
+_GLUED_DASH: Final = re.compile(r"\s*-(![A-Za-z]\w*|[A-Za-z_]\w*:)(?=\s|$)")
+_GLUED_TAG: Final = re.compile(r"(![A-Za-z]\w*)([{\[])")
+_SHOWN: Final = 40
+
+
+def closest(written: str, names: Iterable[str]) -> str:
+    """The name that was probably meant; "" if none is near."""
+    by_letters = {name.casefold(): name for name in names}
+    same = by_letters.get(written.casefold())
+    if same is not None or len(written) > _SHOWN:
+        return same or ""
+    near = difflib.get_close_matches(written.casefold(), by_letters, 1)
+    return by_letters[near[0]] if near else ""
+
+
+def apart(written: str, names: Iterable[str]) -> str:
+    """The field and value that were written as one word, as in `x:2`; "" if they were not."""
+    found = _GLUED.fullmatch(written)
+    name = closest(found[1], names) if found else ""
+    return f"{name}: {found[2][:_SHOWN]}" if found and name else ""
+
+
+def broken_line(text: str, line: int, since: int | None, column: int) -> tuple[int, str] | None:
+    """Find what makes a text no YAML, near where its parser gave up.
+
+    Args:
+        text: The text.
+        line: The line in which the parser gave up, from 1.
+        since: The line in which what it was reading begins; None if it does not say.
+        column: The column in which it gave up, from 0.
+
+    Returns:
+        The line to blame, and what to write in it; None if nothing is found.
+    """
+    lines = text.splitlines()
+    if not lines:
+        return None
+    line = min(line, len(lines))  # an error at the very end is reported behind it
+    if lines[line - 1][column : column + 1] == "\t":
+        return line, "a tab stands where YAML takes spaces alone: put spaces in its place"
+    first = since or _before(lines, line)
+    return next(
+        (
+            (number, f"a space is missing: write `{meant[:_SHOWN]}`")
+            for number in range(first, line + 1)
+            if (meant := _spaced(lines[number - 1]))
+        ),
+        None,
+    )
+
+
+def _before(lines: list[str], line: int) -> int:
+    """The first of the lines right above one that lack a space; else the line itself."""
+    first = line
+    for number in range(line - 1, 0, -1):
+        content = lines[number - 1].strip()
+        if content and not content.startswith("#"):
+            if not _spaced(lines[number - 1]):
+                break
+            first = number
+    return first
+
+
+def _spaced(line: str) -> str:
+    """A line with the space that it lacks; "" if it lacks none."""
+    if found := _GLUED_DASH.match(line):
+        return f"- {found[1]}"
+    if found := _GLUED_LINE.match(line):
+        return f"{found[1]}: {found[2]}"
+    if found := _GLUED_TAG.search(line.split(" #")[0]):
+        return f"{found[1]} {found[2]}"
+    return ""
+
+
+def owner(written: str, fields: Mapping[str, Iterable[str]]) -> str:
+    """The tag of the first thing that has a field of this name; "" if there is none."""
+    return next((tag for tag, names in fields.items() if written in names), "")

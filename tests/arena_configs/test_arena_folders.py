@@ -1,0 +1,136 @@
+"""Folders as people have them: endings in any case, what editors and archives leave, bad files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_files import find_arena_files, is_yaml
+from animalcat.cli.arena.commands import app
+from animalcat.service.batteries.battery import ArenaFile, import_files, read_files
+from animalcat.service.batteries.feature_table import read_table
+from animalcat.service.batteries.naming import parse_pattern
+from animalcat.service.batteries.spool import Spool
+
+GOOD = """!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: 250
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {x: 20, y: 0, z: 5}]
+      rotations: [0]
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {x: 20, y: 0, z: 25}]
+      sizes: [!Vector3 {x: 1, y: 1, z: 1}]
+"""
+GLUED = GOOD.replace("{x: 1, y: 1, z: 1}", "{x:1, y:1, z:1}")
+FAR = GOOD.replace("z: 5}", "z: 1e10}")
+MAC = b"\0\5\x16\7"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = {
+        "a.YML": GOOD.encode(),
+        "sub/b.Yaml": GOOD.encode(),
+        "c.yml": GOOD.encode(),
+        "._c.yml": MAC,
+        "__MACOSX/d.yml": MAC,
+        "sub/.ipynb_checkpoints/b-checkpoint.yml": GOOD.encode(),
+        "notes.txt": b"",
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+def run(*words: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, [*map(str, words)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_endings_in_any_case_and_nothing_hidden(folder: Path) -> None:
+    found = find_arena_files(folder)
+    names = [path.relative_to(folder).as_posix() for path in found.files]
+    assert names == ["a.YML", "c.yml", "sub/b.Yaml"]
+    assert len(found.hidden) == 3
+    assert found.note.startswith("3 hidden are left out")
+    assert [file.path for file in read_files(folder)] == names
+    code, text, told = run("check", folder)
+    assert (code, text) == (0, "3 files: 3 clean, 0 errors, 0 warnings\n")
+    assert "note: 3 hidden are left out" in told
+    # A folder may be hidden itself, or be within one that is.
+    assert len(find_arena_files(folder / "sub/.ipynb_checkpoints").files) == 1
+
+
+def test_a_name_may_be_given_with_an_ending_in_any_case() -> None:
+    assert is_yaml("x.YAML")
+    assert not is_yaml("yml")
+    table = read_table("instance,noise [dB]\na.YML,40\n").resolved(["a"])
+    assert set(table.rows) == {"a"}
+    assert parse_pattern("{paradigm}-{variant}.YML").between == ("", "-", "")
+
+
+def test_an_import_names_every_bad_file(tmp_path: Path) -> None:
+    texts = {"a.yml": GLUED, "b.yml": GOOD, "c.yml": "[", "d.yml": FAR, "e.yml": "# caf\udce9\n"}
+    with pytest.raises(ArenaError) as caught:
+        import_files([ArenaFile(*pair) for pair in texts.items()], 0, tmp_path)
+    first, *lines = str(caught.value).splitlines()
+    assert first == "4 of 5 files cannot be used:"
+    heads = ("a.yml:13: ", "c.yml:1: ", "e.yml:1: ", "d: items[0].positions[0].z: ")
+    assert len(lines) == 4
+    assert all(line.startswith(head) for line, head in zip(lines, heads, strict=True)), lines
+    with pytest.raises(ArenaError, match=r"^2 of 3 arenas cannot be used:\nd: .*\nf: "):
+        import_files(
+            [ArenaFile("d.yml", FAR), ArenaFile("f.yml", FAR), ArenaFile("g.yml", GOOD)],
+            0,
+            tmp_path,
+        )
+
+
+def test_an_import_of_very_many_bad_files_keeps_within_a_message(tmp_path: Path) -> None:
+    files = [ArenaFile(f"{number:03}.yml", GLUED) for number in range(300)]
+    with pytest.raises(ArenaError, match=r"^300 of 300 files") as caught:
+        import_files(files, 0, tmp_path)
+    assert len(str(caught.value)) < 3000
+    assert "more (`animalcat arena check` says why): '" in str(caught.value)
+
+
+def test_bytes_that_are_no_text_outlast_the_spool(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    try:
+        spool.add(ArenaFile("a.yml", "# caf\udce9\n"))
+        with pytest.raises(ArenaError, match=r"a\.yml:1: column 6: the byte 0xe9"):
+            import_files(spool, 0, tmp_path, in_order=True)
+    finally:
+        spool.close()
+
+
+def test_features_say_what_could_not_be_measured(tmp_path: Path) -> None:
+    for name, text in {"a": GOOD, "b": GLUED, "c": FAR, "d": "["}.items():
+        (tmp_path / f"{name}.yml").write_text(text)
+    for words in (["--json"], ["-o", tmp_path / "x.csv"], []):
+        code, text, told = run("features", tmp_path, *words)
+        assert code == 1
+        assert "error: 3 of 4 could not be measured:" in told
+        assert "b.yml:13: " in told
+        assert "c.yml: items[0].positions[0].z: " in told
+        assert "d.yml:1: " in told
+    assert "4 rows, 1 of them measured" in run("features", tmp_path, "-o", tmp_path / "x.csv")[2]
+    assert text
+
+
+def test_a_check_for_a_build_refuses_what_builds_refuse(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(f"{GOOD}      colors: [!Vector3 {{x: 9, y: 9, z: 9}}]\n")
+    code, text, _ = run("check", tmp_path)
+    assert (code, "old-color" in text, "1 warning" in text) == (0, True, True)
+    for build in ("4.x", "3.1.3"):
+        code, text, _ = run("check", tmp_path, "--build", build)
+        assert (code, "1 error" in text) == (1, True)
