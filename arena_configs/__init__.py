@@ -1,8 +1,9 @@
 """The arena model: loading, writing, placing, checking and measuring Animal-AI arenas.
 
 `model` is an arena configuration as data; `loader` reads it from YAML (by `nodes`, numbers by
-`scalars`, and what was meant by what cannot be read by `guesses`) and `writer` writes it. `catalogue` has the constants of every object, `signs` what sign boards show, and `looks`
-the appearance of objects that are meshes in the real build. `placement` works out where everything
+`scalars`, and what was meant by what cannot be read by `guesses`) and `writer` writes it.
+`catalogue` has the constants of every object, `signs` what sign boards show, and `looks` the
+appearance of objects that are meshes in the real build. `placement` works out where everything
 stands at the start, with `geometry` for the solids; `draws` are Unity's random numbers, and
 `orders` the order in which a Unity build draws them; `builds` has the names of builds. From a
 placement, `features` measures meta-features: by `ground`, which tells where the body can be,
