@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from animalcat.arena_configs.bounds import LONGEST
 from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import (
@@ -27,9 +28,11 @@ from animalcat.arena_configs.model import (
     Vector3,
 )
 from animalcat.arena_configs.placement import fix
+from animalcat.arena_configs.scalars import FLOAT_MAX
 from animalcat.arena_configs.writer import to_yaml
 
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = st.floats(-FLOAT_MAX, FLOAT_MAX)
+TIMES = st.integers(-LONGEST, LONGEST)
 WHOLE = st.integers(-(2**31), 2**31 - 1)
 VECTORS = st.builds(Vector3, x=NUMBERS, y=NUMBERS, z=NUMBERS)
 COLORS = st.builds(RGB, r=NUMBERS, g=NUMBERS, b=NUMBERS)
@@ -105,10 +108,10 @@ NESTED = st.one_of(
 def arenas(*, old: bool = False) -> st.SearchStrategy[Arena]:
     return st.builds(
         Arena,
-        time_limit=WHOLE,
+        time_limit=TIMES,
         pass_mark=NUMBERS,
         items=tuples(items(NESTED, old=old)),
-        blackouts=tuples(WHOLE),
+        blackouts=tuples(TIMES),
         random_seed=WHOLE,
         merge_next_arena=st.just(False) if old else st.booleans(),
     )

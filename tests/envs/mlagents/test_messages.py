@@ -164,6 +164,7 @@ def test_torn_side_channels_are_refused(data: bytes, message: str) -> None:
 
 
 YAML = "!ArenaConfig\narenas:\n  3: !Arena\n    t: 77\n"
+OLD_COLOR = f"{YAML}    items:\n    - !Item {{name: Wall, colors: [!Vector3 {{x: 1}}]}}\n".encode()
 
 
 def test_arenas_come_as_text_or_as_a_path(tmp_path: Path) -> None:
@@ -179,6 +180,7 @@ def test_arenas_come_as_text_or_as_a_path(tmp_path: Path) -> None:
         (b"/no/such/folder/arena.yaml", "/no/such/folder/arena.yaml.*No such file"),
         (YAML.replace("77", "soon").encode(), "sent by the client:4: arenas.3..t: "),
         (b"\xff\xfe\x00", "sent by the client"),
+        (OLD_COLOR, "sent by the client:6: .*builds from 3 on refuse"),
         (b"x" * 5000, "sent by the client"),
         (b"x" * 300, "sent by the client"),  # longer than a file's name may be
     ],
