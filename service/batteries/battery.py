@@ -224,7 +224,17 @@ def import_files(
         own = own.resolved([draft.name for draft in drafts])
     kinds = kinds_of([draft.name for draft in drafts], pattern, own.kinds if own else {})
     told = [draft._replace(kind=kinds[draft.name]) for draft in drafts]
-    drawn = {draft.name: fields for draft in told if (fields := named(draft, drawn_fields))}
+    drawn: dict[str, Sequence[str]] = {}
+    for draft in told:
+        try:
+            fields = named(draft, drawn_fields)
+        except ArenaError as error:
+            refused.append(error)
+            continue
+        if fields:
+            drawn[draft.name] = fields
+    if refused:
+        raise joined(refused, len(told), "arenas")
     lines = [*in_lines(problems), *alike(told)]
     return store_drafts(told, lines, store, tick, processes, own, drawn=drawn)
 

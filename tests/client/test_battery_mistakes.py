@@ -119,7 +119,7 @@ def nothing(here: Path) -> None:
         ("B7", sure, "pair", False, "every play passes 1 arena (a0)"),
         ("B11", no_arena, "pair", True, "notes.yaml"),
         ("B12", hidden, "pair", False, "2 instances, digest"),
-        ("B12", hidden, "pair", False, "begin with a dot: .ipynb_checkpoints"),
+        ("B12", hidden, "pair", False, "are hidden: .ipynb_checkpoints"),
         ("B13", empty, "pair", True, "it is empty"),
         ("B14", packed, "pair.zip", True, "unpack it and give the folder"),
         ("B17", nothing, "pair --name a/b", True, "battery 'a/b' is not 1 to 100 of letters"),

@@ -90,7 +90,7 @@ def test_a_path_is_no_id(text: str) -> None:
     ("files", "given", "words"),
     [
         (["a.yaml", "b/c.yml", "b/D.YAML"], ["a.yaml", "b/D.YAML", "b/c.yml"], ""),
-        (["a.yaml", ".b.yaml"], ["a.yaml"], "begin with a dot: .b.yaml"),
+        (["a.yaml", ".b.yaml"], ["a.yaml"], "are hidden: .b.yaml"),
         (["a.yaml", ".ipynb_checkpoints/a-checkpoint.yaml"], ["a.yaml"], ".ipynb_checkpoints"),
         (["a.yaml", "more.zip"], ["a.yaml"], "not looked into: more.zip"),
         (["a.yaml", "notes.txt"], ["a.yaml"], ""),

@@ -139,7 +139,7 @@ def read_testbed(
     if not folder.is_dir():
         fail(f"{folder}: no such folder")
     played = set(rewards.index) & set(marks.dropna().index)
-    files = [path for path in find_arena_files(folder).files if path.stem in played]
+    files = [path for _, path in find_arena_files(folder).files if path.stem in played]
     if not files:
         fail(f"{folder}: no arena file of an instance with outcomes ({rewards.index[0]}, ...)")
     plan = Plan(0, OWN, NEWEST)
