@@ -18,8 +18,8 @@ from animalcat.client.values import Campaign
 from .conftest import MakeSession, Server
 
 AGENT = """
-import sys
 from pathlib import Path
+import animalcat
 import helper_of_a_test
 HERE = Path(__file__).parent
 
@@ -29,9 +29,9 @@ class A:
         (HERE / "weights.bin").read_bytes()
         self.played += 1
         if self.played > 1 and not (HERE / "on.txt").exists():
-            sys.exit(7)
+            raise KeyboardInterrupt
     def act(self, observation):
-        return [helper_of_a_test.ACTION] * 50
+        return animalcat.Actions([helper_of_a_test.ACTION] * 50)
 """
 
 
@@ -54,7 +54,7 @@ def test_commands_refuse_an_agent_whose_files_have_changed(
         found = CliRunner().invoke(app, ["show", session, "--server", server.address, "--json"])
         return json.loads(found.stdout)
 
-    assert run().returncode == 7
+    assert run().returncode == 130
     before = show()
     known = before["agent_fingerprint"]
     assert isinstance(known, dict)
@@ -91,29 +91,29 @@ class Standing:
     def reset(self, info: animalcat.EpisodeInfo) -> None:
         self.left -= 1
         if self.left < 0:
-            raise InterruptedError
+            raise KeyboardInterrupt
 
-    def act(self, observation: animalcat.Observation) -> list[int]:
-        return [0] * 50
+    def act(self, observation: animalcat.Observation) -> animalcat.Actions:
+        return animalcat.Actions([0] * 50)
 
 
 class Turning(Standing):
     """Another agent."""
 
-    def act(self, observation: animalcat.Observation) -> list[int]:
-        return [1] * 50
+    def act(self, observation: animalcat.Observation) -> animalcat.Actions:
+        return animalcat.Actions([1] * 50)
 
 
 def test_agents_in_memory_go_on_in_their_process_alone(
     client: animalcat.Client, make_session: MakeSession, tmp_path: Path
 ) -> None:
     session = make_session(max_episodes=3)
-    with pytest.raises(InterruptedError):
+    with pytest.raises(KeyboardInterrupt):
         client.evaluate(Standing(1), session)
     for changes in ({}, {"fingerprint": animalcat.AgentFingerprint.declared("t", version="1")}):
         with pytest.raises(animalcat.AnimalcatError, match="episodes of another agent"):
             client.evaluate(Turning(), session, **changes)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InterruptedError):
+    with pytest.raises(KeyboardInterrupt):
         client.evaluate(Standing(1), session)
     done = client.evaluate(Turning(), session, same_agent=True)
     assert done.state == "finished"
@@ -131,7 +131,7 @@ def test_what_a_client_declares_is_known_again(
 ) -> None:
     session = make_session(max_episodes=2)
     first = animalcat.AgentFingerprint.declared("ppo", version="7", options={"lr": 0.1})
-    with pytest.raises(InterruptedError):
+    with pytest.raises(KeyboardInterrupt):
         client.evaluate(Standing(1), session, fingerprint=first)
     other = animalcat.AgentFingerprint.declared("ppo", version="7", options={"lr": 0.2})
     with pytest.raises(animalcat.AnimalcatError) as refused:
