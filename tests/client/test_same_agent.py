@@ -38,6 +38,7 @@ class A:
 def test_commands_refuse_an_agent_whose_files_have_changed(
     server: Server, make_session: MakeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """S9 a changed file, and S10 another agent."""
     (tmp_path / "agent.py").write_text(AGENT)
     helper, weights = tmp_path / "helper_of_a_test.py", tmp_path / "weights.bin"
     helper.write_text("ACTION = 1")
@@ -64,6 +65,10 @@ def test_commands_refuse_an_agent_whose_files_have_changed(
     there = CliRunner().invoke(app, ["resume", session, "--server", server.address])
     assert (there.exit_code, there.stderr.count("\n")) == (2, 1)
     assert "helper_of_a_test.py has other content" in there.stderr
+    words = ["resume", session, "--agent", "builtin:scout", "--server", server.address]
+    other = CliRunner().invoke(app, words)
+    assert other.exit_code == 2
+    assert "has 1 episodes of another agent" in other.stderr
     refused = run()
     assert refused.returncode == 2
     assert "helper_of_a_test.py has other content" in refused.stderr
