@@ -99,7 +99,10 @@ def endless(here: Path) -> None:
 
 
 def shuffled(here: Path) -> None:
-    edited(here, "arenas:\n", "randomizeArenas: true\narenas:\n")
+    file = here / "pair" / "a0.yaml"
+    head, arena = file.read_text().split("arenas:\n")
+    second = arena.replace("0: !Arena", "1: !Arena").replace("z: 20", "z: 30")
+    file.write_text(f"{head}randomizeArenas: true\narenas:\n{arena}{second}")
 
 
 def misspelt(here: Path) -> None:
@@ -139,7 +142,7 @@ def nothing(here: Path) -> None:
         ("B4", nothing, "pair --name basics --replace", True, "comes with animalcat"),
         ("B6", unpassable, "pair", False, "no play can pass 1 arena (a0)"),
         ("B9", endless, "pair", False, "no time limit ends an episode in 1 arena (a0)"),
-        ("B10", shuffled, "pair", False, "2 instances, digest"),
+        ("B10", shuffled, "pair", False, "3 instances, digest"),
         ("B16", misspelt, "pair", False, "no object `GoodGaol`; it is skipped, as in Unity. Did "),
         ("B16", misspelt, "pair", False, "no play can pass 1 arena (a0)"),
         ("B19", percent, "pair", False, "no play can pass 1 arena (a0)"),
