@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -21,6 +22,7 @@ AGENT = """
 import sys
 from pathlib import Path
 import helper_of_a_test
+from animalcat import Actions
 HERE = Path(__file__).parent
 
 class A:
@@ -31,12 +33,16 @@ class A:
         if self.played > 1 and not (HERE / "on.txt").exists():
             sys.exit(7)
     def act(self, observation):
-        return [helper_of_a_test.ACTION] * 50
+        return Actions([helper_of_a_test.ACTION] * 50)
 """
 
 
 def test_commands_refuse_an_agent_whose_files_have_changed(
-    server: Server, make_session: MakeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server,
+    client: animalcat.Client,
+    make_session: MakeSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
     helper, weights = tmp_path / "helper_of_a_test.py", tmp_path / "weights.bin"
@@ -54,7 +60,10 @@ def test_commands_refuse_an_agent_whose_files_have_changed(
         found = CliRunner().invoke(app, ["show", session, "--server", server.address, "--json"])
         return json.loads(found.stdout)
 
-    assert run().returncode == 7
+    left = run()
+    assert left.returncode == 1
+    assert "SystemExit(7)" in left.stderr
+    client.judge_failure(session, "repeat")
     before = show()
     known = before["agent_fingerprint"]
     assert isinstance(known, dict)
@@ -93,28 +102,33 @@ class Standing:
         if self.left < 0:
             raise InterruptedError
 
-    def act(self, observation: animalcat.Observation) -> list[int]:
-        return [0] * 50
+    def act(self, observation: animalcat.Observation) -> animalcat.Actions:
+        return animalcat.Actions([0] * 50)
 
 
 class Turning(Standing):
     """Another agent."""
 
-    def act(self, observation: animalcat.Observation) -> list[int]:
-        return [1] * 50
+    def act(self, observation: animalcat.Observation) -> animalcat.Actions:
+        return animalcat.Actions([1] * 50)
+
+
+def broken_off(client: animalcat.Client, session: animalcat.Session, **changes: Any) -> None:
+    """Play one more episode, and begin the next anew."""
+    with pytest.raises(InterruptedError):
+        client.evaluate(Standing(1), session, **changes)
+    client.judge_failure(session, "repeat")
 
 
 def test_agents_in_memory_go_on_in_their_process_alone(
     client: animalcat.Client, make_session: MakeSession, tmp_path: Path
 ) -> None:
     session = make_session(max_episodes=3)
-    with pytest.raises(InterruptedError):
-        client.evaluate(Standing(1), session)
+    broken_off(client, session)
     for changes in ({}, {"fingerprint": animalcat.AgentFingerprint.declared("t", version="1")}):
         with pytest.raises(animalcat.AnimalcatError, match="episodes of another agent"):
             client.evaluate(Turning(), session, **changes)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InterruptedError):
-        client.evaluate(Standing(1), session)
+    broken_off(client, session)
     done = client.evaluate(Turning(), session, same_agent=True)
     assert done.state == "finished"
     found = client.get_session(session)
@@ -131,8 +145,7 @@ def test_what_a_client_declares_is_known_again(
 ) -> None:
     session = make_session(max_episodes=2)
     first = animalcat.AgentFingerprint.declared("ppo", version="7", options={"lr": 0.1})
-    with pytest.raises(InterruptedError):
-        client.evaluate(Standing(1), session, fingerprint=first)
+    broken_off(client, session, fingerprint=first)
     other = animalcat.AgentFingerprint.declared("ppo", version="7", options={"lr": 0.2})
     with pytest.raises(animalcat.AnimalcatError) as refused:
         client.evaluate(Standing(), session, fingerprint=other)

@@ -186,7 +186,10 @@ def test_instances_that_are_not_covered_are_told_by_reason(folder: Path) -> None
     (folder / "out.csv").write_text("instance,me\n01-01-01,-1\n01-02-01,-1.5\n")
     result = fit(folder, "--agent", "me")
     assert result.exit_code == 2
-    assert "aaio covers none of the instances with outcomes: 2 of 2: no reward" in result.stderr
+    assert (
+        "aaio covers none of the instances with outcomes: 2 of 2: no play can pass it"
+        in result.stderr
+    )
 
 
 def test_fit_of_a_small_table(folder: Path) -> None:
@@ -214,7 +217,7 @@ def test_imported_outcomes_are_a_table_for_layouts(
     layout = load_layout("one-capability")
     found = read_covered(Path("mine"), [], [layout], tmp_path)
     assert found.notes == (
-        "1 of 4 attempts do not count: 1 fault",
+        "left out 1 of 4 rows as no evidence: 1 fault",
         "no difficulty: 5 is taken (if_missing)",
     )
     table = found.table

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from animalcat.cli.layout.commands import app_for
 from animalcat.cli.layout.outcomes import covered_outcomes
-from animalcat.cli.shared.arena_outcomes import check_demands, on_battery, passed_on
+from animalcat.cli.shared.arena_outcomes import check_demands, marked_by, on_battery, passed_on
 from animalcat.cli.shared.outcome_options import As
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import CoveredOutcomes, TableError, read_csv
@@ -310,7 +310,7 @@ def export(text: str, *agents: str, layout: Any = AAIO) -> CoveredOutcomes:
 
 def test_attempts_that_do_not_count_are_told() -> None:
     found = export(EXPORT)  # T46
-    assert found.notes[0] == "2 of 5 attempts do not count: 1 void, 1 practice"
+    assert found.notes[0] == "left out 2 of 5 rows as no evidence: 1 practice, 1 void"
     assert found.table.agents == ("me", "you")
     assert [found.coverage(who)["of"] for who in ("me", "you")] == [2, 1]
     converted = export(EXPORT.replace("Distance [m]", "Distance [10 m]").replace("0,1,0", ",1,0"))
@@ -436,7 +436,8 @@ RETURNS = "instance,a,b\ng1,1.9,0.2\ng2,0.4,\nfar/g3.yaml,-0.5,1.5\nfar/g4.yml,1
 
 
 def played(text: str, *agents: str, told: As | None = None, marks: str | None = None) -> Any:
-    return passed_on(battery(*NAMES), text, marks, agents, told)
+    known = marked_by(battery(*NAMES), marks, text, told)
+    return passed_on(known, text, agents, told)
 
 
 def test_arenas_are_found_by_name_by_file_and_without_folders() -> None:
@@ -495,7 +496,7 @@ def test_rewards_that_are_refused(text: str, words: str) -> None:
 
 def test_a_battery_with_two_arenas_of_a_name_wants_the_folder() -> None:
     with pytest.raises(TableError, match="'g1' is 'far/g1', 'near/g1'; give the folder too"):
-        passed_on(battery("near/g1", "far/g1"), "instance,a\ng1,.5\n", None)
+        passed_on(battery("near/g1", "far/g1"), "instance,a\ng1,.5\n")
     with pytest.raises(TableError, match="no agent 'aa'; agents: a, b"):  # T48
         played(RETURNS, "aa")
     with pytest.raises(TableError, match="g2 has no pass mark"):
@@ -514,7 +515,7 @@ def test_what_the_numbers_are_may_be_said() -> None:
     ):
         with pytest.raises(TableError, match=said):
             played(text, told=told)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(TableError, match="pass marks go with returns"):
+    with pytest.raises(TableError, match="--pass-marks goes with returns"):
         played(flags, told="successes", marks="instance,pass_mark\ng1,0\n")
     alone = played("instance,a,seed\ng1,.5,7\ng2,1.5,8\n", "a")  # T29: named agents alone
     assert alone == {"a": {"near/g1": 0.0, "near/g2": 1.0}}
