@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,7 +108,8 @@ class Sheet:
         """The names of rows.
 
         Raises:
-            TableError: There is no such column, one is empty, or the last sums the others up.
+            TableError: There is no such column, one is empty or there twice, or the last sums the
+                others up.
         """
         cells = self.column(name)
         for line, cell in zip(self.lines, cells, strict=True):
@@ -118,6 +120,13 @@ class Sheet:
                 f"line {self.lines[-1]}, column {name}: the last row is called {cells[-1]!r}; take "
                 "it out if it sums the others up, and give it another name if it does not"
             )
+        for cell, count in Counter(cells).items():
+            if count > 1:
+                raise TableError(
+                    f"{name} {cell} has {count} rows; one is wanted. What was played again counts "
+                    "as less than another outcome: a table that says so has a row for each episode "
+                    "and the columns of `outcomes export`"
+                )
         return tuple(cells)
 
     def is_count(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Tells which arenas of a battery nobody can pass, and which nobody can fail."""
+"""Tells which arenas of a battery nobody can pass or fail, and which nothing need end."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ UNPASSABLE: Final = "no play can pass it, since no return exceeds its pass mark"
 
 
 class Marks(NamedTuple):
-    """What is wrong with the pass marks of a battery.
+    """What is wrong with the pass marks and time limits of a battery.
 
     Attributes:
         unpassable: Why no play can pass an arena, by its name; such arenas are set aside.
         sure: Why every play passes an arena, by its name; such arenas tell nothing.
         bare: Names of the unpassable arenas in which nothing gives reward.
+        endless: Names of the arenas without a time limit.
     """
 
     unpassable: dict[str, str]
     sure: dict[str, str]
     bare: list[str]
+    endless: list[str]
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -45,6 +47,12 @@ class Marks(NamedTuple):
                 f"every play passes {_arenas(self.sure)}, since every return exceeds the pass "
                 "mark: sessions play them, and successes there tell nothing"
             )
+        if self.endless:
+            found.append(
+                f"no time limit ends an episode in {_arenas(self.endless)}: an agent that stands "
+                "still there plays on until its allowance is spent (--episode-seconds), if it has "
+                "one"
+            )
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,9 +67,11 @@ def fault_of(instance: Instance) -> MarkFault | None:
 
 
 def marks_of(instances: Iterable[Instance]) -> Marks:
-    """Look at the pass marks of instances."""
-    found = Marks({}, {}, [])
+    """Look at the pass marks and time limits of instances."""
+    found = Marks({}, {}, [], [])
     for instance in instances:
+        if instance.time_limit_steps == 0:
+            found.endless.append(instance.name)
         fault = fault_of(instance)
         if fault is not None:
             kind = found.unpassable if fault.severity == "error" else found.sure

@@ -83,6 +83,29 @@ def sure(here: Path) -> None:
     write(here / "pair", -5, 0)
 
 
+def percent(here: Path) -> None:
+    write(here / "pair", 50, 0)
+
+
+def edited(here: Path, what: str, by: str) -> None:
+    """The first of two arenas, changed."""
+    file = here / "pair" / "a0.yaml"
+    assert what in file.read_text()
+    file.write_text(file.read_text().replace(what, by))
+
+
+def endless(here: Path) -> None:
+    edited(here, "timeLimit: 250", "timeLimit: 0")
+
+
+def shuffled(here: Path) -> None:
+    edited(here, "arenas:\n", "randomizeArenas: true\narenas:\n")
+
+
+def misspelt(here: Path) -> None:
+    edited(here, "GoodGoal", "GoodGaol")
+
+
 def no_arena(here: Path) -> None:
     (here / "pair" / "notes.yaml").write_text("title: notes\n")
 
@@ -115,6 +138,11 @@ def nothing(here: Path) -> None:
         ("B4", nothing, "pair --name navigation", True, "comes with animalcat"),
         ("B4", nothing, "pair --name basics --replace", True, "comes with animalcat"),
         ("B6", unpassable, "pair", False, "no play can pass 1 arena (a0)"),
+        ("B9", endless, "pair", False, "no time limit ends an episode in 1 arena (a0)"),
+        ("B10", shuffled, "pair", False, "2 instances, digest"),
+        ("B16", misspelt, "pair", False, "no object `GoodGaol`; it is skipped, as in Unity. Did "),
+        ("B16", misspelt, "pair", False, "no play can pass 1 arena (a0)"),
+        ("B19", percent, "pair", False, "no play can pass 1 arena (a0)"),
         ("B15", goalless, "pair", False, "in 1 arena (a1) of these nothing gives reward"),
         ("B7", sure, "pair", False, "every play passes 1 arena (a0)"),
         ("B11", no_arena, "pair", True, "notes.yaml"),

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -19,10 +18,9 @@ from animalcat.client.values import Campaign
 from .conftest import MakeSession, Server
 
 AGENT = """
-import sys
 from pathlib import Path
+import animalcat
 import helper_of_a_test
-from animalcat import Actions
 HERE = Path(__file__).parent
 
 class A:
@@ -31,19 +29,16 @@ class A:
         (HERE / "weights.bin").read_bytes()
         self.played += 1
         if self.played > 1 and not (HERE / "on.txt").exists():
-            sys.exit(7)
+            raise KeyboardInterrupt
     def act(self, observation):
-        return Actions([helper_of_a_test.ACTION] * 50)
+        return animalcat.Actions([helper_of_a_test.ACTION] * 50)
 """
 
 
 def test_commands_refuse_an_agent_whose_files_have_changed(
-    server: Server,
-    client: animalcat.Client,
-    make_session: MakeSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    server: Server, make_session: MakeSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """S9 a changed file, and S10 another agent."""
     (tmp_path / "agent.py").write_text(AGENT)
     helper, weights = tmp_path / "helper_of_a_test.py", tmp_path / "weights.bin"
     helper.write_text("ACTION = 1")
@@ -60,10 +55,7 @@ def test_commands_refuse_an_agent_whose_files_have_changed(
         found = CliRunner().invoke(app, ["show", session, "--server", server.address, "--json"])
         return json.loads(found.stdout)
 
-    left = run()
-    assert left.returncode == 1
-    assert "SystemExit(7)" in left.stderr
-    client.judge_failure(session, "repeat")
+    assert run().returncode == 130
     before = show()
     known = before["agent_fingerprint"]
     assert isinstance(known, dict)
@@ -73,6 +65,10 @@ def test_commands_refuse_an_agent_whose_files_have_changed(
     there = CliRunner().invoke(app, ["resume", session, "--server", server.address])
     assert (there.exit_code, there.stderr.count("\n")) == (2, 1)
     assert "helper_of_a_test.py has other content" in there.stderr
+    words = ["resume", session, "--agent", "builtin:scout", "--server", server.address]
+    other = CliRunner().invoke(app, words)
+    assert other.exit_code == 2
+    assert "has 1 episodes of another agent" in other.stderr
     refused = run()
     assert refused.returncode == 2
     assert "helper_of_a_test.py has other content" in refused.stderr
@@ -100,7 +96,7 @@ class Standing:
     def reset(self, info: animalcat.EpisodeInfo) -> None:
         self.left -= 1
         if self.left < 0:
-            raise InterruptedError
+            raise KeyboardInterrupt
 
     def act(self, observation: animalcat.Observation) -> animalcat.Actions:
         return animalcat.Actions([0] * 50)
@@ -113,22 +109,17 @@ class Turning(Standing):
         return animalcat.Actions([1] * 50)
 
 
-def broken_off(client: animalcat.Client, session: animalcat.Session, **changes: Any) -> None:
-    """Play one more episode, and begin the next anew."""
-    with pytest.raises(InterruptedError):
-        client.evaluate(Standing(1), session, **changes)
-    client.judge_failure(session, "repeat")
-
-
 def test_agents_in_memory_go_on_in_their_process_alone(
     client: animalcat.Client, make_session: MakeSession, tmp_path: Path
 ) -> None:
     session = make_session(max_episodes=3)
-    broken_off(client, session)
+    with pytest.raises(KeyboardInterrupt):
+        client.evaluate(Standing(1), session)
     for changes in ({}, {"fingerprint": animalcat.AgentFingerprint.declared("t", version="1")}):
         with pytest.raises(animalcat.AnimalcatError, match="episodes of another agent"):
             client.evaluate(Turning(), session, **changes)  # pyright: ignore[reportArgumentType]
-    broken_off(client, session)
+    with pytest.raises(KeyboardInterrupt):
+        client.evaluate(Standing(1), session)
     done = client.evaluate(Turning(), session, same_agent=True)
     assert done.state == "finished"
     found = client.get_session(session)
@@ -145,7 +136,8 @@ def test_what_a_client_declares_is_known_again(
 ) -> None:
     session = make_session(max_episodes=2)
     first = animalcat.AgentFingerprint.declared("ppo", version="7", options={"lr": 0.1})
-    broken_off(client, session, fingerprint=first)
+    with pytest.raises(KeyboardInterrupt):
+        client.evaluate(Standing(1), session, fingerprint=first)
     other = animalcat.AgentFingerprint.declared("ppo", version="7", options={"lr": 0.2})
     with pytest.raises(animalcat.AnimalcatError) as refused:
         client.evaluate(Standing(), session, fingerprint=other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import typer
 import animalcat
 from animalcat.cli.session.plan import stopping_rule
 from animalcat.client.values import StoppingRule
+from animalcat.envs.agents import AgentLoadError, load_agent
 from animalcat.envs.types import ObservationSpec, RaySpec
 from animalcat.errors import AnimalcatError
 
@@ -34,6 +36,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "max_episodes is 2.5; give a whole number",
     ),
     "S8 a misspelt layout": ({"layout": "aiao"}, "no layout is named 'aiao'; there are: aaio"),
+    "S15 practice on all there is": (
+        {"practice": 12},
+        "practice: 12 arenas are asked for, and there are 9; practise less",
+    ),
+    "S18 an unknown policy": (
+        {"policy": "varianz"},
+        "no policy is named 'varianz'; there are: var",
+    ),
+    "S18 one that is made": (
+        {"policy": animalcat.Policy("varianz")},  # type: ignore[arg-type]
+        "no policy is named 'varianz'",
+    ),
     "S21 a misspelt variant": ({"layout_variant": "metres"}, "'metres' is unknown; valid: scaled"),
     "S23 per cent": ({"random_share": 90}, "random_share 90.0 is not in"),
     "S23 a target in per cent": ({"target_sd": 10}, "target_sd 10.0 is not in"),
@@ -61,6 +75,22 @@ def test_what_cannot_be_observed_is_refused(mistake: Callable[[], object], says:
 
 
 @pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ("memry=2", "no limit is named 'memry'; there are: sight"),
+        ("memory=two", "memory=two is out of range; memory takes 0 to 600"),
+        ("lapses=90", "lapses=90 is out of range; lapses takes 0 to 1 (share of decisions)"),
+        ("memory=2+memory=3", "memory is given twice"),
+    ],
+    ids=["S17 misspelt", "S17 a word", "S23 a probability in per cent", "S17 twice"],
+)
+def test_what_an_agent_is_told_is_read(limits: str, says: str) -> None:
+    with pytest.raises(AgentLoadError) as error:
+        load_agent(f"builtin:scout+{limits}")
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
     "targets",
     [["visualAbility=0.1m"], ["visualAbility"], ["visualAbility=0.1", "visualAbility=0.2"]],
     ids=["S5 a unit", "no share", "two targets"],
@@ -71,6 +101,58 @@ def test_a_target_is_a_share_and_is_given_once(
     with pytest.raises(typer.Exit):
         stopping_rule("", targets, {})
     assert "--target visualAbility" in capsys.readouterr().err
+
+
+LAYOUT = """
+name: reaching
+features:
+  rewardDistance: {unit: m, low: 0, high: 60}
+latents:
+  reach: {kind: capability, unit: m, prior: {scaled_beta: {low: 0, high: 60}}}
+derived:
+  passing: {link: {logistic_margin: {ability: reach, demand: rewardDistance, slope: 0.115}}}
+outcome: {bernoulli: {probability: passing}}
+"""
+
+
+def test_a_layout_that_is_edited_is_another(client: animalcat.Client, tmp_path: Path) -> None:
+    """S11: a session keeps what it began with, and another one takes the file as it is."""
+    file = tmp_path / "mine.yaml"
+
+    def make() -> animalcat.Session:
+        return client.create_session(agent="layouts", battery="navigation", layout=file)
+
+    file.write_text(LAYOUT)
+    began = make()
+    file.write_text(LAYOUT.replace("slope: 0.115", "slope: 0.2"))
+    assert client.get_session(began).spec == began.spec
+    assert make().spec.layout_digest != began.spec.layout_digest
+    file.unlink()
+    assert client.profile(began)["provenance"]["layout_digest"] == began.spec.layout_digest
+
+
+def test_another_battery_and_nothing_to_compare_with(client: animalcat.Client) -> None:
+    """S13, S14, S16, and S12: what a campaign is, its file says."""
+    first = client.create_session(agent="first", battery="navigation", max_episodes=2)
+    client.build_battery("navigation", 4, seed=9, name="four")
+    with pytest.raises(AnimalcatError, match="the battery is 'four', and there it is 'navigation'"):
+        client.create_session(agent="other", battery="four", against=first)
+    with pytest.raises(AnimalcatError, match="has no finished episode of an arena that this layou"):
+        client.create_session(agent="first", battery="navigation", against=first)
+    with pytest.raises(AnimalcatError, match="no session is named 'else-0123'; there are"):
+        client.get_session("else-0123")
+
+    def campaign(budget: int) -> str:
+        agents = ("a.py:A", "b.py:B")
+        return client.create_campaign(
+            agents=agents, battery="navigation", budget=budget, common=2, certify=False
+        ).id
+
+    made, edited = campaign(4), campaign(6)
+    assert made != edited
+    assert campaign(4) == made
+    for one in (made, edited):
+        client.end_campaign(one)
 
 
 def test_what_is_more_than_there_is_and_never_mean_what_they_say(client: animalcat.Client) -> None:

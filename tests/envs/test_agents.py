@@ -149,6 +149,9 @@ class Mine:
 class Half:
     def reset(self, info): ...
 
+class Endless:
+    def act(self, observation): ...
+
 class Picky:
     def __init__(self, weights): ...
     def reset(self, info): ...
@@ -191,13 +194,23 @@ def test_a_class_of_a_file_is_made_and_sees_its_neighbours(agent_file: Path) -> 
         ("builtin:", "expected builtin:NAME"),
         ("{folder}/mine.txt:Mine", "expected builtin:NAME"),
         ("{folder}/nowhere.py:Mine", "there is no file"),
-        (
+        pytest.param(
             "{folder}/mine.py:Yours",
-            "no such class in the file; there are: Blind, Half, Mine",
+            "no such class in the file; there are: Blind, Endless, Half, Mine",
+            id="A29 a misspelt class",
         ),
         ("{folder}/mine.py:number", "no such class"),
         ("{folder}/mine.py:Half", "lacks act"),
-        ("{folder}/mine.py:Blind", r"act cannot be called with one .* act\(self, observation\)"),
+        pytest.param(
+            "{folder}/mine.py:Endless",
+            "the class lacks reset; an agent has reset",
+            id="A28 a class without reset",
+        ),
+        pytest.param(
+            "{folder}/mine.py:Blind",
+            r"act cannot be called with one .* act\(self, observation\)",
+            id="A27 act takes no argument",
+        ),
         ("{folder}/mine.py:Picky", r"Picky\(\) failed: TypeError"),
         ("{folder}/broken.py:Mine", "importing failed: ModuleNotFoundError.*not_there"),
     ],

@@ -166,7 +166,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "Noted list": (Noted([3], Note("one")), "a list could be"),  # pyright: ignore
     "Noted text": (Noted(3, "one"), "its note is no animalcat.Note"),  # pyright: ignore
     "Noted twice": (Noted(Noted(3, Note()), Note()), "once"),  # pyright: ignore
-    "A28": ("forward", "text and bytes"),
+    "a word": ("forward", "text and bytes"),
 }
 
 
@@ -190,7 +190,8 @@ def test_anything_else_is_refused_with_the_right_forms(name: str) -> None:
     assert len(text) < 600
 
 
-def test_a_coroutine_is_refused() -> None:
+def test_a_coroutine_is_refused_where_nobody_awaits_it() -> None:
+    """A26; who plays a session awaits it, as tests/client/test_async_client.py has it."""
     coroutine = thinking()
     with pytest.raises(ActionError, match="a coroutine that nobody awaited"):
         read_answer(coroutine)
@@ -200,8 +201,8 @@ def test_a_coroutine_is_refused() -> None:
 @pytest.mark.parametrize(
     ("actions", "words"),
     [
-        ([], "Actions([]) is refused: there is no action in it"),
-        ([3] * (MAX_ACTIONS + 1), "it has 101 actions"),
+        pytest.param([], "Actions([]) is refused: there is no action in it", id="A20"),
+        pytest.param([3] * (MAX_ACTIONS + 1), "it has 101 actions", id="A21"),
         ([3, 9], "9 is not in 0 to 8"),
         ([3, True], "a boolean is no action"),
         ([3, 3.0], "a float is no action"),

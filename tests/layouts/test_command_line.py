@@ -186,10 +186,8 @@ def test_instances_that_are_not_covered_are_told_by_reason(folder: Path) -> None
     (folder / "out.csv").write_text("instance,me\n01-01-01,-1\n01-02-01,-1.5\n")
     result = fit(folder, "--agent", "me")
     assert result.exit_code == 2
-    assert (
-        "aaio covers none of the instances with outcomes: 2 of 2: no play can pass it"
-        in result.stderr
-    )
+    words = "aaio covers none of the instances with outcomes: 2 of 2: no play can pass it"
+    assert words in result.stderr
 
 
 def test_fit_of_a_small_table(folder: Path) -> None:

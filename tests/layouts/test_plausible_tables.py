@@ -228,6 +228,16 @@ def test_rows_and_columns_in_another_order_change_nothing() -> None:
         ),
         pytest.param(each("lava", "Lava"), "Did you mean 'lava'", id="an exclusion misspelt"),
         pytest.param(each("one,", ","), "line 2, column instance: it is empty", id="no name"),
+        pytest.param(
+            each("three", "two"),
+            "instance two has 2 rows; one is wanted",
+            id="T7 a row pasted twice",
+        ),
+        pytest.param(
+            both(each("three", "two"), cells(7, "1", "0", "1")),
+            "counts as less than another outcome",
+            id="T8 twice with other outcomes",
+        ),
     ],
 )
 def test_what_is_refused(change: Change, words: str) -> None:

@@ -209,11 +209,7 @@ def _rows(sheet: Sheet) -> tuple[str, ...]:
             f"no column `{INSTANCE}`; columns: {listed}. It names the arena of each row, and every "
             "other column holds the final rewards of an agent"
         )
-    names = sheet.row_names(INSTANCE)
-    for name in names:
-        if (count := names.count(name)) > 1:
-            raise TableError(f"instance {name} has {count} rows; one is wanted")
-    return names
+    return sheet.row_names(INSTANCE)
 
 
 def _agents(sheet: Sheet) -> list[str]:
