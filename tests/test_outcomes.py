@@ -150,7 +150,7 @@ def test_what_does_not_count_is_no_evidence_and_is_counted() -> None:
     names, weights, notes = evidence([*rows, played(9, "e"), played(2, "c")])
     assert (names, weights) == (["e"], [1.0])  # what was declared invalid later is taken back
     assert notes == (
-        "5 rows left out that are no evidence: 1 fault, 1 invalid, 1 practice, 1 success, 1 void",
+        "left out 5 of 6 rows as no evidence: 1 fault, 1 invalid, 1 practice, 1 success, 1 void",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -12,15 +12,14 @@ import typer
 from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.calibrations import CALIBRATIONS
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.outcome_options import As, AsOption, KeepDrawn
+from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn
 from animalcat.cli.shared.output import FAILED, fail, print_json, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder, place
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from animalcat.cli.shared.arena_outcomes import OnBattery
+    from animalcat.cli.shared.earlier_outcomes import Earlier, Repeats
     from animalcat.client import Client
     from animalcat.layouts.model.instances import OutcomeTable
     from animalcat.layouts.model.spec import Layout
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
 OUTCOMES: Final = "Outcomes"
 """A group of options."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-Outcomes = dict[str, dict[str, float]]
-"""Successes (1) and failures (0) by agent and instance."""
-Repeats = dict[str, list[tuple[bool, float]]]
-"""By agent, each repeat: whether it came out as before, and how probable its outcome was."""
 
 
 def calibrate(
@@ -173,7 +167,9 @@ def calibrate(
     """
     from animalcat.cli.layout.show import load
     from animalcat.cli.shared.arena_outcomes import marked_by, on_battery
+    from animalcat.cli.shared.earlier_outcomes import of_file, of_sessions
     from animalcat.cli.shared.outcome_table import or_fail
+    from animalcat.layouts.inference.evidence import evidence_of_agent
 
     if (outcomes is None) == (not sessions):
         fail("where are the outcomes? Give --outcomes, or --sessions for each session")
@@ -190,38 +186,36 @@ def calibrate(
     _check_name(called)
     with client_for(server, data) as client, progress("reading outcomes", wait=0.0) as tell:
         known = _battery(client, battery, place(server, data))
-        repeats: Repeats = {}
-        merged: list[str] = []
 
-        def read() -> OnBattery:
+        def read() -> tuple[Earlier, OnBattery]:
             nonlocal known
             if outcomes is None:
-                played = _of_sessions(client, sessions or [], known, repeats, merged)
-                same = set(known.index)
+                earlier = of_sessions(client, sessions or [], known)
             else:
                 known = marked_by(known, pass_marks, outcomes, told)
-                played, same = _of_file(outcomes, known, agent or [], told, repeats, merged)
-            return on_battery(
+                earlier = of_file(outcomes, known, agent or [], told)
+            return earlier, on_battery(
                 chosen,
                 known,
-                played,
+                earlier.outcomes,
                 without or [],
                 keep_drawn=keep_drawn,
                 keep_unpassable=keep_unpassable,
-                known=same,
+                known=earlier.as_drawn,
             )
 
-        found = or_fail(outcomes or Path(battery), read)
+        earlier, found = or_fail(outcomes or Path(battery), read)
         table = found.outcomes.table
         # Sessions refuse the agents of the table alone, so nobody else may teach anything.
-        repeats = {agent: repeats[agent] for agent in table.agents if agent in repeats}
+        repeats = {a: own for a, own in earlier.repeats.items() if a in table.agents}
         who = f"{len(table.agents)} agent{'s' * (len(table.agents) != 1)}"
         tell(f"fitting {who} on {len(table.instances)} arenas", 0, 0)
         prior = declared or _learnt(repeats)
         made = _calibrated(chosen, table, called, seed, draws, prior, check=check)
     path = output or data_folder(data) / CALIBRATIONS / f"{called}.yaml"
     _write(made, path)
-    _report(made, path, found, merged, as_json=as_json)
+    evidence = {one: evidence_of_agent(chosen, table, one) for one in table.agents}
+    _report(made, path, found, earlier.notes, evidence, as_json=as_json)
 
 
 def _check_name(name: str) -> None:
@@ -253,7 +247,7 @@ def _declared(text: str) -> tuple[float, float] | None:
     return random, fixed
 
 
-def _learnt(repeats: Repeats) -> tuple[float, float] | None:
+def _learnt(repeats: Mapping[str, Repeats]) -> tuple[float, float] | None:
     """The shares that the repeats of earlier agents say; None without any."""
     if not repeats:
         return None
@@ -261,103 +255,6 @@ def _learnt(repeats: Repeats) -> tuple[float, float] | None:
 
     prior = learnt_prior(repeats.values())
     return round(prior.random, 4), round(prior.deterministic, 4)
-
-
-def _of_sessions(
-    client: Client,
-    sessions: Sequence[str],
-    battery: Battery,
-    repeats: Repeats,
-    merged: list[str],
-) -> Outcomes:
-    """Outcomes of sessions by agent; of repeats of an instance the first."""
-    import pandas as pd
-
-    played: Outcomes = {}
-    frames: list[pd.DataFrame] = []
-    for session in sessions:
-        spec = client.get_session(session).spec
-        if spec.battery_digest != battery.digest:
-            fail(
-                f"session {session} played battery {spec.battery} with another content (digest "
-                f"{spec.battery_digest[:12]} instead of {battery.digest[:12]}); its arenas may be "
-                "others of the same names. Give the battery that it played"
-            )
-        frames.append(client.outcomes(session))
-    merged += _add(played, pd.concat(frames, ignore_index=True), "the sessions", repeats)
-    return played
-
-
-def _of_file(
-    path: Path,
-    battery: Battery,
-    agents: Sequence[str],
-    told: As | None,
-    repeats: Repeats,
-    merged: list[str],
-) -> tuple[Outcomes, set[str]]:
-    """Outcomes of a table of either form, and instances that were played as they are drawn here.
-
-    Raises:
-        TableError: The table does not fit.
-    """
-    from animalcat.cli.shared.arena_outcomes import check_demands, named_in, passed_on
-    from animalcat.cli.shared.outcome_table import is_export
-    from animalcat.layouts.model.tables import TableError, check_alike, guess
-    from animalcat.outcomes import OutcomesError, feature_units, read_outcomes
-
-    if not is_export(path):
-        return passed_on(battery, path, agents, told), set()
-    if told is not None:
-        raise TableError("--as goes with final rewards; it says what was passed")
-    try:
-        frame = read_outcomes(path)
-    except (OutcomesError, OSError) as error:
-        raise TableError(str(error)) from None
-    named = named_in(battery, [str(name) for name in frame["instance"].unique()])
-    frame["instance"] = [named[str(name)] for name in frame["instance"]]
-    rows = frame.to_dict("records")
-    same = check_demands(battery, rows, feature_units(frame), str(path))
-    played: Outcomes = {}
-    merged += _add(played, frame, str(path), repeats)
-    check_alike(played, "agents")
-    for agent in agents:
-        if agent not in played:
-            known = ", ".join(played) or "none"
-            raise TableError(f"no agent {agent!r}; agents: {known}.{guess(agent, [*played])}")
-    return {a: own for a, own in played.items() if not agents or a in agents}, same
-
-
-def _add(played: Outcomes, table: pd.DataFrame, where: str, repeats: Repeats) -> list[str]:
-    """Add outcomes, and what repeats within one table say of an agent's determinism.
-
-    Of repeats the first counts, by session, episode and attempt.
-
-    Returns:
-        What was left out or merged, in sentences.
-    """
-    from animalcat.cli.shared.evidence import evidence_of
-    from animalcat.layouts.adaptive.pooling import ContradictionError
-
-    try:
-        found = evidence_of(table)
-    except ContradictionError as error:
-        fail(f"{where}: {error}")
-    nameless = table["agent"].isna() & table["outcome"].isin(["success", "failure"])
-    if nameless.any():
-        instance = table["instance"][nameless].iloc[0]
-        fail(f"{where}: an outcome on {instance} names no agent")
-    before: dict[tuple[str, str], bool] = {}
-    for row in found.frame.to_dict("records"):
-        agent, instance = str(row["agent"]), str(row["instance"])
-        passed = row["outcome"] == "success"
-        played.setdefault(agent, {}).setdefault(instance, float(passed))
-        predicted = row.get("predicted")
-        if (agent, instance) in before and isinstance(predicted, float) and predicted == predicted:
-            chance = predicted if passed else 1.0 - predicted
-            repeats.setdefault(agent, []).append((before[agent, instance] == passed, chance))
-        before[agent, instance] = passed
-    return [f"{where}: {note}" for note in found.notes]
 
 
 def _calibrated(
@@ -413,7 +310,13 @@ def _write(layout: Layout, path: Path) -> None:
 
 
 def _report(
-    layout: Layout, path: Path, left: OnBattery, merged: Sequence[str], *, as_json: bool
+    layout: Layout,
+    path: Path,
+    left: OnBattery,
+    merged: Sequence[str],
+    evidence: Mapping[str, str],
+    *,
+    as_json: bool,
 ) -> None:
     from animalcat.cli.shared.arena_outcomes import UNKNOWN
 
@@ -436,6 +339,7 @@ def _report(
         "agents_without_outcomes": list(left.agents),
         "notes": list(left.outcomes.notes),
         "no_new_evidence": list(merged),
+        "evidence": dict(evidence),
         "file": str(path),
     }
     if as_json:

@@ -452,6 +452,7 @@ def header_from_proto(message: results_pb2.EpisodeHeader) -> EpisodeHeader:
         agent=message.agent,
         pixels=message.pixels,
         protocol=message.protocol,
+        places=places_from_proto(message.places),
     )
 
 

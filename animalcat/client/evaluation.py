@@ -30,7 +30,8 @@ FAILURE_SECONDS: Final = 10.0
 """How long the service may take to store that an agent's code failed."""
 MAX_FAILURE: Final = 800
 """Most characters of an error's own text that are told."""
-_OURS: Final = Path(__file__).resolve().parents[1]
+_OURS: Final = Path(__file__).parents[1]
+"""Folder of animalcat; what links in it lead to is imported by a path in it, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +313,7 @@ def failure_words(error: BaseException) -> str:
     while root.__cause__ is not None:
         root = root.__cause__
     frames = traceback.extract_tb(root.__traceback__)
-    theirs = [one for one in frames if not Path(one.filename).resolve().is_relative_to(_OURS)]
+    theirs = [one for one in frames if not Path(one.filename).is_relative_to(_OURS)]
     place = ""
     if theirs:
         last = theirs[-1]

@@ -890,6 +890,7 @@ class EpisodeHeader:
         agent: Name of the agent.
         pixels: Whether steps hold camera images.
         protocol: Number of the protocol that the recording was written by; 0: before numbers.
+        places: Places of which the first that the agent is in is its choice.
     """
 
     session: str
@@ -905,6 +906,7 @@ class EpisodeHeader:
     agent: str
     pixels: bool
     protocol: int
+    places: tuple[MarkedPlace, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

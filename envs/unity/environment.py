@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from animalcat.arena_configs.placement import fix
-from animalcat.arena_configs.sequence import episode_arenas
+from animalcat.arena_configs.sequence import episode_arenas, of_parts
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.types import (
     ACTIONS,
@@ -246,10 +246,9 @@ def identity(build: Path) -> str:
 
 def _fixed(arena: Arena, seed: int) -> Arena:
     """Make every value explicit in an arena and in those that it merges with."""
-    first, *following = (
-        fix(one, np.random.default_rng([seed, index] if index else seed))
-        for index, one in enumerate(episode_arenas(arena))
+    return of_parts(
+        [
+            fix(one, np.random.default_rng([seed, index] if index else seed))
+            for index, one in enumerate(episode_arenas(arena))
+        ]
     )
-    if following:  # an `ArenaSequence`
-        return first.model_copy(update={"following": tuple(following)})
-    return first

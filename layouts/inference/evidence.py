@@ -7,6 +7,9 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.model.instances import OutcomeTable
+from animalcat.layouts.model.spec import Layout
+
 
 def evidence_digest(
     features: npt.ArrayLike, outcomes: npt.ArrayLike, weights: npt.ArrayLike | None = None
@@ -31,3 +34,18 @@ def evidence_digest(
     told = table[(counted > 0.0) & ~np.isnan(seen).all(axis=1)]
     rows = sorted(",".join(f"{value:.12g}" for value in row) for row in told.tolist())
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+
+def evidence_of_agent(layout: Layout, table: OutcomeTable, agent: str) -> str:
+    """Return the digest that a fit of a layout to an agent's outcomes has.
+
+    Args:
+        layout: The layout.
+        table: Outcomes on instances that it describes.
+        agent: The agent.
+
+    Raises:
+        TableError: There is no such agent, or the layout does not describe an instance.
+    """
+    instances, outcomes = table.of(agent)
+    return evidence_digest(instances.features(layout), outcomes, table.weights_of(agent))

@@ -312,14 +312,14 @@ def _examined(jobs: Sequence[_Job], processes: int) -> Generator[Reading]:
 
 def _examine(job: _Job) -> Reading:
     draft = job.draft
-    reading = job.known or _readnamed(draft)
+    reading = job.known or _read_named(draft)
     if job.solve and reading.verdict is None:
         verdict = named(draft, lambda draft: judge(fixed_arena(draft), draft.seed))
         reading = reading._replace(verdict=verdict)
     return reading
 
 
-def _readnamed(draft: Draft) -> Reading:
+def _read_named(draft: Draft) -> Reading:
     return named(draft, _read)
 
 

@@ -13,7 +13,10 @@ _CONSTANTS: Final = (
     "attempt",
     "instance",
     "paradigm",
+    "arena",
+    "arena_seed",
     "outcome",
+    "cause",
     "return",
     "steps",
     "pass_mark",
@@ -25,6 +28,11 @@ _CONSTANTS: Final = (
     "build",
     "version",
     "versions",
+    "decision_period",
+    "camera",
+    "session",
+    "agent",
+    "agent_fingerprint",
 )
 """Columns of the table of outcomes that are kept for every episode."""
 

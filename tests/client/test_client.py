@@ -169,6 +169,8 @@ def test_what_an_agent_raises_comes_through_and_another_process_may_go_on(
     for event in client.watch_session(session):
         if event.session.state == "waiting":
             break
+    assert client.get_session(session).unjudged == (0,)
+    client.judge_failure(session, "repeat")
     with animalcat.connect(server.address) as second:
         assert second.evaluate(Scripted(animalcat.Actions([1] * 100)), session).state == "finished"
     first, again = client.episodes(session)
@@ -197,7 +199,7 @@ def test_the_server_refuses_in_a_sentence(client: Client, make_session: MakeSess
     assert "cancelled" in refused("SESSION_OVER", session=session.name)
     with pytest.raises(animalcat.AnimalcatError, match=r"\.\./etc"):
         client.get_session("../etc")
-    with pytest.raises(animalcat.AnimalcatError, match="navigation"):
+    with pytest.raises(animalcat.AnimalcatError, match="no battery is named 'unheard-of'"):
         make_session(battery="unheard-of")
     with pytest.raises(animalcat.AnimalcatError, match="aaio"):
         make_session(layout="unheard-of")
@@ -220,7 +222,7 @@ def test_batteries_come_from_files(client: Client, tmp_path: Path) -> None:
     assert battery.instances == 2
     assert client.import_battery(tmp_path, "from-files").digest == battery.digest
     assert battery.name in [b.name for b in client.list_batteries()]
-    with pytest.raises(animalcat.AnimalcatError, match="no YAML files"):
+    with pytest.raises(animalcat.AnimalcatError, match="no such file or folder"):
         client.import_battery(tmp_path / "nowhere")
 
 

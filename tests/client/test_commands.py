@@ -151,8 +151,9 @@ def test_an_agent_that_we_start_and_whose_code_fails_pauses_its_session(
 ) -> None:
     """`session run` prints the traceback, where it was and what to do; `resume` waits for that."""
     file = tmp_path / "my_agent.py"
-    third = "if self.info.episode == 2: raise LookupError('lost my map')\n        return [1] * 50"
-    file.write_text(AGENT.replace("return [1] * 50", f"\n        {third}"))
+    turn = "return Actions([1] * 50)"
+    third = f"if self.info.episode == 2: raise LookupError('lost my map')\n        {turn}"
+    file.write_text(AGENT.replace(turn, f"\n        {third}", 1))
 
     def on_server(*words: str) -> Result:
         return CliRunner().invoke(sessions, [*words, "--server", server.address])

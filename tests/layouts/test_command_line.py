@@ -215,7 +215,7 @@ def test_imported_outcomes_are_a_table_for_layouts(
     layout = load_layout("one-capability")
     found = read_covered(Path("mine"), [], [layout], tmp_path)
     assert found.notes == (
-        "1 of 4 attempts do not count: 1 fault",
+        "left out 1 of 4 rows as no evidence: 1 fault",
         "no difficulty: 5 is taken (if_missing)",
     )
     table = found.table

@@ -320,7 +320,7 @@ def export(text: str, *agents: str, layout: Any = AAIO) -> CoveredOutcomes:
 
 def test_attempts_that_do_not_count_are_told() -> None:
     found = export(EXPORT)  # T46
-    assert found.notes[0] == "2 rows left out that are no evidence: 1 practice, 1 void"
+    assert found.notes[0] == "left out 2 of 5 rows as no evidence: 1 practice, 1 void"
     assert found.table.agents == ("me", "you")
     assert [found.coverage(who)["of"] for who in ("me", "you")] == [2, 1]
     converted = export(EXPORT.replace("Distance [m]", "Distance [10 m]").replace("0,1,0", ",1,0"))
@@ -446,8 +446,8 @@ RETURNS = "instance,a,b\ng1,1.9,0.2\ng2,0.4,\nfar/g3.yaml,-0.5,1.5\nfar/g4.yml,1
 
 
 def played(text: str, *agents: str, told: As | None = None, marks: str | None = None) -> Any:
-    marked = marked_by(battery(*NAMES), marks, text, told)
-    return passed_on(marked, text, agents, told)
+    known = marked_by(battery(*NAMES), marks, text, told)
+    return passed_on(known, text, agents, told)
 
 
 def test_arenas_are_found_by_name_by_file_and_without_folders() -> None:

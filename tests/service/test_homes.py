@@ -25,7 +25,7 @@ from animalcat.v1 import (
 from .conftest import Service
 
 HOMES = Path(__file__).parent / "fixtures" / "homes"
-SCHEMAS = [6, 8, 10]
+SCHEMAS = [6, 8, 10, 12]
 """Schemas of which there is a data directory; `fixtures/homes/README.md` says what each holds."""
 
 SESSIONS = {

@@ -34,8 +34,8 @@ CHANGES = {
     "DELETE FROM chain WHERE seq = 1": "link 1",
     "DELETE FROM chain WHERE seq = 0": "link 0",
     "INSERT INTO episodes SELECT session, 7, attempt, decision, agent_instance, outcome, counts,"
-    " episode_return, steps, ended_by, cause, seconds, outcomes, versions, invalid, spent"
-    " FROM episodes WHERE number = 0": "episode 7",
+    " episode_return, steps, ended_by, cause, seconds, outcomes, versions, invalid, spent,"
+    " ruling, seen FROM episodes WHERE number = 0": "episode 7",
 }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.library import text_of
+from animalcat.service.measuring.coverage import SAME_ARENA
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.model import Cause
 from animalcat.service.rpc.gateway import GrpcLink
@@ -99,13 +100,15 @@ async def test_an_exhausted_battery_ends_the_session(service: Any) -> None:
     }
 
 
-async def test_instances_that_are_all_equal_are_told_apart_by_name_alone(service: Any) -> None:
+async def test_one_arena_under_several_names_is_one(service: Any) -> None:
     same = [(f"navigation-{k}.yaml", arena(12)) for k in range(5)]
     session = await made(service, "equal", same, stop=rule(target_sd=0.01))
     found = await played(service, session.name, AHEAD)
     episodes = await service.list_episodes(session.name)
-    assert sorted(e.instance for e in episodes) == [f"navigation-{k}" for k in range(5)]
-    assert (found.successes, found.reason) == (5, "the battery is exhausted")
+    assert [e.instance for e in episodes] == ["navigation-0"]
+    assert (found.successes, found.reason) == (1, "the battery is exhausted")
+    told = (await profile_of(service, session.name))["provenance"]["coverage"]
+    assert told["left_out"] == {SAME_ARENA: 4}
 
 
 @pytest.mark.parametrize(("action", "successes"), [(AHEAD, 6), (STAY, 0)])
@@ -207,8 +210,8 @@ async def test_repeats_are_probed_and_the_profile_says_how_random_the_agent_is(
 
 async def contradicted(service: Any, **changes: Any) -> sessions_pb2.Session:
     """Of arenas that ask the same, the agent passes those of one paradigm, and no other."""
-    open_ones = [(f"01-01-{k:02}.yaml", arena(8 + k % 5)) for k in range(16)]
-    walled = [(f"01-02-{k:02}.yaml", arena(8 + k % 5, wall=True)) for k in range(16)]
+    open_ones = [(f"01-01-{k:02}.yaml", arena(8 + k % 5 + k / 100)) for k in range(16)]
+    walled = [(f"01-02-{k:02}.yaml", arena(8 + k % 5 + k / 100, wall=True)) for k in range(16)]
     # The layout of AAIO, were it said to describe arenas with walls in the way too.
     blind = text_of("aaio").replace("name: aaio", "name: blind")
     blind = blind.replace("  wallsInWay: {above: 0}\n", "")

@@ -30,9 +30,9 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     read = drafts._read
 
-    def counted(draft: Draft, arena: object) -> Reading:
+    def counted(draft: Draft) -> Reading:
         names.append(draft.name)
-        return read(draft, arena)  # type: ignore[arg-type]
+        return read(draft)
 
     monkeypatch.setattr(drafts, "_read", counted)
     return names

@@ -50,7 +50,7 @@ def evidence_of(table: pd.DataFrame) -> Evidence:
     if left := int((~counts).sum()):
         kinds = frame["outcome"][~counts].value_counts()
         told = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
-        notes.append(f"{left} row{'s' * (left != 1)} left out that are no evidence: {told}")
+        notes.append(f"left out {left} of {len(frame)} rows as no evidence: {told}")
     frame = frame[counts]
     found = pooled([_play(row) for row in _rows(frame)])
     caused = (frame["outcome"] == "failure") & (frame["cause"].fillna("") != "")

@@ -1,0 +1,346 @@
+"""One truth by every route: played sessions are the same evidence however they come to a fit.
+
+Equal digests are equal rows with equal weights, so posteriors differ by Monte Carlo error alone.
+The routes are the functions that the commands call before they fit; one command fits as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import pytest_asyncio
+
+from animalcat.cli.battery_report import received
+from animalcat.cli.layout.outcomes import covered_outcomes, of_export
+from animalcat.cli.layout.table import outcomes_on_arenas
+from animalcat.cli.shared.arena_outcomes import on_battery
+from animalcat.cli.shared.earlier_outcomes import Earlier, of_file, of_sessions
+from animalcat.client import connect
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.inference.evidence import evidence_digest, evidence_of_agent
+from animalcat.layouts.inference.fit import FitData, FitRequest
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.instances import CoveredOutcomes
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.tables import name_and_unit
+from animalcat.outcomes import COLUMNS, check_outcomes, outcomes_bytes, read_outcomes
+from animalcat.plots import read_results
+from animalcat.service.batteries.battery import Battery
+from animalcat.v1 import sessions_pb2
+from tests.service.conftest import FILES, Service, walk
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+EPISODES = 10
+KINDS = ("plain", "repeats", "practice")
+FORMS = ("csv", "parquet")
+
+
+@dataclass(frozen=True)
+class Played:
+    """A session that was played, and what left it.
+
+    Attributes:
+        session: Its resource name.
+        agent: Name of its agent.
+        layout: Its layout.
+        battery: Its battery, as commands receive it.
+        profile: Its profile, as JSON.
+        files: Its exports, by format.
+        outcomes: The frame of `Client.outcomes`.
+        earlier: What `battery calibrate --sessions` reads of it.
+    """
+
+    session: str
+    agent: str
+    layout: Layout
+    battery: Battery
+    profile: Mapping[str, Any]
+    files: Mapping[str, bytes]
+    outcomes: pd.DataFrame
+    earlier: Earlier
+
+    @property
+    def evidence(self) -> str:
+        return self.profile["diagnostics"]["evidence"]
+
+    @property
+    def counted(self) -> pd.DataFrame:
+        return self.outcomes[self.outcomes["outcome"].isin(["success", "failure"])]
+
+    @property
+    def rewards(self) -> str:
+        """Final rewards as a table of one's own has them."""
+        own = self.counted[["instance", "return"]].rename(columns={"return": self.agent})
+        return own.to_csv(index=False)
+
+
+def exported(address: str, session: str) -> Played:
+    """What leaves a session by every door."""
+    with connect(address) as client:
+        files = {
+            form: client.export_profile(session, form)
+            for form in (*FORMS, "json", "netcdf", "reanalysis")
+        }
+        found = client.get_session(session)
+        profile = client.profile(session)
+        battery = received(client, found.spec.battery)
+        return Played(
+            session,
+            found.spec.agent,
+            load_layout(profile["layout"]["name"], profile["layout"]["variant"]),
+            battery,
+            profile,
+            files,
+            client.outcomes(session),
+            of_sessions(client, [session], battery),
+        )
+
+
+async def made(service: Service, kind: str, **more: Any) -> Played:
+    """Play a session; one of practice has an outcome that is declared invalid."""
+    agent = f"truth:{kind}"
+    if kind == "repeats":
+        more["policy"] = sessions_pb2.SelectionPolicy(exposures=0, probes=0.5)
+    session = await service.create(EPISODES, agent=agent, practice=2 * (kind == "practice"), **more)
+    if kind == "practice":
+        async with service.agent(session, agent=agent) as stream:
+            await stream.receive("welcome")
+            for _ in range(4):
+                await stream.episode(walk)
+        await service.settled(session, "WAITING", asyncio.sleep)
+        await service.sessions.InvalidateEpisode(
+            sessions_pb2.InvalidateEpisodeRequest(name=f"{session}/episodes/3", reason="a cat")
+        )
+    await service.play(session, agent=agent)
+    return await asyncio.to_thread(exported, service.running.address, session)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def sessions(service: Service) -> dict[str, Played]:
+    """Three sessions: a plain one, one with repeats, one with practice and an invalid outcome."""
+    return {kind: await made(service, kind) for kind in KINDS}
+
+
+@pytest.fixture(params=KINDS)
+def played(request: pytest.FixtureRequest, sessions: dict[str, Played]) -> Played:
+    return sessions[request.param]
+
+
+def digest(played: Played, found: CoveredOutcomes, agent: str = "") -> str:
+    return evidence_of_agent(played.layout, found.table, agent or played.agent)
+
+
+def by_table(played: Played, frame: pd.DataFrame, agent: str = "") -> str:
+    """The evidence of a frame that was changed, written and read again."""
+    text = outcomes_bytes(check_outcomes(frame), "csv").decode()
+    return digest(played, covered_outcomes(text, [], [played.layout]), agent)
+
+
+@pytest.fixture
+def written(played: Played, tmp_path: Path) -> Mapping[str, Path]:
+    """The exports as files."""
+    for form, content in played.files.items():
+        (tmp_path / f"session.{form}").write_bytes(content)
+    return {form: tmp_path / f"session.{form}" for form in played.files}
+
+
+async def test_exports_hold_the_evidence_of_the_profile(
+    played: Played, written: Mapping[str, Path]
+) -> None:
+    assert json.loads(played.files["json"])["diagnostics"]["evidence"] == played.evidence
+    for form in FORMS:
+        found = covered_outcomes(written[form], [], [played.layout])
+        assert digest(played, found) == played.evidence, form
+        pd.testing.assert_frame_equal(read_outcomes(written[form]), played.outcomes)
+    direct, _ = of_export(played.outcomes, [])
+    assert digest(played, direct.covered([played.layout])) == played.evidence
+    results = read_results(played.files["netcdf"])
+    assert results.fitted.data is not None
+    assert results.fitted.data.digest == played.evidence
+    assert results.profile["diagnostics"]["evidence"] == played.evidence
+    told = played.counted.sort_values("episode").reset_index(drop=True)
+    netcdf = results.table.sort_values("episode").reset_index(drop=True)
+    for column in ("session", "agent", "arena", "weight", "decision_period", "camera", "cause"):
+        assert netcdf[column].tolist() == told[column].fillna("").tolist(), column
+
+
+async def test_the_counts_are_those_of_the_profile(played: Played) -> None:
+    about = played.profile["provenance"]
+    passed = int((played.counted["outcome"] == "success").sum())
+    assert (len(played.counted), passed) == (about["episodes"], about["successes"])
+    firsts = played.counted.drop_duplicates("instance")
+    whole = json.loads(played.files["reanalysis"])["battery"]
+    assert whole["played"] == len(firsts)
+    assert whole["rate"] == pytest.approx((firsts["outcome"] == "success").mean())
+    found = covered_outcomes(played.files["csv"].decode(), [], [played.layout])
+    left = len(played.outcomes) - about["episodes"]
+    assert found.coverage(played.agent) == {"covered": EPISODES, "of": EPISODES, "left_out": {}}
+    assert [note for note in found.notes if note.startswith(f"{left} row")] or not left
+    lowered = int((played.counted["weight"] < 1.0).sum())
+    assert [note for note in found.notes if note.startswith(f"{lowered} row")] or not lowered
+
+
+async def test_final_rewards_on_arena_files_are_the_same_evidence(
+    sessions: dict[str, Played], tmp_path: Path
+) -> None:
+    arenas, table = tmp_path / "arenas", tmp_path / "rewards.csv"
+    arenas.mkdir()
+    for name, content in FILES:
+        (arenas / name).write_bytes(content)
+    for kind in ("plain", "practice"):
+        one = sessions[kind]
+        table.write_text(one.rewards)
+        found = outcomes_on_arenas(one.layout, arenas, table, None, [], "returns")
+        assert digest(one, found) == one.evidence, kind
+
+
+async def test_a_calibration_reads_the_same_rows(
+    played: Played, written: Mapping[str, Path], tmp_path: Path
+) -> None:
+    rewards = tmp_path / "rewards.csv"
+    rewards.write_text(played.rewards)
+    routes = [played.earlier, *(of_file(written[form], played.battery) for form in FORMS)]
+    firsts = played.counted.sort_values("episode").drop_duplicates("instance")
+    repeats = len(played.counted) - len(firsts)
+    if repeats:  # a calibration takes the first of them, and says so
+        table = of_export(firsts.assign(weight=1.0), [])[0]
+        known = digest(played, table.covered([played.layout]))
+        for one in routes:
+            assert any(f": {repeats} further play" in note for note in one.notes)
+            assert len(one.repeats[played.agent]) == repeats
+    else:
+        known = played.evidence
+        routes.append(of_file(rewards, played.battery, told="returns"))
+    for one in routes:
+        found = on_battery(played.layout, played.battery, one.outcomes, known=one.as_drawn)
+        assert digest(played, found.outcomes) == known
+
+
+async def test_python_fits_the_same_evidence(played: Played) -> None:
+    """By a learner that is told the outcomes, and by a request for a fit."""
+    layout, table = played.layout, of_export(played.outcomes, [])[0].covered([played.layout]).table
+    features, outcomes = table.instances.features(layout), table.outcomes[0]
+    request = FitRequest(layout, features, outcomes, 0, weights=table.weights_of(played.agent))
+    assert FitData(features, outcomes, table.weights).digest == played.evidence
+    assert evidence_digest(request.features, request.outcomes, request.weights) == played.evidence
+    each = dict(zip(table.instances.names, features.tolist(), strict=True))
+    bank = Bank(layout, [*each.values()], [""] * len(each), names=[*each])
+    learner = Learner(bank, Policy(exposures=0))
+    rows = played.counted.sort_values("episode").to_dict("records")
+    for number, row in enumerate(rows):
+        learner.tell(row["instance"], float(row["outcome"] == "success"), number)
+    data = learner.data()
+    told = evidence_digest(data.features, data.outcomes, data.weights)
+    live = learner.posterior.as_fit().diagnostics["evidence"]
+    assert live == told
+    if (data.weights == 1.0).all():
+        assert told == played.evidence
+    else:  # a learner of another bank predicts, and so weighs, otherwise
+        assert evidence_digest(features, outcomes) == evidence_digest(data.features, data.outcomes)
+
+
+def renamed(column: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Names of one kind become others."""
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        codes = {one: f"other {k}" for k, one in enumerate(frame[column].unique()[::-1])}
+        return frame.assign(**{column: frame[column].map(codes)})
+
+    return change
+
+
+def in_unit(unit: str, per_metre: float) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """All lengths are stated in another unit."""
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        lengths = [c for c in frame.columns if c not in COLUMNS and name_and_unit(c)[1] == "m"]
+        assert lengths
+        heads = {head: f"{name_and_unit(head)[0]} [{unit}]" for head in lengths}
+        scaled = frame.assign(**{head: frame[head] * per_metre for head in lengths})
+        return scaled.rename(columns=heads)
+
+    return change
+
+
+CHANGES: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "rows": lambda frame: frame.sample(frac=1.0, random_state=1, ignore_index=True),
+    "columns": lambda frame: frame[[*frame.columns[::-1]]],
+    "instances": renamed("instance"),
+    "sessions": renamed("session"),
+    "centimetres": in_unit("cm", 100.0),
+    "kilometres": in_unit("km", 0.001),
+    "pasted twice and shuffled": lambda frame: pd.concat([frame, frame]).sample(
+        frac=1.0, random_state=2, ignore_index=True
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_what_tells_nothing_changes_nothing(change: str, played: Played) -> None:
+    assert by_table(played, CHANGES[change](played.outcomes)) == played.evidence
+
+
+async def test_names_of_agents_change_nothing(sessions: dict[str, Played]) -> None:
+    """Also where several agents are in one table, whose names change places."""
+    one, other = sessions["plain"], sessions["repeats"]
+    both = pd.concat([one.outcomes, other.outcomes], ignore_index=True)
+    swapped = both.assign(agent=both["agent"].map({one.agent: other.agent, other.agent: "new"}))
+    assert by_table(one, both) == one.evidence
+    assert by_table(one, both, other.agent) == other.evidence
+    assert by_table(one, swapped, other.agent) == one.evidence
+    assert by_table(one, swapped, "new") == other.evidence
+
+
+async def test_evidence_that_differs_is_told_apart(sessions: dict[str, Played]) -> None:
+    one = sessions["plain"]
+    assert len({each.evidence for each in sessions.values()}) == len(KINDS)
+    turned = one.outcomes.copy()
+    turned.loc[0, "outcome"] = "failure" if turned["outcome"][0] == "success" else "success"
+    assert by_table(one, turned) != one.evidence
+    assert by_table(one, one.outcomes[1:]) != one.evidence
+
+
+def close(found: Mapping[str, Any], profile: Mapping[str, Any]) -> None:
+    """Nodes are equal within Monte Carlo error; `test_golden` says how much that is."""
+    for name, node in profile["nodes"].items():
+        mean, sd = (found["nodes"][name][key] for key in ("mean", "sd"))
+        assert [mean, sd] == pytest.approx([node["mean"], node["sd"]], abs=0.25 * node["sd"]), name
+
+
+def fitted(layout: Layout, *source: str | Path) -> Mapping[str, Any]:
+    """The only entry of `layout fit --json`."""
+    words = [layout.name, "--variant", layout.variant, *map(str, source), "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "animalcat", "layout", "fit", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (entry,) = json.loads(done.stdout)
+    return entry
+
+
+async def test_the_command_line_fits_the_posterior_of_the_session(
+    sessions: dict[str, Played], tmp_path: Path
+) -> None:
+    one = sessions["repeats"]
+    twice = pd.concat([one.outcomes, one.outcomes]).sample(frac=1.0, random_state=3)
+    table = tmp_path / "twice.csv"
+    table.write_bytes(outcomes_bytes(check_outcomes(twice), "csv"))
+    entry = await asyncio.to_thread(fitted, one.layout, "--table", table)
+    assert entry["diagnostics"]["evidence"] == one.evidence
+    assert entry["instances"] == EPISODES
+    assert any(note.startswith(f"{EPISODES} rows left out") for note in entry["notes"])
+    close(entry, one.profile)
