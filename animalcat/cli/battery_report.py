@@ -120,4 +120,5 @@ def battery_of(known: client_values.Battery, received: Iterable[client_values.In
         recipe=known.manifest.get("recipe") or {},
         unsolved=validity.get("unsolved"),
         drawn=known.manifest.get("drawn") or {},
+        doubles=known.manifest.get("same_arena") or {},
     )

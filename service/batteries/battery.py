@@ -83,6 +83,7 @@ class Battery:
         unsolved: Why the planner did not solve an instance, by its name; None where it did not try.
         drawn: What its file leaves to chance beside looks and was drawn when the battery was made,
             by instance.
+        doubles: What `same_arena` is, where the arenas are elsewhere; None where they are here.
     """
 
     digest: str
@@ -94,6 +95,7 @@ class Battery:
     recipe: Mapping[str, Any] = field(default_factory=dict[str, Any])
     unsolved: Mapping[str, str] | None = None
     drawn: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    doubles: Mapping[str, str] | None = None
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -152,6 +154,15 @@ class Battery:
             with suppress(OSError, UnicodeDecodeError):
                 found[instance.name] = arena_identity(self.arena_yaml(instance), instance)
         return found
+
+    @cached_property
+    def same_arena(self) -> Mapping[str, str]:
+        """Instances that are one arena with an earlier one, by whose name each is found."""
+        if self.doubles is not None:
+            return self.doubles
+        firsts: dict[tuple[str, str], str] = {}
+        named = {name: firsts.setdefault(one, name) for name, one in self.identities.items()}
+        return {name: first for name, first in named.items() if name != first}
 
     def arena_yaml(self, instance: Instance) -> str:
         """Return the fixed arena of an instance, as YAML in the current grammar."""

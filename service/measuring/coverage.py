@@ -130,7 +130,7 @@ def coverage(
     reasons: dict[str, str] = {}
     rows: dict[str, list[float]] = {}
     aside = {} if keep_unpassable else battery.marks.unpassable
-    seen: dict[tuple[str, str], str] = {}
+    seen: dict[str, str] = {}
     for instance in battery.instances:
         if instance.name in aside:
             why = UNPASSABLE
@@ -138,8 +138,8 @@ def coverage(
             why = _once_not_covered(layout, instance.name, instance.features)
         else:
             why = layout.why_not(instance.features, instance.missing) or _unseen(layout, instance)
-        identity = battery.identities.get(instance.name, (instance.name, ""))
-        if not why and seen.setdefault(identity, instance.name) != instance.name:
+        first = battery.same_arena.get(instance.name, instance.name)
+        if not why and seen.setdefault(first, instance.name) != instance.name:
             why = SAME_ARENA
         if why:
             reasons[instance.name] = why

@@ -44,6 +44,7 @@ def manifest(name: str, battery: Battery) -> dict[str, Any]:
         "layout": _layout(battery),
         "problems": list(battery.problems),
         "drawn": {name: list(fields) for name, fields in battery.drawn.items()},
+        "same_arena": dict(battery.same_arena),
         **battery.marks.to_dict(),
         "notes": list(battery.marks.sentences),
     }

@@ -37,10 +37,14 @@ from animalcat.layouts.model.tables import name_and_unit
 from animalcat.outcomes import COLUMNS, check_outcomes, outcomes_bytes, read_outcomes
 from animalcat.plots import read_results
 from animalcat.service.batteries.battery import Battery
+from animalcat.service.measuring.coverage import SAME_ARENA
 from animalcat.v1 import sessions_pb2
 from tests.service.conftest import FILES, Service, walk
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+COPIES = 6
+ARENAS = [*FILES, *((f"copy{k}.yaml", FILES[4][1]) for k in range(COPIES))]
+"""Arenas of which one is there under seven names: it is one item."""
 EPISODES = 10
 KINDS = ("plain", "repeats", "practice")
 FORMS = ("csv", "parquet")
@@ -112,7 +116,15 @@ async def made(service: Service, kind: str, **more: Any) -> Played:
     agent = f"truth:{kind}"
     if kind == "repeats":
         more["policy"] = sessions_pb2.SelectionPolicy(exposures=0, probes=0.5)
-    session = await service.create(EPISODES, agent=agent, practice=2 * (kind == "practice"), **more)
+    session = await service.create(
+        **{
+            "episodes": EPISODES,
+            "agent": agent,
+            "battery": "batteries/truth",
+            "practice": 2 * (kind == "practice"),
+            **more,
+        }
+    )
     if kind == "practice":
         async with service.agent(session, agent=agent) as stream:
             await stream.receive("welcome")
@@ -129,6 +141,7 @@ async def made(service: Service, kind: str, **more: Any) -> Played:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def sessions(service: Service) -> dict[str, Played]:
     """Three sessions: a plain one, one with repeats, one with practice and an invalid outcome."""
+    await service.import_files(ARENAS, "truth")
     return {kind: await made(service, kind) for kind in KINDS}
 
 
@@ -194,15 +207,48 @@ async def test_the_counts_are_those_of_the_profile(played: Played) -> None:
 async def test_final_rewards_on_arena_files_are_the_same_evidence(
     sessions: dict[str, Played], tmp_path: Path
 ) -> None:
-    arenas, table = tmp_path / "arenas", tmp_path / "rewards.csv"
-    arenas.mkdir()
-    for name, content in FILES:
-        (arenas / name).write_bytes(content)
+    folder = arenas(tmp_path)
     for kind in ("plain", "practice"):
         one = sessions[kind]
-        table.write_text(one.rewards)
-        found = outcomes_on_arenas(one.layout, arenas, table, None, [], "returns")
+        found = by_rewards(one, folder, one.rewards)
         assert digest(one, found) == one.evidence, kind
+
+
+def arenas(folder: Path) -> Path:
+    """The files of the battery."""
+    made = folder / "arenas"
+    made.mkdir()
+    for name, content in ARENAS:
+        (made / name).write_bytes(content)
+    return made
+
+
+def by_rewards(played: Played, folder: Path, rewards: str) -> CoveredOutcomes:
+    table = folder.with_suffix(".csv")
+    table.write_text(rewards)
+    return outcomes_on_arenas(played.layout, folder, table, None, [], "returns")
+
+
+async def test_one_arena_under_many_names_is_one_item_by_every_route(
+    sessions: dict[str, Played], tmp_path: Path
+) -> None:
+    """Sessions play it once; where each name has a reward, the others are left out and counted."""
+    one, folder = sessions["plain"], arenas(tmp_path)
+    coverage = one.profile["provenance"]["coverage"]
+    assert (coverage["covered"], coverage["left_out"]) == (len(FILES), {SAME_ARENA: COPIES})
+    names = sorted(name.removesuffix(".yaml") for name, _ in ARENAS)
+    rewards = "instance,me\n" + "".join(f"{name},{-k / 100}\n" for k, name in enumerate(names))
+    found = by_rewards(one, folder, rewards)
+    table = folder.with_suffix(".csv")
+    earlier = of_file(table, one.battery, told="returns")
+    calibrated = on_battery(one.layout, one.battery, earlier.outcomes).outcomes
+    for each in (found, calibrated):
+        assert each.coverage("me") == {
+            "covered": len(FILES),
+            "of": len(ARENAS),
+            "left_out": {SAME_ARENA: COPIES},
+        }
+    assert digest(one, found, "me") == digest(one, calibrated, "me")
 
 
 async def test_a_calibration_reads_the_same_rows(
