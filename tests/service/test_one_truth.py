@@ -199,7 +199,7 @@ async def test_the_counts_are_those_of_the_profile(played: Played) -> None:
     found = covered_outcomes(played.files["csv"].decode(), [], [played.layout])
     left = len(played.outcomes) - about["episodes"]
     assert found.coverage(played.agent) == {"covered": EPISODES, "of": EPISODES, "left_out": {}}
-    assert [note for note in found.notes if note.startswith(f"{left} row")] or not left
+    assert [note for note in found.notes if note.startswith(f"left out {left} of ")] or not left
     lowered = int((played.counted["weight"] < 1.0).sum())
     assert [note for note in found.notes if note.startswith(f"{lowered} row")] or not lowered
 
@@ -388,5 +388,5 @@ async def test_the_command_line_fits_the_posterior_of_the_session(
     entry = await asyncio.to_thread(fitted, one.layout, "--table", table)
     assert entry["diagnostics"]["evidence"] == one.evidence
     assert entry["instances"] == EPISODES
-    assert any(note.startswith(f"{EPISODES} rows left out") for note in entry["notes"])
+    assert any(note.startswith(f"left out {EPISODES} of ") for note in entry["notes"])
     close(entry, one.profile)
