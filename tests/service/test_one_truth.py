@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import pytest_asyncio
@@ -29,11 +30,11 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.inference.evidence import evidence_digest, evidence_of_agent
-from animalcat.layouts.inference.fit import FitData, FitRequest
+from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import CoveredOutcomes
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.tables import name_and_unit
+from animalcat.layouts.model.tables import TableError, name_and_unit
 from animalcat.outcomes import COLUMNS, check_outcomes, outcomes_bytes, read_outcomes
 from animalcat.plots import read_results
 from animalcat.service.batteries.battery import Battery
@@ -116,15 +117,9 @@ async def made(service: Service, kind: str, **more: Any) -> Played:
     agent = f"truth:{kind}"
     if kind == "repeats":
         more["policy"] = sessions_pb2.SelectionPolicy(exposures=0, probes=0.5)
-    session = await service.create(
-        **{
-            "episodes": EPISODES,
-            "agent": agent,
-            "battery": "batteries/truth",
-            "practice": 2 * (kind == "practice"),
-            **more,
-        }
-    )
+    practice = 2 * (kind == "practice")
+    fields: dict[str, Any] = {"agent": agent, "battery": "batteries/truth", "practice": practice}
+    session = await service.create(EPISODES, **{**fields, **more})
     if kind == "practice":
         async with service.agent(session, agent=agent) as stream:
             await stream.receive("welcome")
@@ -364,6 +359,10 @@ def close(found: Mapping[str, Any], profile: Mapping[str, Any]) -> None:
         assert [mean, sd] == pytest.approx([node["mean"], node["sd"]], abs=0.25 * node["sd"]), name
 
 
+def nodes_of(found: FitResult) -> Mapping[str, Any]:
+    return {"nodes": {one.name: {"mean": one.mean, "sd": one.sd} for one in found.nodes}}
+
+
 def fitted(layout: Layout, *source: str | Path) -> Mapping[str, Any]:
     """The only entry of `layout fit --json`."""
     words = [layout.name, "--variant", layout.variant, *map(str, source), "--json"]
@@ -390,3 +389,65 @@ async def test_the_command_line_fits_the_posterior_of_the_session(
     assert entry["instances"] == EPISODES
     assert any(note.startswith(f"left out {EPISODES} of ") for note in entry["notes"])
     close(entry, one.profile)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", KINDS)
+async def test_all_routes_fit_the_posterior_of_the_session(
+    kind: str, sessions: dict[str, Played], tmp_path: Path
+) -> None:
+    one = sessions[kind]
+    close(json.loads(one.files["json"]), one.profile)
+    results = read_results(one.files["netcdf"])
+    close(nodes_of(results.fitted), one.profile)
+    table = of_export(one.outcomes, [])[0].covered([one.layout]).table
+    features, weights = table.instances.features(one.layout), table.weights_of(one.agent)
+    request = FitRequest(one.layout, features, table.outcomes[0], 7, weights=weights)
+    found = await asyncio.to_thread(fit, request)
+    assert found.diagnostics["evidence"] == one.evidence
+    close(nodes_of(found), one.profile)
+    entries: list[Mapping[str, Any]] = []
+    for form in FORMS:
+        path = tmp_path / f"session.{form}"
+        path.write_bytes(one.files[form])
+        entries.append(await asyncio.to_thread(fitted, one.layout, "--table", path))
+    if kind != "repeats":
+        rewards = tmp_path / "rewards.csv"
+        rewards.write_text(one.rewards)
+        source = ("--battery", arenas(tmp_path), "--outcomes", rewards, "--as", "returns")
+        entries.append(await asyncio.to_thread(fitted, one.layout, *source))
+    for entry in entries:
+        assert entry["diagnostics"]["evidence"] == one.evidence
+        close(entry, one.profile)
+
+
+@pytest.mark.thorough
+async def test_a_layout_of_two_outcomes_has_one_truth_too(
+    service: Service, sessions: dict[str, Played]
+) -> None:
+    """Tables of `outcomes export` are fitted by success alone, so its routes are the others."""
+    one = await made(service, "scores", layout="navigation-speed")
+    assert json.loads(one.files["json"])["diagnostics"]["evidence"] == one.evidence
+    with pytest.raises(TableError, match="takes other outcomes than success"):
+        covered_outcomes(one.files["csv"].decode(), [], [one.layout])
+    for form in FORMS:
+        frame = read_outcomes(one.files[form])
+        instances = of_export(frame, [])[0].instances
+        counted = frame[frame["outcome"].isin(["success", "failure"])]
+        seen = {"success": counted["outcome"] == "success", **dict(counted.items())}
+        outcomes = np.stack(
+            [
+                seen[each.source].to_numpy(np.float64, na_value=np.nan)
+                for each in one.layout.outcomes
+            ],
+            axis=1,
+        )
+        assert evidence_digest(instances.features(one.layout), outcomes) == one.evidence
+    results = read_results(one.files["netcdf"])
+    assert results.fitted.data is not None
+    assert results.fitted.data.digest == one.evidence
+    data = results.fitted.data
+    request = FitRequest(one.layout, data.features, data.outcomes, 7, weights=data.weights)
+    found = await asyncio.to_thread(fit, request)
+    assert found.diagnostics["evidence"] == one.evidence
+    close(nodes_of(found), one.profile)
