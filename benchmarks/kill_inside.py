@@ -24,6 +24,7 @@ from sqlalchemy.engine import Engine
 
 from animalcat.client.stream import EvaluationStream
 from animalcat.envs.agents.base import Agent, EpisodeInfo
+from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
 from animalcat.service.recording.writer import EpisodeRecorder
@@ -34,6 +35,8 @@ EPISODES: Final = 22
 """Episodes of a session that are compared; the first and the last are not struck."""
 PAUSE_SECONDS: Final = 0.05
 """How long an agent waits before it connects again."""
+AGENT: Final = AgentFingerprint.declared("kill")
+"""What the agent says of itself, so that its next process is known to be the same agent."""
 FORWARD: Final = (3, 3, 3, 4, 5)
 """Actions of the agent: mostly forward."""
 
@@ -115,7 +118,7 @@ async def play(path: str, session: str, name: str, file: Path) -> None:
         while True:
             address = gate.ask(where=True)
             async with grpc.aio.insecure_channel(address) as channel:
-                stream = EvaluationStream(channel, process)
+                stream = EvaluationStream(channel, process, AGENT)
                 try:
                     await stream.open(session, name, None)
                     await _episodes(

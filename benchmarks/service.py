@@ -237,7 +237,7 @@ async def new_session(
         timeout: Seconds that the agent may take for an action.
     """
     batteries: Any = sessions_pb2_grpc.BatteriesStub(channel)
-    header = sessions_pb2.BatteryHeader(name="bench")
+    header = sessions_pb2.BatteryHeader(name="bench", replace=True)
     file = sessions_pb2.ArenaFile(path="navigation-1.yaml", content=arena)
     importing = await batteries.ImportBattery(
         iter(
@@ -259,6 +259,7 @@ async def new_session(
         stop=sessions_pb2.StoppingRule(max_episodes=1),
         observation_spec=SPECS[name],
         action_timeout_seconds=timeout,
+        keep_unpassable=True,  # in the shortest, the goal is too far to be reached in time
     )
     request = sessions_pb2.CreateSessionRequest(spec=spec)
     return (await sessions.CreateSession(request)).session.name

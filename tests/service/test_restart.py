@@ -79,6 +79,7 @@ def agent(address: str, session: str, **variables: str) -> subprocess.Popen[byte
     """The random agent, or with variables the one that is held."""
     reference = f"{held_agent.__file__}:HeldAgent" if variables else "builtin:random"
     command = [sys.executable, "-m", "animalcat", "agent", "run", "--connect", address]
+    command.append("--same-agent")  # the one that is held acts as the other does
     return subprocess.Popen(
         [*command, "--session", session, "--agent", reference, "--name", "builtin:random"],
         stdout=subprocess.DEVNULL,
