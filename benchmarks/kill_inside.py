@@ -35,7 +35,7 @@ EPISODES: Final = 22
 """Episodes of a session that are compared; the first and the last are not struck."""
 PAUSE_SECONDS: Final = 0.05
 """How long an agent waits before it connects again."""
-AGENT: Final = AgentFingerprint.declared("kill")
+AGENT: Final = AgentFingerprint.declared("kill", version="1")
 """What the agent says of itself, so that its next process is known to be the same agent."""
 FORWARD: Final = (3, 3, 3, 4, 5)
 """Actions of the agent: mostly forward."""
