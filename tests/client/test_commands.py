@@ -163,7 +163,7 @@ def test_an_agent_that_we_start_and_whose_code_fails_pauses_its_session(
     assert ran.exit_code == 1, ran.output
     assert f'File "{file}", line ' in ran.stderr
     assert "LookupError: lost my map" in ran.stderr
-    (session,) = [s for s in client.list_sessions() if s.unjudged]
+    (session,) = [s for s in client.list_sessions() if s.spec.agent == f"{file}:Turning"]
     assert (session.unjudged, session.paused, session.episodes) == ((2,), True, 2)
     judging = f"animalcat session judge {session.id} --as repeat"
     assert judging in ran.stderr

@@ -249,6 +249,7 @@ def second_goal(name: str) -> str:
         (ahead("GodGoal"), ["arena.yml:10", "Did you mean GoodGoal?", "Add what can be earned"]),
         (ahead("Wall"), ["arena.yml:3", "no play can pass", "keep_unpassable"]),
         (ahead("GoodGoal").replace("timeLimit: 250", "passMark: 2"), ["it must exceed 2"]),
+        (ahead("GoodGoal").replace("timeL", "timL"), ["arena.yml:4", "write `timeLimit`"]),
         (ahead("GoodGoal", -5), ["arena.yml:4", "-5 is negative", "Mend the file"]),
         (ahead("GoodGoal") + "    blackouts: [9, 3]\n", ["the times must increase"]),
     ],
@@ -267,7 +268,7 @@ def test_what_is_wrong_with_an_arena_is_raised(tmp_path: Path, text: str, words:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (ahead("GoodGoal").replace("timeL", "timL"), ["arena.yml:4", "Did you mean `timeLimit`"]),
+        (ahead("GoodGoal").replace("t: 250", "t: 0250"), ["arena.yml:4", "`0250` is 168"]),
         (second_goal("GodGoal"), ["arena.yml:14", "Did you mean GoodGoal?"]),
         (second_goal("BadGoal").replace("z: 3}", "z: 50}"), ["above 40"]),
         (

@@ -387,7 +387,7 @@ async def test_the_command_line_fits_the_posterior_of_the_session(
     entry = await asyncio.to_thread(fitted, one.layout, "--table", table)
     assert entry["diagnostics"]["evidence"] == one.evidence
     assert entry["instances"] == EPISODES
-    assert any(note.startswith(f"left out {EPISODES} of ") for note in entry["notes"])
+    assert any(note.startswith(f"{EPISODES} rows left out") for note in entry["notes"])
     close(entry, one.profile)
 
 
