@@ -134,7 +134,7 @@ def fingerprint_from_proto(message: types_pb2.AgentFingerprint) -> AgentFingerpr
     """What an agent is, as a message says.
 
     Raises:
-        ValueError: The source is none of those that there are.
+        ValueError: The source is none of those that there are, or nothing stands beside a name.
     """
     if message.source >= len(SOURCES):
         raise ValueError(f"fingerprint.source: there is no source {message.source}")

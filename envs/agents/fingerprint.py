@@ -54,6 +54,13 @@ class AgentFingerprint:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     process: str = ""
 
+    def __post_init__(self) -> None:
+        if self.known and not (self.version or self.options or self.files):
+            raise ValueError(
+                "fingerprint: a name alone says no more than the agent's name; declare a version, "
+                "options or files too, or nothing"
+            )
+
     @classmethod
     def declared(
         cls,
@@ -73,6 +80,7 @@ class AgentFingerprint:
 
         Raises:
             OSError: A file cannot be read.
+            ValueError: There is nothing beside the name.
         """
         given = {key: str(value) for key, value in (options or {}).items()}
         read = {Path(path).as_posix(): digest_of(Path(path)) for path in files}

@@ -504,12 +504,6 @@ def read_fingerprint(message: types_pb2.AgentFingerprint, instance: str) -> Agen
         found = fingerprint_from_proto(message)
     except ValueError as error:
         raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
-    if found.known and not (found.version or found.files or found.options):
-        raise ServiceError(
-            Code.INVALID_REQUEST,
-            "fingerprint: a name alone says no more than the agent's name; declare a version, "
-            "options or files too, or nothing",
-        )
     return found if found.known or found.process else replace(found, process=instance)
 
 

@@ -233,3 +233,9 @@ def test_variables_that_change_something_are_kept_and_compared() -> None:
         "the environment variable ANIMALCAT_UNITY_TIME_SCALE is 5 and was not set",
     )
     assert environment_changes(unity, unity) == ()
+
+
+def test_a_name_alone_is_no_fingerprint() -> None:
+    with pytest.raises(ValueError, match="a name alone"):
+        AgentFingerprint.declared("ppo")
+    assert AgentFingerprint.declared("ppo", version="7").known
