@@ -55,7 +55,7 @@ class AgentFingerprint:
     process: str = ""
 
     def __post_init__(self) -> None:
-        if self.known and not (self.version or self.options or self.files):
+        if self.source == "declared" and not (self.version or self.options or self.files):
             raise ValueError(
                 "fingerprint: a name alone says no more than the agent's name; declare a version, "
                 "options or files too, or nothing"
