@@ -12,15 +12,17 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow test-thorough test-cluster images unity-clients sb3-env viewers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
 	@echo "make test    set up and run the tests, but for the slow ones"
-	@echo "make test-slow   the tests that take long, which .ci/run runs too"
-	@echo "make test-thorough   the tests that take minutes and cover what changes seldom; .ci/run leaves them"
-	@echo "make test-cluster   the tests that start a Ray cluster of several nodes, which .ci/run runs too"
-	@echo "make images   build the container images and play with them, as .ci/run does"
+	@echo "make check-all   all that takes long: slow tests, clusters, images, packages, PyMC 6; the results go into docs/design/checks.md"
+	@echo "make check-due   those of it whose files have changed since they passed, as .ci/run does"
+	@echo "make test-slow   the tests that take long; of some folders by TESTS=tests/layouts"
+	@echo "make test-thorough   the tests that take minutes and cover what changes seldom"
+	@echo "make test-cluster   the tests that start a Ray cluster of several nodes"
+	@echo "make images   build the container images and play with them"
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make viewers-env   set up Rerun, inspect_ai and moviepy, with which the tests then read what we write"
@@ -50,11 +52,23 @@ test: $(STAMP)
 	$(BIN)/python -m pytest $(TESTFLAGS) -m "not slow and not cluster and not images and not thorough"
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest $(TESTFLAGS) -m "slow and not cluster and not images and not thorough"
+	$(BIN)/python -m pytest $(TESTFLAGS) -m "slow and not cluster and not images and not thorough" $(TESTS)
 
-# What takes minutes and covers what changes seldom: run it when what it covers changes.
 test-thorough: $(STAMP)
 	$(BIN)/python -m pytest $(TESTFLAGS) -m thorough
+
+# What takes long and breaks seldom. tests/checks.py says what each part covers, and so when it is due.
+check-all: $(STAMP)
+	$(BIN)/python -m tests.checks --all
+
+check-due: $(STAMP)
+	$(BIN)/python -m tests.checks --due
+
+# One quick test of what check-all has and `make test` leaves. Images have theirs in `make test`.
+check-quick: $(STAMP)
+	$(BIN)/python -m tests.packages --quick $(PYTHON)
+	$(BIN)/python -m pytest -m cluster tests/service/test_cluster_pools.py -k gives_way_to_who_waits
+	$(MAKE) --no-print-directory pymc6 PYMC6_TESTS="tests/layouts/test_two_evaluators.py -k shipped_layouts_equal" TESTFLAGS=
 
 # Apart, since a cluster of several nodes needs a machine for itself.
 test-cluster: $(STAMP)
@@ -124,20 +138,21 @@ $(CLIENTS)/viewers/.installed: requirements-clients/viewers.lock pyproject.toml 
 
 # Fits and both evaluators once more on Python 3.12, for which the lock has PyMC 6.
 PYTHON312 ?= $(call newest,3.12)
+PYMC6_TESTS ?= tests/layouts/test_fit.py tests/layouts/test_two_evaluators.py
 
 pymc6:
 ifeq ($(PYTHON312),)
 	@echo "pymc6: there is no Python 3.12 here; give a path: make pymc6 PYTHON312=..." >&2
 else
 	$(MAKE) --no-print-directory VENV=$(CLIENTS)/pymc6 PYTHON=$(PYTHON312) setup
-	$(CLIENTS)/pymc6/bin/python -m pytest $(TESTFLAGS) tests/layouts/test_fit.py tests/layouts/test_two_evaluators.py
+	$(CLIENTS)/pymc6/bin/python -m pytest $(TESTFLAGS) $(PYMC6_TESTS)
 endif
 
-# Wheel and sdist on every Python there is, base and server. With CI=true a sample of it on one.
+# Wheel and sdist on every Python there is, base and server.
 PYTHON313 ?= $(call newest,3.13)
 
 packages: $(STAMP)
-	$(BIN)/python -m tests.packages $(if $(filter true,$(CI)),--sample $(PYTHON),$(PYTHON) $(PYTHON312) $(PYTHON313) $(PYTHON314))
+	$(BIN)/python -m tests.packages $(PYTHON) $(PYTHON312) $(PYTHON313) $(PYTHON314)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

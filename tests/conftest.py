@@ -15,6 +15,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 MISSING = "ANIMALCAT_DATA"
+CHECK = "ANIMALCAT_CHECK"
+"""Variable that is set where a check runs the tests, whose result is kept (`tests/checks.py`)."""
 
 # The tests start hundreds of processes. Where nothing keeps what Python compiles, each compiles all
 # that it imports, which takes longer than most of them do.
@@ -143,7 +145,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if hasattr(session.config, "workeroutput"):  # a worker's word to the process that has them
         session.config.workeroutput["left"] = session.config.stash[LEFT]
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if os.environ.get("CI") != "true" or reporter is None or exitstatus != 0:
+    if reporter is None or exitstatus != 0:
+        return
+    if os.environ.get(CHECK) and not reporter.stats.get("passed"):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # a check has to check something
+    if os.environ.get("CI") != "true":
         return
     for report in reporter.stats.get("skipped", []):
         if isinstance(report.longrepr, tuple) and MISSING in report.longrepr[2]:

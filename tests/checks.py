@@ -1,0 +1,182 @@
+"""Runs the checks that take long, and remembers when each passed and on which files.
+
+`make check-all` runs all of them, `make check-due` those whose files have changed since they passed
+last; `.ci/run` does the latter. What they said stands in docs/design/checks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+PAGE: Final = ROOT / "docs" / "design" / "checks.md"
+PASSED: Final = "passed"
+_ROW: Final = re.compile(r"^\| `([\w-]+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \| `(\w*)` \|$", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something that takes long and breaks seldom.
+
+    Attributes:
+        name: What it is called.
+        command: What runs it, in the checkout's folder.
+        covers: Files and folders whose change makes it due, with spaces between.
+    """
+
+    name: str
+    command: str
+    covers: str
+
+
+def _slow(name: str, where: str, covers: str, *, first: str = "") -> Check:
+    """The slow tests in some folders, after a command that sets up what they need."""
+    return Check(name, f"{first}make test-slow TESTS='{where}'", f"{covers} {where}")
+
+
+CLIENTS: Final = "make unity-clients && { make sb3-env || true; } && "
+"""Tests say so themselves where PyTorch cannot be had."""
+VIEWERS: Final = "{ make viewers-env || true; } && "
+CHECKS: Final = (
+    Check("images", "make images", "docker tests/images pyproject.toml .dockerignore"),
+    Check(
+        "cluster",
+        "make test-cluster",
+        "animalcat/service/cluster tests/service/test_cluster.py tests/service/clusters.py "
+        "tests/service/test_cluster_campaign.py tests/service/test_cluster_pools.py "
+        "tests/service/cluster_agents.py",
+    ),
+    Check("packages", "make packages", "pyproject.toml README.md tests/packages.py"),
+    Check(
+        "pymc6",
+        "make pymc6",
+        "requirements.lock animalcat/layouts/inference tests/layouts/test_fit.py "
+        "tests/layouts/test_two_evaluators.py",
+    ),
+    Check(
+        "thorough",
+        "make unity-clients test-thorough",
+        "animalcat/envs/answers.py animalcat/layouts/inference tests/doors "
+        "tests/client/test_doors.py tests/service/test_one_truth.py",
+    ),
+    _slow("arenas", "tests/arena_configs", "animalcat/arena_configs"),
+    _slow("simulator", "tests/envs", "animalcat/envs", first=CLIENTS),
+    _slow("agents", "tests/client", "animalcat/client animalcat/cli/shared"),
+    _slow("layouts", "tests/layouts", "animalcat/layouts"),
+    _slow("service", "tests/service", "animalcat/service protos", first=VIEWERS),
+    _slow(
+        "benchmarks",
+        "tests/test_bench.py tests/test_campaign_file.py tests/test_docs.py",
+        "animalcat/benchmarks README.md",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a check said when it ran last.
+
+    Attributes:
+        day: When, as an ISO date.
+        result: "passed", or "failed".
+        took: How long, in minutes and seconds.
+        digest: Of the files that it covers, as they were.
+    """
+
+    day: str
+    result: str
+    took: str
+    digest: str
+
+
+def records(page: str) -> dict[str, Record]:
+    """Return what the page says of each check, by its name."""
+    return {name: Record(*rest) for name, *rest in _ROW.findall(page)}
+
+
+def with_record(page: str, name: str, record: Record) -> str:
+    """Return the page with another row for a check that has one, or with one more row."""
+    row = f"| `{name}` | {record.day} | {record.result} | {record.took} | `{record.digest}` |"
+    rows = {found[1]: found[0] for found in _ROW.finditer(page)}
+    if name in rows:
+        return page.replace(rows[name], row)
+    return page.rstrip("\n") + f"\n{row}\n"
+
+
+def digest(covers: str, root: Path = ROOT) -> str:
+    """Return a digest of the files below some paths, of those that git follows or would follow."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
+    said: bytes = subprocess.run(
+        [*listed, *covers.split()], cwd=root, capture_output=True, check=True
+    ).stdout
+    whole = hashlib.sha256()
+    for name in sorted({name for name in said.split(b"\0") if name}):
+        path = root / name.decode()
+        if path.is_file():
+            whole.update(name + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()[:12]
+
+
+def is_due(check: Check, known: Record | None, root: Path = ROOT) -> bool:
+    """Return whether a check has not passed on the files as they are."""
+    return known is None or known.result != PASSED or known.digest != digest(check.covers, root)
+
+
+def run(check: Check) -> bool:
+    """Run a check, write down what it said, and return whether it passed."""
+    before, began = digest(check.covers), time.monotonic()
+    print(f"\n== {check.name}: {check.command}", flush=True)
+    told = {**os.environ, "ANIMALCAT_CHECK": check.name}
+    done = subprocess.run(["bash", "-c", check.command], cwd=ROOT, env=told, check=False)
+    minutes, seconds = divmod(round(time.monotonic() - began), 60)
+    result = PASSED if done.returncode == 0 else "failed"
+    record = Record(
+        datetime.now(UTC).date().isoformat(), result, f"{minutes}:{seconds:02d}", before
+    )
+    PAGE.write_text(with_record(PAGE.read_text("utf-8"), check.name, record), "utf-8")
+    print(f"== {check.name}: {result} after {record.took}", flush=True)
+    return result == PASSED
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """List the checks, or run some of them."""
+    by_name = {check.name: check for check in CHECKS}
+    parser = argparse.ArgumentParser(prog="tests.checks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(by_name)}")
+    parser.add_argument("--all", action="store_true", help="run all of them")
+    parser.add_argument("--due", action="store_true", help="run those whose files have changed")
+    wanted = parser.parse_args(arguments)
+    if unknown := [name for name in wanted.names if name not in by_name]:
+        parser.error(f"there is no check {unknown[0]!r}; there are {', '.join(by_name)}")
+    known = records(PAGE.read_text("utf-8"))
+    due = [check for check in CHECKS if is_due(check, known.get(check.name))]
+    if not (wanted.names or wanted.all or wanted.due):
+        for check in CHECKS:
+            said = known.get(check.name)
+            words = "never run" if said is None else f"{said.result} {said.day}, {said.took}"
+            print(f"{check.name:12} {'due ' if check in due else 'good'}  {words}")
+        return 0
+    chosen = CHECKS if wanted.all else [c for c in CHECKS if c.name in wanted.names]
+    failed = [check.name for check in (due if wanted.due else chosen) if not run(check)]
+    if failed:
+        again = shlex.join(["python", "-m", "tests.checks", *failed])
+        print(f"failed: {', '.join(failed)}; {again} runs them again", file=sys.stderr)
+    elif wanted.due and not due:
+        print("no long check is due: none of the files that they cover has changed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""The checks that take long are due when what they cover has changed, and only then."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import checks
+from tests.checks import CHECKS, PASSED, Check, Record, digest, is_due, records, with_record
+
+
+def test_a_check_is_due_when_a_file_of_its_own_has_changed(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    for name in ("covered/a.py", "covered/b.py", "other.py", ".gitignore"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("__pycache__/\n")
+    check = Check("some", "true", "covered")
+    assert is_due(check, None, tmp_path)
+    known = Record("2026-01-01", PASSED, "1:00", digest(check.covers, tmp_path))
+    assert not is_due(check, known, tmp_path)
+    assert is_due(check, dataclasses.replace(known, result="failed"), tmp_path)
+    (tmp_path / "other.py").write_text("2")
+    (tmp_path / "covered" / "__pycache__").mkdir()
+    (tmp_path / "covered" / "__pycache__" / "a.pyc").write_text("2")
+    assert not is_due(check, known, tmp_path)
+    (tmp_path / "covered" / "a.py").rename(tmp_path / "covered" / "c.py")
+    assert is_due(check, known, tmp_path)
+    (tmp_path / "covered" / "c.py").rename(tmp_path / "covered" / "a.py")
+    assert not is_due(check, known, tmp_path)
+    (tmp_path / "covered" / "b.py").write_text("2")
+    assert is_due(check, known, tmp_path)
+
+
+def test_the_page_keeps_one_row_for_each_check() -> None:
+    page = checks.PAGE.read_text("utf-8")
+    assert set(records(page)) <= {check.name for check in CHECKS}
+    first = Record("2026-01-01", PASSED, "1:00", "0123456789ab")
+    second = dataclasses.replace(first, result="failed", took="2:00")
+    kept = records(page)
+    for name, record in (("new", first), ("other", first), ("new", second)):
+        page = with_record(page, name, record)
+        kept[name] = record
+    assert records(page) == kept
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+def test_what_a_check_covers_is_there(check: Check) -> None:
+    assert all((checks.ROOT / path).exists() for path in check.covers.split())
