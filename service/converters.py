@@ -59,6 +59,8 @@ MAX_THINKING = 1e7
 """Most seconds of thinking that an allowance may name; about four months."""
 MAX_TOKENS = 10**15
 """Most tokens that an allowance may name."""
+MAX_SECRET = 200
+"""Most characters of a secret."""
 MAX_SLOTS = 64
 """Most episodes of one session played at once."""
 
@@ -143,6 +145,7 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         allowance=allowance_to_proto(spec.allowance),
         practice=spec.practice,
         keep_unpassable=spec.keep_unpassable,
+        secret=spec.secret,
     )
 
 
@@ -183,6 +186,7 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         "lease_seconds",
         "practice",
         "keep_unpassable",
+        "secret",
     )
     # An empty text means that the field was left out.
     texts = ("battery_digest", "layout", "layout_variant", "backend", "layout_digest", "twins_of")
@@ -208,6 +212,8 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
     spec = SessionSpec(message.agent, names.parse_battery(message.battery), **fields)
     if not 1 <= spec.stop.max_episodes <= MAX_EPISODES:
         raise _bad("stop.max_episodes", f"1 to {MAX_EPISODES}")
+    if len(spec.secret) > MAX_SECRET:
+        raise _bad("secret", f"at most {MAX_SECRET} characters")
     if spec.practice > MAX_EPISODES:
         raise _bad("practice", f"0 to {MAX_EPISODES}")
     if not 1 <= spec.slots <= MAX_SLOTS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -97,6 +98,8 @@ class SessionSpec:
         allowance: What the agent may spend on an episode and on a decision.
         practice: How many unscored episodes come first, on arenas that are not used again.
         keep_unpassable: Whether arenas that no play can pass are played too.
+        secret: What all chance follows from beside the seed, so that no agent can work it out;
+            empty for the seed alone.
     """
 
     agent: str
@@ -122,6 +125,23 @@ class SessionSpec:
     allowance: Allowance = UNLIMITED
     practice: int = 0
     keep_unpassable: bool = False
+    secret: str = field(default="", repr=False)
+
+    @property
+    def root(self) -> int:
+        """Seed from which the service draws: arenas, fits, twins. No agent is given it."""
+        return self.root_of("session")
+
+    def root_of(self, purpose: str) -> int:
+        """Return a seed for draws of one kind, of which those of another kind tell nothing.
+
+        Args:
+            purpose: The kind; what agents are given is of another than what they must not know.
+        """
+        if not self.secret:
+            return self.seed
+        said = hmac.digest(self.secret.encode(), f"{purpose}/{self.seed}".encode(), "sha256")
+        return int.from_bytes(said[:8]) >> 1  # as a seed of the wire, which has 63 bits
 
 
 class Spent(NamedTuple):

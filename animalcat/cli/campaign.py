@@ -32,6 +32,7 @@ from animalcat.cli.session.options import (
     PolicyName,
     Practice,
     RandomShare,
+    Secret,
     Seed,
     Variant,
     allowance,
@@ -213,6 +214,7 @@ def run(
     fresh: Fresh = None,
     practice: Practice = None,
     keep_unpassable: KeepUnpassable = None,
+    secret: Secret = None,
     against: Against = "",
     take: Annotated[
         int | None,
@@ -327,6 +329,7 @@ def run(
                 max_workers=max_workers or 0,
                 practice=practice,
                 keep_unpassable=keep_unpassable,
+                secret=secret,
                 take=take,
             )
             bounds = Bounds(agent_may, arena_folders(battery, features), same_agent)
@@ -520,6 +523,7 @@ def _run_file(
                             max_workers=plan.max_workers or 0,
                             practice=plan.practice,
                             keep_unpassable=plan.keep_unpassable,
+                            secret=plan.secret,
                             take=plan.take,
                         )
                         _tell_left_out(client, campaign)

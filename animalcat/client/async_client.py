@@ -328,6 +328,7 @@ class AsyncClient:
         practice: int | None = None,
         against: SessionLike = "",
         keep_unpassable: bool | None = None,
+        secret: str | None = None,
         request_id: str = "",
     ) -> Session:
         """Create a session that waits for its agent.
@@ -366,6 +367,9 @@ class AsyncClient:
             against: Another agent's session: play the arenas that it has played, in the same
                 order, until the two agents are told apart.
             keep_unpassable: Play arenas that no play can pass too, which are set aside otherwise.
+            secret: What all chance follows from beside the seed. By default the server makes one
+                that nobody can guess; one of your own gives the same decisions on any server, and
+                an empty one lets the seed alone decide.
             request_id: The same id again gives the same session.
 
         Raises:
@@ -401,6 +405,7 @@ class AsyncClient:
             practice=practice,
             against=Opponent(names.parse_session(session_name(against))) if against else None,
             keep_unpassable=keep_unpassable,
+            secret=secret,
         )
         request = sessions_pb2.CreateSessionRequest(
             spec=converters.session_spec_to_proto(spec), request_id=request_id
@@ -587,6 +592,7 @@ class AsyncClient:
         max_workers: int = 0,
         practice: int | None = None,
         keep_unpassable: bool | None = None,
+        secret: str | None = None,
         take: int | None = None,
         request_id: str = "",
     ) -> Campaign:
@@ -625,6 +631,9 @@ class AsyncClient:
                 server has for it. It changes no result, and the last call for a campaign counts.
             practice: Let every agent play so many unscored episodes first, all on the same arenas.
             keep_unpassable: Play arenas that no play can pass too, which are set aside otherwise.
+            secret: What all chance follows from beside the seed. By default the server makes one
+                that nobody can guess; one of your own gives the same decisions on any server, and
+                an empty one lets the seed alone decide.
             request_id: The same id again gives the same campaign.
 
         Raises:
@@ -651,6 +660,7 @@ class AsyncClient:
             fresh=fresh,
             practice=practice,
             keep_unpassable=keep_unpassable,
+            secret=secret,
         )
         spec = CampaignSpec(
             tuple(agents), session, budget, common, block, at_once, alike, confidence, take

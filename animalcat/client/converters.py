@@ -173,6 +173,7 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
             "lease_seconds",
             "practice",
             "keep_unpassable",
+            "secret",
         ),
     )
 
@@ -242,6 +243,7 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         allowance=None if spec.allowance is None else types_pb2.Allowance(**asdict(spec.allowance)),
         practice=spec.practice,
         keep_unpassable=spec.keep_unpassable,
+        secret=spec.secret,
     )
 
 

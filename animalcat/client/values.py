@@ -198,6 +198,7 @@ class SessionSpec:
         allowance: What the agent may spend; None for the server's default, which is any amount.
         practice: How many unscored episodes come first, on arenas that are not used again.
         keep_unpassable: Whether arenas that no play can pass are played too.
+        secret: What all chance follows from beside the seed; empty for the seed alone.
     """
 
     agent: str = ""
@@ -224,6 +225,7 @@ class SessionSpec:
     allowance: Allowance | None = None
     practice: int | None = None
     keep_unpassable: bool | None = None
+    secret: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

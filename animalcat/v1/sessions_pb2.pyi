@@ -1319,6 +1319,7 @@ class SessionSpec(_message.Message):
     ALLOWANCE_FIELD_NUMBER: _builtins.int
     PRACTICE_FIELD_NUMBER: _builtins.int
     KEEP_UNPASSABLE_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -1366,6 +1367,11 @@ class SessionSpec(_message.Message):
     """How many unscored episodes come first, on arenas that are not used again; 0 if not set."""
     keep_unpassable: _builtins.bool
     """True: arenas that no play can pass are played too. False if not set: they are set aside."""
+    secret: _builtins.str
+    """Text from which all chance of the session follows beside its seed, at most 200 characters, so
+    that no agent can work it out; empty for the seed alone. The service makes one if not set.
+    Agents are not told.
+    """
     @_builtins.property
     def policy(self) -> Global___SelectionPolicy:
         """How to choose."""
@@ -1415,10 +1421,11 @@ class SessionSpec(_message.Message):
         allowance: _types_pb2.Allowance | None = ...,
         practice: _builtins.int | None = ...,
         keep_unpassable: _builtins.bool | None = ...,
+        secret: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
     _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015
@@ -1436,6 +1443,8 @@ class SessionSpec(_message.Message):
     _WhichOneofArgType__record_pixels: _TypeAlias = _typing.Literal["_record_pixels", b"_record_pixels"]  # noqa: Y015
     _WhichOneofReturnType__rules: _TypeAlias = _typing.Literal["rules"]  # noqa: Y015
     _WhichOneofArgType__rules: _TypeAlias = _typing.Literal["_rules", b"_rules"]  # noqa: Y015
+    _WhichOneofReturnType__secret: _TypeAlias = _typing.Literal["secret"]  # noqa: Y015
+    _WhichOneofArgType__secret: _TypeAlias = _typing.Literal["_secret", b"_secret"]  # noqa: Y015
     _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
     _WhichOneofReturnType__slots: _TypeAlias = _typing.Literal["slots"]  # noqa: Y015
@@ -1456,6 +1465,8 @@ class SessionSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__record_pixels) -> _WhichOneofReturnType__record_pixels | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rules) -> _WhichOneofReturnType__rules | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__secret) -> _WhichOneofReturnType__secret | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__seed) -> _WhichOneofReturnType__seed | None: ...
     @_typing.overload

@@ -55,6 +55,12 @@ class Settings(BaseSettings):
     """Address to listen at."""
     port: int = Field(default=50051, ge=0, le=65535)
     """Port to listen at; 0 for any free one."""
+    secret: str | None = None
+    """Text from which the secrets of sessions follow; None for random ones, kept in `home`.
+
+    Where it is empty, sessions have none: all of their chance follows from their seeds, which an
+    agent can guess.
+    """
     max_message_bytes: int = Field(default=4 * 1024 * 1024, ge=1024)
     """Most bytes of a message that a caller may send."""
     max_battery_files: int = Field(default=100_000, ge=1)

@@ -135,7 +135,7 @@ class Certifier:
         self._fits[n] = task
 
     async def _check(self, n: int, live: list[NodeSummary], data: Data) -> Checked:
-        seed = fit_seed(self._session.spec.seed, "certificate", n)
+        seed = fit_seed(self._session.spec.root, "certificate", n)
         request = FitRequest(
             self._learner.layout,
             data.features,

@@ -124,7 +124,7 @@ class Measurement:
                 raise ServiceError(
                     Code.INVALID_REQUEST, f"the list names {name!r}, which is left out: {why}"
                 )
-        self._seed = spec.seed
+        self._seed = spec.root
         self._source: InstanceSource | None = None
         offers = None
         if spec.policy.generate:
@@ -162,13 +162,13 @@ class Measurement:
             observes=observes,
         )
         try:
-            self.learner = Learner(bank, spec.policy, spec.stop, spec.seed, rules=spec.rules)
+            self.learner = Learner(bank, spec.policy, spec.stop, spec.root, rules=spec.rules)
         except RulesError as error:
             raise ServiceError(Code.SESSION_FAILED, str(error)) from error
         except ValueError as error:
             raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
         self._twins = Twins(battery, layout) if spec.fresh else None
-        self._key = f"{spec.seed}/{spec.twins_of or session}"
+        self._key = f"{spec.root}/{spec.twins_of or session}"
         self._twin_of: dict[str, Made] = {}
         self.candidates = {instance.name: instance.paradigm for instance in instances}
         self.suites = {instance.name: instance.suite for instance in instances}
@@ -360,7 +360,7 @@ def practice_order(spec: SessionSpec, battery: Battery, covered: Iterable[str]) 
         return []
     wanted = {*spec.policy.order, *(spec.against.outcomes if spec.against else ())}
     pool = sorted(set(covered) - wanted)
-    order = rng(spec.seed, PRACTICE, 0).permutation(len(pool)).tolist()
+    order = rng(spec.root, PRACTICE, 0).permutation(len(pool)).tolist()
     drawn = [pool[int(k)] for k in order]
 
     def scored(name: str) -> bool:

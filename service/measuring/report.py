@@ -144,11 +144,11 @@ def exported_profile(
             status, learner.layout, learner.rule, fitted.nodes, learner.contradicted
         )
         profile = Profile.of_fit(fitted, decided, about)
-    profile = through_gate(profile, measurement.learner, session.spec.seed)
+    profile = through_gate(profile, measurement.learner, session.spec.root)
     draws = None if isinstance(fitted, FitError) else fitted.flat_draws
     profile, made = verdict_of(measurement.learner, profile, draws, irrelevant(measurement.learner))
     if draws is not None:
-        profile = with_wider(profile, measurement.learner, draws, session.spec.seed)
+        profile = with_wider(profile, measurement.learner, draws, session.spec.root)
     rate = measurement.learner.battery_rate.to_dict()
     content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
     if second is not None:

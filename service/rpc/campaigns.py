@@ -13,6 +13,7 @@ from animalcat import names
 from animalcat.layouts.adaptive.campaign import common_instances
 from animalcat.layouts.adaptive.plan import Allocation, StoppingRule
 from animalcat.layouts.inference.randomness import rng
+from animalcat.service.access.secret import ServerSecret
 from animalcat.service.batteries.battery import Tick
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.converters import (
@@ -55,7 +56,9 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         operations: Operations,
         requests: Requests,
         clock: Callable[[], datetime],
+        secret: ServerSecret,
     ) -> None:
+        self._secret = secret
         self._engines = engines
         self._sessions = sessions
         self._conductors = conductors
@@ -76,8 +79,14 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
                 Code.INVALID_REQUEST,
                 "session.against goes with a single session; a campaign compares its agents itself",
             )
+
+        def secret(session: SessionSpec) -> str:
+            return self._secret.of_campaign(replace(spec, session=session))
+
         checked, measurement = await self._sessions.checked(
-            spec.session, request.spec.session.layout_definition
+            spec.session,
+            request.spec.session.layout_definition,
+            secret=None if request.spec.session.HasField("secret") else secret,
         )
         for agent in spec.agents:
             refuse_known_agent(measurement.learner.layout, agent)
@@ -283,7 +292,7 @@ def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...], campaign: str)
 
 def _common(spec: CampaignSpec, candidates: dict[str, str]) -> tuple[str, ...]:
     instances = list(candidates)
-    generator = rng(spec.session.seed, "common", 0)
+    generator = rng(spec.session.root, "common", 0)
     rows = common_instances(list(candidates.values()), spec.allocation.common, generator)
     return tuple(instances[row] for row in rows)
 

@@ -23,6 +23,7 @@ from grpc_reflection.v1alpha import reflection
 from animalcat.layouts.inference.fitter import Fits, Fitter
 from animalcat.service.access.certificates import self_signed
 from animalcat.service.access.gate import AccessInterceptor, Gate
+from animalcat.service.access.secret import ServerSecret
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import ErrorInterceptor
 from animalcat.service.host.limits import EVALUATE, Limits, LimitsInterceptor
@@ -392,14 +393,15 @@ async def _add_services(
     """Add the same servicers to each server, and return the one that tells their health."""
     requests = await asyncio.to_thread(Requests, _own_folder(settings) / "requests.jsonl")
     library = BatteryLibrary(engines.parts.store, engines.parts.files)
-    sessions = Sessions(engines, library, requests, clock)
+    secret = await asyncio.to_thread(ServerSecret, settings.home, settings.secret)
+    sessions = Sessions(engines, library, requests, clock, secret)
     servicers: list[tuple[Callable[[Any, grpc.aio.Server], None], Any]] = [
         (gateway_pb2_grpc.add_AgentGatewayServicer_to_server, gateway),
         (access_pb2_grpc.add_AccessServicer_to_server, calls),
         (sessions_pb2_grpc.add_SessionsServicer_to_server, sessions),
         (
             campaigns_pb2_grpc.add_CampaignsServicer_to_server,
-            Campaigns(engines, sessions, conductors, operations, requests, clock),
+            Campaigns(engines, sessions, conductors, operations, requests, clock, secret),
         ),
         (
             sessions_pb2_grpc.add_BatteriesServicer_to_server,

@@ -14,6 +14,7 @@ from animalcat import names
 from animalcat.layouts.adaptive.plan import RULES
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.access.callers import Caller, Role, present
+from animalcat.service.access.secret import ServerSecret
 from animalcat.service.converters import (
     checked_id,
     episode_to_proto,
@@ -54,7 +55,9 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         library: BatteryLibrary,
         requests: Requests,
         clock: Callable[[], datetime],
+        secret: ServerSecret,
     ) -> None:
+        self._secret = secret
         self._engines = engines
         self._library = library
         self._requests = requests
@@ -66,11 +69,14 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """Create a session that waits for its agent; a repeated call returns the same session."""
         checked_id(request.request_id)
         definition = request.spec.layout_definition
-        spec, measurement = await self.checked(spec_of_session_from_proto(request.spec), definition)
+        secret = None if request.spec.HasField("secret") else self._secret.of_session
+        asked = spec_of_session_from_proto(request.spec)
+        spec, measurement = await self.checked(asked, definition, secret=secret)
         if spec.against is not None:
             opponent = await self._opponent(spec, spec.against.session, request.request_id)
             covered = sorted(measurement.coverage.features)
-            spec, _ = await self.checked(compared(spec, opponent, covered), definition)
+            faced = compared(spec, opponent, covered)
+            spec, _ = await self.checked(faced, definition, secret=secret)
         try:
             session = await asyncio.to_thread(
                 self._engines.parts.store.create_session,
@@ -262,7 +268,11 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         return sessions_pb2.DeleteSessionResponse()
 
     async def checked(
-        self, spec: SessionSpec, definition: str = ""
+        self,
+        spec: SessionSpec,
+        definition: str = "",
+        *,
+        secret: Callable[[SessionSpec], str] | None = None,
     ) -> tuple[SessionSpec, Measurement]:
         """Complete a specification with digests, and return it with the measurement it stands for.
 
@@ -271,6 +281,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         Args:
             spec: The specification that is asked for.
             definition: Text of a layout of the caller's own; empty if the spec names a shipped one.
+            secret: Gives the completed specification its secret; None to keep the one it has.
 
         Raises:
             ServiceError: The backend, battery, layout or policy is unknown or refused, or no
@@ -289,6 +300,8 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             rules=RULES,
             twins_of="",
         )
+        if secret is not None:
+            spec = replace(spec, secret=secret(spec))
         battery = await self._engines.battery(record.digest)
         measurement = await asyncio.to_thread(Measurement, spec, battery, layout)
         kept = record_of(layout, definition)

@@ -78,7 +78,7 @@ class FinalFits:
             log.warning("session %s: %s", self._id, error)  # the fit itself will say so
 
     async def _fit(self, layout: Layout, data: Data, purpose: str) -> FitResult:
-        seed = fit_seed(self._spec.seed, purpose, len(data.outcomes))
+        seed = fit_seed(self._spec.root, purpose, len(data.outcomes))
         request = FitRequest(layout, data.features, data.outcomes, seed, weights=data.weights)
         self._fitting = asyncio.create_task(fit_again(self._fitter, request))
         return await self._fitting

@@ -190,7 +190,7 @@ def _agent_seed(spec: SessionSpec, episode: Episode) -> int:
     """Draw the agent's seed: the same for what counts, whatever was practised before."""
     practised = episode.practice
     purpose, number = ("practice agent", 0) if practised else ("agent", -spec.practice)
-    return int(rng(spec.seed, purpose, episode.number + number).integers(2**63))
+    return int(rng(spec.root_of("agent"), purpose, episode.number + number).integers(2**63))
 
 
 @dataclass(frozen=True, slots=True)

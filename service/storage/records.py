@@ -166,6 +166,7 @@ class SessionSpecRecord(Record):
     allowance: AllowanceRecord
     practice: Count
     keep_unpassable: bool = False
+    secret: str = ""
 
     def value(self) -> SessionSpec:
         """Return the domain value."""

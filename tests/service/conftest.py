@@ -111,7 +111,12 @@ class Stream:
 
     async def episode(self, policy: Callable[[np.random.Generator], int]) -> gateway_pb2.EpisodeEnd:
         """Play one episode."""
-        start = await self.receive("episode_start")
+        return await self.rest_of(await self.receive("episode_start"), policy)
+
+    async def rest_of(
+        self, start: gateway_pb2.EpisodeStart, policy: Callable[[np.random.Generator], int]
+    ) -> gateway_pb2.EpisodeEnd:
+        """Play an episode that has begun."""
         rng = np.random.default_rng(start.agent_seed)
         await self.send(action(0, policy(rng)))
         while True:

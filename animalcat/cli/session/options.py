@@ -204,6 +204,17 @@ KeepUnpassable = Annotated[
         rich_help_panel=PLAYED,
     ),
 ]
+Secret = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORDS",
+        help="What all chance follows from beside the seed, so that no agent can work out which "
+        "arenas come. The same seed and secret give the same decisions on any server; an empty one "
+        "lets the seed alone decide. [default: one that the server makes; exports name it]",
+        show_default=False,
+        rich_help_panel=PLAYED,
+    ),
+]
 EpisodeSeconds = Annotated[
     float | None,
     typer.Option(
@@ -526,6 +537,7 @@ def _plan(
     fresh: Fresh = None,
     practice: Practice = None,
     keep_unpassable: KeepUnpassable = None,
+    secret: Secret = None,
     against: Annotated[
         str,
         typer.Option(
@@ -595,6 +607,7 @@ def _plan(
         "practice": practice,
         "against": against,
         "keep_unpassable": keep_unpassable,
+        "secret": secret,
     }
     hide = arena_folders(battery, features)
     bounds = Bounds(agent_may, hide)

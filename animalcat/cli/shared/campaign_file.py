@@ -47,6 +47,7 @@ class CampaignFile(_Strict):
     fresh: bool | None = None
     practice: int | None = Field(default=None, ge=0)
     keep_unpassable: bool | None = None
+    secret: str | None = Field(default=None, max_length=200)
     episode_seconds: float | None = Field(default=None, ge=0)
     decision_tokens: int | None = Field(default=None, ge=0)
     episode_tokens: int | None = Field(default=None, ge=0)
