@@ -42,6 +42,7 @@ from animalcat.cli.shared.output import (
 )
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import Data
+from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.folders import cache_folder
@@ -140,7 +141,7 @@ def check_files(
             columns = ["severity", "code", "problems", "files", "for example"]
             print_rows(_kinds(problems), columns, as_json=False)
         elif problems:
-            columns = ["file", "line", "field", "severity", "code", "message"]
+            columns = ["file", "line", Column("field", 2), "severity", Column("code", 1), "message"]
             print_rows([asdict(p) for p in problems], columns, as_json=False)
         clean = sum(not found for _, _, found in results)
         typer.echo(

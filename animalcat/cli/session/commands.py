@@ -45,6 +45,7 @@ from animalcat.cli.shared.remote import (
     session_row,
 )
 from animalcat.cli.shared.same_agent import check_session
+from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.client import Client
 from animalcat.client.values import Session, Spent, Verified
@@ -149,14 +150,14 @@ def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = Fa
         rows = [session_row(session) for session in client.list_sessions()]
     columns = [
         "session",
-        "agent",
-        "fingerprint",
-        "battery",
-        "layout",
+        Column("agent", 1),
+        Column("fingerprint", 8),
+        Column("battery", 5),
+        Column("layout", 7),
         "state",
-        "episodes",
-        "successes",
-        "reason",
+        Column("episodes", 3),
+        Column("successes", 2),
+        Column("reason", 6),
     ]
     print_rows(rows, columns, as_json=as_json)
 
@@ -414,7 +415,7 @@ def _show(session: Session, as_json: bool) -> None:
         for c in session.capabilities
         for value, interval in [estimate_of(c)]
     ]
-    print_rows(rows, [name for name in COLUMNS if name != TREND], as_json=False)
+    print_rows(rows, [one for one in COLUMNS if one.name != TREND], as_json=False)
     for c in session.capabilities:
         if c.limit:
             typer.echo(unreachable(c))
