@@ -32,9 +32,11 @@ from animalcat.cli.shared.output import (
     fail,
     print_json,
     print_rows,
+    remark,
     status,
 )
 from animalcat.cli.shared.remote import (
+    WITHHELD,
     AllowBuild,
     AsJson,
     Data,
@@ -147,7 +149,8 @@ def resume(
 def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
     """List sessions, newest first."""
     with client_for(server, data) as client:
-        rows = [session_row(session) for session in client.list_sessions()]
+        sessions = list(client.list_sessions())
+    rows = [session_row(session) for session in sessions]
     columns = [
         "session",
         Column("agent", 1),
@@ -160,6 +163,8 @@ def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = Fa
         Column("reason", 6),
     ]
     print_rows(rows, columns, as_json=as_json)
+    if any(session.withheld for session in sessions):
+        remark(WITHHELD)
 
 
 @app.command()
