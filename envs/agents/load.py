@@ -13,6 +13,7 @@ from animalcat.envs.agents.limits import AgentLoadError, Reference, limited, rea
 from animalcat.envs.agents.limits.limited import SwitchedAgent
 from animalcat.envs.agents.limits.reference import FORMS
 from animalcat.envs.agents.simple import ForwardAgent, RandomAgent
+from animalcat.installing import install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,8 +41,7 @@ def _scout() -> Agent:
 
 def _lacking(name: str, error: ModuleNotFoundError) -> AgentLoadError:
     return AgentLoadError(
-        f"agent 'builtin:{name}' needs {error.name}, which is missing: "
-        'pip install "animalcat[server]"'
+        f"agent 'builtin:{name}' needs {error.name}, which is missing: {install('server')}"
     )
 
 
