@@ -110,6 +110,7 @@ def commands(home: Home) -> dict[str, Sequence[str | Path]]:
         "campaign show": (home.campaign, *at),
         "profile show": (first, *at),
         "profile compare": (first, second, *at),
+        "profile compare of one": (first, second, "-o", home.data / "page.html", *at),
         "profile predict": (first, *at),
         "layout list": (*data,),
         "layout show": ("object-permanence",),

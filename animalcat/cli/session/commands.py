@@ -77,7 +77,7 @@ def run(plan: Plan) -> None:
     check_reference(plan.agent, plan.fields["observation_spec"] or SPEC.observation_spec)
     with plan.client() as client:
         session = plan.create(client)
-        found = run_agent(client, session, plan.agent, plan.bounds)
+        found = run_agent(client, session, plan.agent, plan.bounds, made=True)
         _report(client, found, plan.server, plan.data, plan.as_json)
 
 
@@ -263,7 +263,12 @@ def _standing(found: Verified) -> str:
 
 
 def run_agent(
-    client: Client, session: Session, reference: str, bounds: Bounds = Bounds()
+    client: Client,
+    session: Session,
+    reference: str,
+    bounds: Bounds = Bounds(),
+    *,
+    made: bool = False,
 ) -> Session:
     """Run an agent in a process for each slot until the session is over, and show progress.
 
@@ -272,6 +277,7 @@ def run_agent(
         session: Waits for its agent.
         reference: What to run: builtin:NAME, or path/to/file.py:Class.
         bounds: Within what its processes play.
+        made: Whether it was made for this: then it is taken back if its agent does not even start.
 
     Returns:
         The session after it.
@@ -310,6 +316,9 @@ def run_agent(
     if not found.over:
         for output in dict.fromkeys(process.output() for process in processes):
             typer.echo(output, err=True)
+        if made and found.agent_fingerprint is None and not found.practised:
+            client.delete_session(found)
+            fail("the agent did not start, so no session was kept; run it again", FAILED)
         if found.unjudged:
             failed = failed_words(found, client.episodes(found))
             fail(f"{failed}; then go on with: animalcat session resume {name}", FAILED)
