@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.benchmarks import fidelity, files
+from animalcat.cli.shared.output import print_rows
 from animalcat.envs.sim.builder import build_level
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.physics import Physics
@@ -254,11 +253,7 @@ def main() -> None:
         print(json.dumps(rows, indent=2))
         return
     columns = ("name", "median", "unit", "baseline", "ratio", "target", "note")
-    table = Table(*columns, title="Simulator, one core")
-    for row in rows:
-        cells = [row.get(column) for column in columns]
-        table.add_row(*(f"{c:,.4g}" if isinstance(c, float) else str(c or "") for c in cells))
-    Console().print(table)
+    print_rows(rows, columns, as_json=False, title="Simulator, one core")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from animalcat.arena_configs.builds import NEWEST
+from animalcat.installing import install
 
 if TYPE_CHECKING:
     from animalcat.envs.sim.environment import Rng
@@ -56,8 +57,7 @@ def make_environment(
         return UnityEnvironment(spec, executable)
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"The backend {backend!r} needs {error.name}, which is missing: "
-            'pip install "animalcat[server]".'
+            f"The backend {backend!r} needs {error.name}, which is missing: {install('server')}"
         ) from error
 
 

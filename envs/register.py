@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium
 
+from animalcat.installing import install
+
 if TYPE_CHECKING:
     from animalcat.envs.gym import ArenaEnv
 
@@ -35,7 +37,7 @@ def make_arena(**options: Any) -> ArenaEnv:
             raise
         raise ModuleNotFoundError(
             f"{ARENA_ID} needs the package {package}, which is not installed. Install the server "
-            "extra: pip install 'animalcat[server]'; or play on a server with animalcat.RemoteEnv",
+            f"extra: {install('server')}; or play on a server with animalcat.RemoteEnv",
             name=error.name,
         ) from None
     return ArenaEnv(**options)

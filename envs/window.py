@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-INSTALL: Final = "pip install 'animalcat[render]'"
+from animalcat.installing import install
+
 _LEAST: Final = 512
 """Pixels that the sides of the window have at least; smaller images are enlarged."""
 
@@ -35,7 +36,8 @@ class Window:
             self._pygame: Any = import_module("pygame")
         except ImportError:
             raise ImportError(
-                f'render_mode="human" needs the package pygame-ce. Install the extra: {INSTALL}'
+                f'render_mode="human" needs the package pygame-ce. Install the extra: '
+                f"{install('render')}"
             ) from None
         self._title, self._rate = title, rate
         self._screen: Any = None

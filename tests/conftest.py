@@ -22,6 +22,7 @@ CHECK = "ANIMALCAT_CHECK"
 # that it imports, which takes longer than most of them do.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and tables in a pipe heed it
 
 GROUPS = {"service": ("tests/service/", "fitter"), "client": ("tests/client/", "server")}
 """By group, the folder and the fixture of its tests. One worker runs them all, one after another,

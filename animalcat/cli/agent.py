@@ -19,6 +19,7 @@ from animalcat.cli.shared.output import (
     print_rows,
     progress_console,
 )
+from animalcat.cli.shared.table import Column
 from animalcat.client import connect
 from animalcat.client.evaluation import PlayedEpisode
 from animalcat.envs.agents import BUILTIN, AgentLoadError, make_agent
@@ -161,7 +162,7 @@ def list_limits(
         for name, limit in LIMITS.items()
         if name in names
     ]
-    print_rows(rows, ["limit", "takes", "unit", "agents", "about"], as_json=as_json)
+    print_rows(rows, ["limit", "takes", "unit", Column("agents", 1), "about"], as_json=as_json)
 
 
 def _agents_with(limit: str) -> str:

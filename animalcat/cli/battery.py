@@ -17,6 +17,7 @@ from animalcat.cli.shared.batteries import find_battery, tell_problems
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
+from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.client.values import Battery, Feature, Instance, RecipeText
 from animalcat.errors import AnimalcatError
@@ -66,7 +67,9 @@ def list_batteries(server: Server = None, data: Data = None, as_json: AsJson = F
                 row["suites"] = _suites(client.get_battery(battery.id).manifest)
     if not as_json:
         rows = [{**row, "problems": len(row["problems"])} for row in rows]
-    print_rows(rows, ["battery", "instances", "problems", "digest"], as_json=as_json)
+    print_rows(
+        rows, ["battery", "instances", Column("problems", 1), Column("digest", 2)], as_json=as_json
+    )
 
 
 @app.command()

@@ -74,6 +74,7 @@ from animalcat.cli.shared.remote import (
     place,
 )
 from animalcat.cli.shared.same_agent import check_campaign
+from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client
 from animalcat.client.values import Campaign, Session
@@ -368,7 +369,15 @@ def list_campaigns(server: Server = None, data: Data = None, as_json: AsJson = F
         rows = [campaign_row(campaign) for campaign in client.list_campaigns()]
     if not as_json:
         rows = [row | {"agents": ", ".join(row["agents"])} for row in rows]
-    columns = ["campaign", "battery", "layout", "agents", "episodes", "budget", "reason"]
+    columns = [
+        "campaign",
+        Column("battery", 4),
+        Column("layout", 5),
+        Column("agents", 3),
+        Column("episodes", 1),
+        Column("budget", 6),
+        Column("reason", 2),
+    ]
     print_rows(rows, columns, as_json=as_json)
 
 

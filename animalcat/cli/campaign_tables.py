@@ -9,6 +9,7 @@ import typer
 
 from animalcat.cli.shared.output import print_json, print_rows
 from animalcat.cli.shared.remote import session_row, timestamp
+from animalcat.cli.shared.table import Column
 from animalcat.client import Client
 from animalcat.client.values import Campaign, Episode, Session
 
@@ -61,7 +62,15 @@ def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: st
     )
     print_rows(
         [_standing(session, common) for session in campaign.sessions],
-        ["agent", "fingerprint", "session", "state", "episodes", "successes", "in common"],
+        [
+            "agent",
+            Column("fingerprint", 4),
+            "session",
+            "state",
+            Column("episodes", 3),
+            Column("successes", 2),
+            Column("in common", 1),
+        ],
         as_json=False,
     )
     for session in campaign.sessions:

@@ -19,10 +19,11 @@ from animalcat.cli.shared.apart import way
 from animalcat.cli.shared.confine import NAMESPACES
 from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
+from animalcat.installing import install
 
 CLIENT: Final = ("grpcio", "protobuf", "numpy", "gymnasium", "typer", "rich")
 SERVER: Final = ("sapien", "numba", "pymc", "nutpie", "arviz", "pandas", "sqlalchemy", "mcap")
-SERVER_EXTRA: Final = "pip install 'animalcat[server]'"
+SERVER_EXTRA: Final = install("server")
 
 
 @dataclass(frozen=True, slots=True)

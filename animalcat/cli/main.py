@@ -13,6 +13,7 @@ import typer
 
 from animalcat.cli.shared.command_help import GroupedCommand, unused
 from animalcat.cli.shared.output import BAD_INPUT, MISSING, complain, status
+from animalcat.installing import install
 from animalcat.protocol import version
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -144,7 +145,7 @@ def _missing(what: str, error: ModuleNotFoundError) -> int:
         raise error
     complain(
         f"{what} needs the package {package}, which is not installed. Install the server extra: "
-        "pip install 'animalcat[server]'; or let a server do it, if the command has --server"
+        f"{install('server')}; or let a server do it, if the command has --server"
     )
     return MISSING
 

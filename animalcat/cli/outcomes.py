@@ -11,6 +11,7 @@ from animalcat import names
 from animalcat.cli.shared.output import fail, print_json, print_rows, status, to_standard_output
 from animalcat.cli.shared.output import wrote as say_wrote
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
+from animalcat.cli.shared.table import Column
 from animalcat.files import write_whole
 
 if TYPE_CHECKING:
@@ -112,7 +113,11 @@ def list_(data: Data = None, as_json: AsJson = False) -> None:
     """List the tables that were imported."""
     folder = data_folder(data) / FOLDER
     rows = [_row(path.stem, _read(path)) for path in sorted(folder.glob("*.parquet"))]
-    print_rows(rows, ["name", "attempts", "successes", "agents", "meta_features"], as_json=as_json)
+    print_rows(
+        rows,
+        ["name", "attempts", "successes", "agents", Column("meta_features", 1)],
+        as_json=as_json,
+    )
 
 
 def _row(name: str, table: pd.DataFrame) -> dict[str, Any]:

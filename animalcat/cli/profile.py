@@ -170,8 +170,7 @@ def compare(
         *others, last = known.results
         title = f"Comparison of {', '.join(others)} and {last}"
         write_comparison(known, output, title)
-    if output is None or as_json:
-        show_comparison(known, as_json=as_json)
+    show_comparison(known, as_json=as_json)
 
 
 @app.command()

@@ -18,6 +18,7 @@ import typer
 from animalcat import names
 from animalcat.cli.shared.output import fail, print_rows, wrote
 from animalcat.cli.shared.remote import AsJson, Data, data_folder, timestamp
+from animalcat.cli.shared.table import Column
 from animalcat.service.access.callers import Role
 from animalcat.service.access.certificates import (
     CertificateError,
@@ -120,7 +121,15 @@ def list_tokens(data: Data = None, as_json: AsJson = False) -> None:
     """
     with _errors():
         rows = [_row(token) for token in Tokens(data_folder(data)).all()]
-    columns = ["id", "role", "plays", "note", "state", "created", "expires"]
+    columns = [
+        "id",
+        "role",
+        Column("plays", 1),
+        Column("note", 3),
+        "state",
+        Column("created", 4),
+        Column("expires", 2),
+    ]
     print_rows(rows, columns, as_json=as_json)
 
 

@@ -99,6 +99,7 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         waits_for=message.waits_for,
         practised=message.practised,
         unjudged=tuple(message.unjudged),
+        withheld=message.withheld,
         agent_fingerprint=fingerprint_from_proto(message.agent_fingerprint)
         if message.HasField("agent_fingerprint")
         else None,

@@ -324,6 +324,8 @@ class Session:
         simulator_environment: Environment variables that change what the simulator does, as they
             were when the agent came.
         other_fingerprints: What later processes of the agent were that were let in all the same.
+        withheld: Whether most is kept from the caller, whose token is an agent's: only `id`,
+            `state`, `episodes`, `created` and what the agent is told of `spec` are then true.
     """
 
     id: str
@@ -345,6 +347,7 @@ class Session:
     simulator_environment: Mapping[str, str]
     other_fingerprints: tuple[AgentFingerprint, ...]
     unjudged: tuple[int, ...] = ()
+    withheld: bool = False
 
     @property
     def name(self) -> str:

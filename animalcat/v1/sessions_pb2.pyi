@@ -1642,6 +1642,7 @@ class Session(_message.Message):
     SIMULATOR_ENVIRONMENT_FIELD_NUMBER: _builtins.int
     OTHER_FINGERPRINTS_FIELD_NUMBER: _builtins.int
     UNJUDGED_FIELD_NUMBER: _builtins.int
+    WITHHELD_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -1672,6 +1673,10 @@ class Session(_message.Message):
     """
     practised: _builtins.int
     """Practice episodes that are over; they are not among "episodes" and "successes"."""
+    withheld: _builtins.bool
+    """Whether most is kept from the caller, as from an agent: of what the session was made with and
+    has found, only what the welcome says is here, and how many episodes there were.
+    """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
         """What it was made with."""
@@ -1728,10 +1733,11 @@ class Session(_message.Message):
         simulator_environment: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         other_fingerprints: _abc.Iterable[_types_pb2.AgentFingerprint] | None = ...,
         unjudged: _abc.Iterable[_builtins.int] | None = ...,
+        withheld: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "state", b"state", "successes", b"successes", "unjudged", b"unjudged", "waits_for", b"waits_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "state", b"state", "successes", b"successes", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent_fingerprint: _TypeAlias = _typing.Literal["agent_fingerprint"]  # noqa: Y015
     _WhichOneofArgType__agent_fingerprint: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint"]  # noqa: Y015

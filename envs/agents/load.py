@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import sys
 from inspect import iscoroutinefunction, signature
@@ -13,9 +14,10 @@ from animalcat.envs.agents.limits import AgentLoadError, Reference, limited, rea
 from animalcat.envs.agents.limits.limited import SwitchedAgent
 from animalcat.envs.agents.limits.reference import FORMS
 from animalcat.envs.agents.simple import ForwardAgent, RandomAgent
+from animalcat.installing import install
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from animalcat.envs.agents.base import Agent
 
@@ -40,8 +42,7 @@ def _scout() -> Agent:
 
 def _lacking(name: str, error: ModuleNotFoundError) -> AgentLoadError:
     return AgentLoadError(
-        f"agent 'builtin:{name}' needs {error.name}, which is missing: "
-        'pip install "animalcat[server]"'
+        f"agent 'builtin:{name}' needs {error.name}, which is missing: {install('server')}"
     )
 
 
@@ -97,8 +98,7 @@ def load_agent(reference: str) -> Agent:
             fails, the class lacks `reset` or `act` or one takes other arguments, or it cannot have
             these limits.
     """
-    check_name(reference)
-    return make_agent(read_reference(reference))
+    return make_agent(_read(reference))
 
 
 def make_agent(read: Reference) -> Agent:
@@ -121,16 +121,87 @@ def make_agent(read: Reference) -> Agent:
 
 
 def check_name(reference: str) -> Reference:
-    """Read a reference, check its limits, and that there is such a built-in agent.
+    """Read a reference, check its limits, and that there is such an agent, as far as one can see.
+
+    Nothing of a file is run: a class that it makes otherwise than by a statement is believed.
 
     Raises:
         AgentLoadError: It cannot be loaded.
     """
+    read = _read(reference)
+    if not read.builtin and Path(read.where).is_file():
+        _check_class(Path(read.where), read.name)
+    return read
+
+
+def _read(reference: str) -> Reference:
+    """Read a reference, and check its limits and that there is such a built-in agent."""
     where, _, rest = reference.rpartition(":")
     if where == "builtin" and rest.partition("+")[0] not in ("", *BUILTIN):
         known = ", ".join(sorted(BUILTIN))
         raise AgentLoadError(f"agent {reference!r}: no such builtin; there are: {known}")
     return read_reference(reference)
+
+
+def _check_class(path: Path, name: str) -> None:
+    """Look for a class in the text of a file.
+
+    Raises:
+        AgentLoadError: It is not Python, or makes nothing of this name.
+    """
+    try:
+        bound = names_in(ast.parse(path.read_bytes(), str(path)))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise AgentLoadError(f"agent {path}:{name}: importing failed: {_text(error)}") from error
+    if bound is not None and name not in bound:
+        raise _no_class(path, name, (key for key, is_class in bound.items() if is_class))
+
+
+def names_in(module: ast.Module) -> dict[str, bool] | None:
+    """Names that a module binds, and whether by a class statement; None where that cannot be seen.
+
+    It cannot where a module imports `*`, has `__getattr__`, or reaches for its own namespace.
+    """
+    if any(map(_hides_names, ast.walk(module))):
+        return None
+    found: dict[str, bool] = {}
+    waiting: list[ast.AST] = [module]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.ClassDef(name=name):
+                found[name] = True
+                continue
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.setdefault(name, False)
+                continue
+            case ast.ImportFrom(names=names) | ast.Import(names=names):
+                for one in names:
+                    found.setdefault(one.asname or one.name.partition(".")[0], False)
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.setdefault(name, False)
+            case _:
+                pass
+        waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def _hides_names(node: ast.AST) -> bool:
+    """Whether a statement may bind names of its module that cannot be seen."""
+    match node:
+        case ast.ImportFrom(names=names):
+            return any(one.name == "*" for one in names)
+        case ast.FunctionDef(name="__getattr__") | ast.Global() | ast.Attribute(attr="modules"):
+            return True
+        case ast.Name(id=name):
+            return name in ("globals", "vars", "locals", "exec", "setattr")
+        case _:
+            return False
+
+
+def _no_class(path: Path, name: str, classes: Iterable[str]) -> AgentLoadError:
+    there = ", ".join(sorted(classes)) or "none"
+    return AgentLoadError(f"agent {path}:{name}: no such class in the file; there are: {there}")
 
 
 def _from_file(path: Path, name: str) -> Agent:
@@ -154,13 +225,9 @@ def _from_file(path: Path, name: str) -> Agent:
         raise AgentLoadError(f"agent {path}:{name}: importing failed: {_text(error)}") from error
     made = getattr(module, name, None)
     if not isinstance(made, type):
-        classes = sorted(
-            key
-            for key, value in vars(module).items()
-            if isinstance(value, type) and value.__module__ == spec.name
-        )
-        there = ", ".join(classes) or "none"
-        raise AgentLoadError(f"agent {path}:{name}: no such class in the file; there are: {there}")
+        own = vars(module).items()
+        made_there = (k for k, v in own if isinstance(v, type) and v.__module__ == spec.name)
+        raise _no_class(path, name, made_there)
     lacking = [method for method in ("reset", "act") if not callable(getattr(made, method, None))]
     if lacking:
         raise AgentLoadError(

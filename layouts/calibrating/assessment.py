@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from animalcat.installing import install
 from animalcat.layouts.calibrating.calibrate import (
     calibrated_layout,
     population_model,
@@ -385,7 +386,7 @@ class _Boosting:
             import xgboost
         except ModuleNotFoundError as error:
             raise MissingPackageError(
-                "xgboost is not installed: pip install 'animalcat[assessors]'"
+                f"xgboost is not installed: {install('assessors')}"
             ) from error
         self._xgboost: Any = xgboost
         self._features, self._outcomes, self._seed = features, outcomes, seed

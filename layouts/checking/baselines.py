@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
+from animalcat.installing import install
 from animalcat.layouts.checking.predict import Assessor, Fitted
 from animalcat.layouts.model.instances import Instances
 
@@ -86,7 +87,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class GradientBoosting:
-    """Boosted trees by xgboost, an optional package: pip install 'animalcat[assessors]'.
+    """Boosted trees by xgboost, an optional package, of the extra `assessors`.
 
     Attributes:
         columns: The meta-features; all if empty.
@@ -110,7 +111,7 @@ class GradientBoosting:
         Raises:
             MissingPackageError: xgboost is not installed.
         """
-        xgboost = _package("xgboost", "pip install 'animalcat[assessors]'")
+        xgboost = _package("xgboost", install("assessors"))
         columns = self.columns or instances.columns
         data = xgboost.DMatrix(instances.select(columns), label=outcomes)
         settings = {

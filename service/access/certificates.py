@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from animalcat.installing import install
 from animalcat.service.access.tokens import FOLDER, private_folder, write_private
 
 DAYS: Final = 825
@@ -185,7 +186,7 @@ def _x509():
         from cryptography import x509
     except ImportError as error:
         raise CertificateError(
-            "making certificates needs the package cryptography: pip install 'animalcat[server]'; "
+            f"making certificates needs the package cryptography: {install('server')}; "
             "or give a certificate of your own with --tls-certificate and --tls-key"
         ) from error
     return x509

@@ -359,4 +359,5 @@ def known_to_agent(session: sessions_pb2.Session) -> sessions_pb2.Session:
         state=session.state,
         episodes=session.episodes,
         create_time=session.create_time,
+        withheld=True,
     )

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from animalcat.installing import install
 from animalcat.service.cluster.hosts import Node, look
 from animalcat.service.versions import changed_versions
 
@@ -191,7 +192,7 @@ def _imported() -> Any:
     except ModuleNotFoundError as error:
         raise ClusterError(
             "--engine ray needs a library that is not installed; install it with: "
-            "pip install 'animalcat[server,ray]'"
+            f"{install('server', 'ray')}"
         ) from error
     return ray
 
@@ -273,7 +274,7 @@ def _look_at_nodes(connection: Connection) -> None:
             first = str(error).strip().splitlines()[-1:]
             raise ClusterError(
                 f"the node {address} cannot run animalcat ({''.join(first)}); install "
-                "animalcat[server,ray] there, in the Python that Ray runs in"
+                "animalcat with the extras server and ray there, in the Python that Ray runs in"
             ) from error
         if why := connection.refusal(node):
             raise ClusterError(why)

@@ -1,8 +1,8 @@
-"""Lets one person play episodes of one arena, and records them."""
+"""Lets one person play episodes of arenas, and records them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -78,7 +78,7 @@ class View:
 
 
 class Game:
-    """Episodes of one arena, each with its recording; not safe to share between threads.
+    """Episodes of arenas, each with its recording; not safe to share between threads.
 
     Attributes:
         session: Id under which the recordings are kept.
@@ -93,6 +93,7 @@ class Game:
         session: str,
         instance: str,
         data: Path,
+        others: Sequence[tuple[str, Arena]] = (),
         resolution: int = 256,
         make: Make | None = None,
         build: Build = NEWEST,
@@ -106,6 +107,7 @@ class Game:
             session: Id for the recordings.
             instance: Name of the arena, for the recordings' headers.
             data: Data directory; recordings go to `recordings/SESSION/` in it.
+            others: Arenas that come after it, with their names.
             resolution: Side of the camera's picture in pixels.
             make: Makes the environment instead.
             build: The build that is simulated.
@@ -116,8 +118,8 @@ class Game:
             OSError: The recording cannot be written.
         """
         self.session = names.check_component(session, "session")
-        self._arena, self._seed = arena, seed
-        self._instance, self._data = instance, data
+        self._arenas, self._at = ((instance, arena), *others), 0
+        self._seed, self._data = seed, data
         self._spec = ObservationSpec(CameraSpec(resolution), RaySpec(), PERIOD)
         self._environment = (
             make(BACKEND, self._spec)
@@ -128,6 +130,17 @@ class Game:
         self._recorder: EpisodeRecorder | None = None
         self._number = 0
         self.view = self._start()
+
+    @property
+    def instance(self) -> str:
+        """Name of the arena that is played."""
+        return self._arenas[self._at][0]
+
+    @property
+    def title(self) -> str:
+        """The arena's name, and where there are several, which of them it is."""
+        several = f" ({self._at + 1} of {len(self._arenas)})" if len(self._arenas) > 1 else ""
+        return self.instance + several
 
     @property
     def recording(self) -> Path:
@@ -163,11 +176,15 @@ class Game:
     def restart(self) -> View:
         """Begin the next episode; one that still runs is recorded as void.
 
+        Once an episode is over, the next arena comes, and the first one after the last.
+
         Raises:
             ArenaError: The arena cannot be built with the next draws.
             OSError: The recording cannot be written.
         """
         self._finish(types_pb2.OUTCOME_VOID)
+        if self.view.ended_by is not None:
+            self._at = (self._at + 1) % len(self._arenas)
         self._number += 1
         self.view = self._start()
         return self.view
@@ -180,11 +197,12 @@ class Game:
     def _start(self) -> View:
         seed = self._seed + self._number
         draws = np.random.default_rng(seed) if self._draws is None else self._draws
-        text = to_yaml(fix(self._arena, draws))
-        self._played = merged(load_text(text, self._instance).config)
+        instance, arena = self._arenas[self._at]
+        text = to_yaml(fix(arena, draws))
+        self._played = merged(load_text(text, instance).config)
         self._header = results_pb2.EpisodeHeader(
             name=names.episode_name(self.session, self._number, 0),
-            instance=self._instance,
+            instance=instance,
             arena_yaml=text,
             seed=seed,
             observation_spec=spec_to_proto(self._spec),

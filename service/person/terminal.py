@@ -39,7 +39,7 @@ def play_in_terminal(game: Game, keys: Iterable[str], write: Callable[[str], Non
         keys: Keys as `read_keys` yields them.
         write: Writes to the terminal.
     """
-    write("\x1b[2J" + screen(game.view))
+    write("\x1b[2J" + screen(game.view, game.title))
     for key in keys:
         if key.lower() in QUIT:
             return
@@ -48,16 +48,16 @@ def play_in_terminal(game: Game, keys: Iterable[str], write: Callable[[str], Non
         elif (action := KEYS.get(key, KEYS.get(key.lower()))) is not None:
             for _ in range(DECISIONS_PER_KEY):
                 game.act(action)
-        write(screen(game.view))
+        write(screen(game.view, game.title))
 
 
-def screen(view: View) -> str:
+def screen(view: View, title: str) -> str:
     """Return everything that the terminal shows, from its top left corner."""
     time = "" if view.seconds_left is None else f"   time left {view.seconds_left:5.1f} s"
-    line = f"health {view.health:5.1f}   reward {view.episode_return:7.3f}{time}"
+    line = f"{title}   health {view.health:5.1f}   reward {view.episode_return:7.3f}{time}"
     if view.ended_by is not None:
         how = "passed" if view.passed else "not passed"
-        line += f"   over: {view.ended_by.name.lower().replace('_', ' ')}, {how}; R restarts"
+        line += f"   over: {view.ended_by.name.lower().replace('_', ' ')}, {how}; R goes on"
     rows = [*picture(view.camera), line, HELP]
     return "\x1b[H" + "\r\n".join(f"{row}\x1b[0m\x1b[K" for row in rows)
 

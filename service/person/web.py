@@ -135,9 +135,9 @@ class PageServer:
 class Played:
     """A game on the page: the calls are state, step and restart."""
 
-    def __init__(self, game: Game, title: str) -> None:
-        """Show a game under a title."""
-        self._game, self._title = game, title
+    def __init__(self, game: Game) -> None:
+        """Show a game."""
+        self._game = game
 
     def close(self) -> None:
         """End the game; an episode that still runs is recorded as void."""
@@ -168,7 +168,7 @@ class Played:
     def _seen(self, status: HTTPStatus, view: View) -> Answer:
         state = {
             "mode": "play",
-            "title": self._title,
+            "title": self._game.title,
             "episode": view.episode,
             "step": view.step,
             "health": view.health,

@@ -17,6 +17,7 @@ from mcap.writer import CompressionType, Writer
 
 from animalcat.arena_configs.catalogue import LOGGED_TAGS
 from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.installing import install
 from animalcat.service.recording.about import (
     AGENT_COLOUR,
     action_words,
@@ -45,7 +46,6 @@ from animalcat.service.recording.scene import (
 )
 from animalcat.service.recording.verify import other_motion, stage
 
-INSTALL: Final = "pip install 'animalcat[foxglove]'"
 SUFFIX: Final = ".foxglove.mcap"
 """Ending of a file; recordings end in `.mcap` too, and are not to be overwritten."""
 ARENA: Final = "arena"
@@ -148,7 +148,8 @@ class _File:
                 self._types[name] = getattr(module, name)
         except ImportError:
             raise ImportError(
-                "this needs the package foxglove-schemas-protobuf. Install the extra: " + INSTALL
+                "this needs the package foxglove-schemas-protobuf. Install the extra: "
+                + install("foxglove")
             ) from None
         self._buffer = io.BytesIO()
         self._writer = Writer(self._buffer, compression=CompressionType.ZSTD)

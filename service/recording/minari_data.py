@@ -24,12 +24,12 @@ from animalcat.envs.spaces import (
     to_gym,
 )
 from animalcat.envs.types import EndedBy, Observation, ObservationSpec
+from animalcat.installing import install
 from animalcat.service.recording.reader import Recording, RecordingError
 from animalcat.service.recording.verify import other_looks, played_again
 from animalcat.v1 import types_pb2
 from animalcat.wire import ended_by_from_proto, observation_from_proto, spec_from_proto
 
-INSTALL: Final = "pip install 'animalcat[minari]'"
 _ROOT: Final = "MINARI_DATASETS_PATH"
 
 
@@ -59,7 +59,9 @@ def save_minari(recordings: Sequence[Recording], dataset: str, folder: Path) -> 
         minari: Any = import_module("minari")
         episode_buffer: Any = import_module("minari.data_collector.episode_buffer").EpisodeBuffer
     except ImportError:
-        raise ImportError(f"this needs the package minari. Install the extra: {INSTALL}") from None
+        raise ImportError(
+            f"this needs the package minari. Install the extra: {install('minari')}"
+        ) from None
     kept = [recording for recording in recordings if len(recording.steps) > 1]
     if not kept:
         raise RecordingError("no step is recorded, so there is nothing to export")

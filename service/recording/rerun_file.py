@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.installing import install
 from animalcat.service.recording.about import (
     AGENT_COLOUR,
     asked_for,
@@ -33,7 +34,6 @@ from animalcat.service.recording.scene import (
 )
 from animalcat.service.recording.verify import other_motion, stage
 
-INSTALL: Final = "pip install 'animalcat[rerun]'"
 SUFFIX: Final = ".rrd"
 _NUMBERS: Final = ("reward", "return", "health", "speed")
 
@@ -63,7 +63,7 @@ def rerun_bytes(
         rr: Any = import_module("rerun")
     except ImportError:
         raise ImportError(
-            f"this needs the package rerun-sdk. Install the extra: {INSTALL}"
+            f"this needs the package rerun-sdk. Install the extra: {install('rerun')}"
         ) from None
     header = recording.header
     stream: Any = rr.RecordingStream("animalcat", recording_id=f"{header.name}-{header.attempt}")

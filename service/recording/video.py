@@ -14,6 +14,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from animalcat.files import write_whole
+from animalcat.installing import install
 from animalcat.service.recording.pixels import to_yuv420
 
 FORMATS: Final = (".mp4", ".gif")
@@ -40,7 +41,7 @@ def check_video(path: Path) -> None:
         except ImportError:
             raise VideoError(
                 f"{path}: MP4 needs the package av. Install the extra: "
-                "pip install 'animalcat[video]'; or write a .gif, which needs nothing more"
+                f"{install('video')}; or write a .gif, which needs nothing more"
             ) from None
 
 

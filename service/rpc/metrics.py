@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 
+from animalcat.installing import install
 from animalcat.service.model import Outcome, SessionState
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import Event
@@ -42,7 +43,7 @@ class Metrics:
         except ModuleNotFoundError:
             raise MetricsError(
                 "--metrics needs a library that is not installed; install it with: "
-                "pip install 'animalcat[metrics]'"
+                f"{install('metrics')}"
             ) from None
         self.registry = prometheus.CollectorRegistry()
         prometheus.ProcessCollector(registry=self.registry)

@@ -21,6 +21,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
+from animalcat.installing import install
+
 log = logging.getLogger(__name__)
 
 CACHE: Final = "cache"
@@ -160,8 +162,7 @@ class ObjectStorage(Artefacts):
             self._storage, root = fsspec.core.url_to_fs(url, **options)
         except ImportError as error:
             raise ArtefactsUrlError(
-                f"artefacts at {self._protocol}:// need a package: pip install "
-                f"'animalcat[objects]' ({error})"
+                f"artefacts at {self._protocol}:// need a package: {install('objects')} ({error})"
             ) from error
         except ValueError as error:
             raise ArtefactsUrlError(f"artefacts at {self._protocol}://: {error}") from error

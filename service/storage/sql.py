@@ -35,6 +35,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from animalcat import names
 from animalcat.envs.types import EndedBy
+from animalcat.installing import install
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.ids import asked_for
 from animalcat.service.model import (
@@ -644,7 +645,7 @@ def _engine(url: str, **options: Any) -> Engine:
     except ModuleNotFoundError as error:
         raise StoreUnreachableError(
             f"the driver of the database is missing ({error.name}); install it with: "
-            "pip install 'animalcat[postgres]'"
+            f"{install('postgres')}"
         ) from error
 
 

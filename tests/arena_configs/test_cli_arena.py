@@ -112,14 +112,14 @@ def test_check_of_many_problems_groups_them(tmp_path: Path) -> None:
     table = run("check", tmp_path, code=1)
     assert "45 files: 0 clean, 1 error, 44 warnings" in table
     assert "(duplicate-key 44, unreachable-pass-mark 1)" in table
-    rows = [line.split("│")[1:-1] for line in table.splitlines() if line.startswith("│")]
-    assert [[cell.strip() for cell in row[:4]] for row in rows] == [
+    rows = [line.split() for line in table.splitlines() if line.startswith(("error", "warning"))]
+    assert [row[:4] for row in rows] == [
         ["error", "unreachable-pass-mark", "1", "1"],
         ["warning", "duplicate-key", "44", "44"],
     ]
     assert "01.yml:5: " in table
     everything = run("check", tmp_path, "--all", code=1)
-    assert sum(line.startswith("│") for line in everything.splitlines()) == 45
+    assert sum(line.startswith(str(tmp_path)) for line in everything.splitlines()) == 45
 
 
 def test_check_of_nothing(tmp_path: Path) -> None:

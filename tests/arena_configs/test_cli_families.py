@@ -43,6 +43,18 @@ def test_families_are_listed() -> None:
     assert all(name in table for name in FAMILIES)
 
 
+def test_a_family_is_shown_with_its_parameters() -> None:
+    (row,) = checked("arena_families", run("families", "cups", "--json"))
+    shown = run("families", "cups")
+    assert all(name in shown for part in ("paradigms", "parameters") for name in row[part])
+    assert "2 to 3, whole numbers" in shown
+    assert row["controls"]["glass"] in shown
+    assert "one of grey, brown" in shown
+    assert "uniform in the logarithm" in run("families", "navigation")
+    assert "screen" in run("families", SCREEN)
+    assert "there are: aperture" in run("families", "cup", code=2)
+
+
 def test_one_arena_is_printed() -> None:
     text = run("make", "detour", "--seed", 3)
     loaded = load_text(text, "printed", strict=True)

@@ -20,6 +20,7 @@ from animalcat.envs.agents import (
     load_agent,
 )
 from animalcat.envs.agents.braitenberg import TAGS
+from animalcat.envs.agents.load import check_name
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase, RaySpec
@@ -184,6 +185,30 @@ def test_a_class_of_a_file_is_made_and_sees_its_neighbours(agent_file: Path) -> 
     observation = SimEnvironment(SPEC).load(open_arena(), 0).observation
     assert agent.act(observation) == (2, 0)
     assert load_agent(f"{agent_file}:Simple").act(observation) == 3
+
+
+def test_a_class_is_looked_for_before_anything_runs(tmp_path: Path) -> None:
+    """And what a file makes otherwise than by a statement is believed."""
+    file = tmp_path / "agent.py"
+    ran = tmp_path / "ran"
+    run = f"open({str(ran)!r}, 'w').close()\n"
+    text = (
+        run
+        + "if True:\n    class Agent: ...\n"
+        + "other = Agent\nfrom json import JSONEncoder as Third\n"
+    )
+    file.write_text(text)
+    for name in ("Agent", "other", "Third"):
+        check_name(f"{file}:{name}+lapses=0.1")
+    with pytest.raises(AgentLoadError, match="no such class in the file; there are: Agent"):
+        check_name(f"{file}:Agnet")
+    for more in ("from x import *", "globals()['Agnet'] = 1", "def __getattr__(name): ..."):
+        file.write_text(f"{text}{more}\n")
+        check_name(f"{file}:Agnet")
+    file.write_text("class Agent\n")
+    with pytest.raises(AgentLoadError, match="importing failed: SyntaxError"):
+        check_name(f"{file}:Agent")
+    assert not ran.exists()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import textwrap
 
 import pytest
 
+from animalcat.installing import install
+
 BROKEN = """
 import importlib.abc, sys, warnings
 class Broken(importlib.abc.MetaPathFinder):
@@ -50,8 +52,7 @@ def test_the_warning_about_libvulkan_is_silenced_and_no_other() -> None:
         ),
         (
             'ModuleNotFoundError("No module named sapien", name="sapien")',
-            "ImportError The backend 'sim' needs sapien, which is missing: "
-            'pip install "animalcat[server]".',
+            f"ImportError The backend 'sim' needs sapien, which is missing: {install('server')}",
         ),
         ('ImportError("something else")', "ImportError something else"),
     ],

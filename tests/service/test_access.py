@@ -202,7 +202,7 @@ async def test_an_agent_plays_its_sessions_and_learns_nothing_of_others(callers:
 
     shown = await callers.agent.get(mine)
     known = {field.name for field, _ in shown.ListFields()}
-    assert known == {"name", "spec", "state", "episodes", "create_time"}
+    assert known == {"name", "spec", "state", "episodes", "create_time", "withheld"}
     fields = {field.name for field, _ in shown.spec.ListFields()}
     # What it may spend is the agent's to know, or it could not keep to it.
     own = {"agent", "stop", "observation_spec", "action_timeout_seconds", "allowance", "slots"}
@@ -230,6 +230,30 @@ async def test_an_agent_plays_its_sessions_and_learns_nothing_of_others(callers:
     assert heard[0].replace(ids[0], "X") == heard[1].replace(ids[1], "X")
     async with callers.agent.agent("", agent="tests:other") as stream:
         assert other not in (await stream.refused("INVALID_REQUEST")).message
+
+
+async def test_what_an_agent_is_not_told_is_no_number(
+    callers: Callers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list that said 0 successes, and an empty battery, would be believed."""
+    mine = await callers.operator.create(2)
+    await callers.agent.play(mine)
+    monkeypatch.setenv("ANIMALCAT_TOKEN", callers.tokens.create(Role.AGENT, agent=AGENT)[1])
+    words = ["session", "list", "--server", callers.operator.running.address]
+
+    def listed(*more: str) -> Any:
+        return CliRunner().invoke(build(words), [*words, *more], catch_exceptions=False)
+
+    done = await asyncio.to_thread(listed, "--json")
+    (row,) = [row for row in json.loads(done.stdout) if f"sessions/{row['session']}" == mine]
+    assert (row["agent"], row["state"], row["episodes"]) == (AGENT, "finished", 2)
+    hidden = {"successes", "battery", "layout", "reason", "seed", "capabilities", "misfit"}
+    assert {row[name] for name in hidden} == {None}
+    done = await asyncio.to_thread(listed)
+    head, *rows = done.stdout.splitlines()
+    successes = head.split().index("successes")
+    assert {line.split()[successes] for line in rows} == {"-"}
+    assert "the token is an agent's" in done.stderr
 
 
 async def test_a_ticket_is_for_one_session(callers: Callers) -> None:

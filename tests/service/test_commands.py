@@ -192,6 +192,31 @@ def test_what_cannot_be_run(arguments: list[str], code: int, words: str, tmp_pat
     assert "Traceback" not in done.stderr
 
 
+def test_an_agent_that_does_not_start_leaves_no_session(arenas: Path, tmp_path: Path) -> None:
+    """Neither where its class is misspelt nor where its file cannot be imported."""
+    agent = tmp_path / "agent.py"
+    agent.write_text(
+        "import not_there\n"
+        "class Agent:\n"
+        "    def reset(self, info): pass\n"
+        "    def act(self, observation): return 3\n"
+    )
+    options = ("--max-episodes", "1", "--no-certify")
+    with server_for(None, tmp_path):
+        for name, code, words in (
+            ("Agnet", 2, "no such class in the file; there are: Agent"),
+            ("Agent", 1, "no session was kept"),
+        ):
+            run = ["session", "run", "--agent", f"{agent}:{name}", "--battery", str(arenas)]
+            run += [*options, "--data", str(tmp_path)]
+            done = CliRunner().invoke(build(run), run)
+            assert (done.exit_code, words in done.stderr) == (code, True), done.output
+            assert json.loads(looked("session", "list", "--json", data=tmp_path).stdout) == []
+        agent.write_text(agent.read_text().replace("import not_there\n", ""))
+        done = CliRunner().invoke(build(run), run)  # the name is free again
+        assert done.exit_code == 0, done.output
+
+
 @pytest.mark.slow
 def test_an_agent_that_breaks_is_shown_and_the_session_can_go_on(
     arenas: Path, tmp_path: Path

@@ -18,6 +18,7 @@ from animalcat.cli.main import build
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay as replay_steps
 from animalcat.envs.types import CameraSpec
+from animalcat.installing import install
 from animalcat.service.recording import EpisodeRecorder, camera_images, read_episode
 from animalcat.service.recording.film import HEIGHT, PANEL, WIDTH, film
 from animalcat.service.recording.verify import load_arena
@@ -76,7 +77,7 @@ def test_a_gif_needs_no_further_package(tmp_path: Path, monkeypatch: pytest.Monk
         assert getattr(picture, "n_frames", 1) > 1
     code, _, said = replay("--video", str(tmp_path / "out.mp4"))
     assert code == 2
-    assert "animalcat[video]" in said
+    assert install("video") in said
     assert [one.name for one in tmp_path.iterdir()] == ["out.gif"]
 
 
@@ -132,7 +133,7 @@ def test_an_export_without_its_package_names_the_extra(
     monkeypatch.setitem(sys.modules, "minari", None)
     words = ["episode", "export", str(RECORDING), "-o", str(tmp_path / "m")]
     done = CliRunner().invoke(build(words), words)
-    assert "animalcat[minari]" in done.stderr
+    assert install("minari") in done.stderr
     assert not (tmp_path / "m").exists()
 
 

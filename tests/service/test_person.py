@@ -22,6 +22,7 @@ from mcap.reader import make_reader
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merged
+from animalcat.envs.testing import start, thing
 from animalcat.envs.types import EndedBy
 from animalcat.service.person import Game, PageServer, Played
 from animalcat.service.person.terminal import picture
@@ -60,7 +61,7 @@ def game(data: Path, resolution: int = 16) -> Game:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[PageServer]:
-    page = PageServer(lambda: Played(game(tmp_path), "goal"), TOKEN)
+    page = PageServer(lambda: Played(game(tmp_path)), TOKEN)
     thread = threading.Thread(target=page.serve)
     thread.start()
     yield page
@@ -173,6 +174,29 @@ def test_merged_arenas_are_one_episode(tmp_path: Path) -> None:
     assert (found.difference, found.steps) == (None, playing.view.step + 1)
 
 
+def test_arenas_come_one_after_another(tmp_path: Path) -> None:
+    """R goes on where an episode is over, and begins the same arena again where it is not."""
+    near, far = (Arena(items=(start(z=5.0), thing("GoodGoal", 20, 0, z))) for z in (7.0, 12.0))
+    others = [("far", far)]
+    playing = Game(
+        near, 1, session="play-both", instance="near", data=tmp_path, others=others, resolution=16
+    )
+    titles = [playing.title]
+    playing.act(3)
+    playing.restart()
+    titles.append(playing.title)
+    for _ in range(2):
+        while playing.view.ended_by is None:
+            playing.act(3)
+        playing.restart()
+        titles.append(playing.title)
+    playing.close()
+    near_title, far_title = "near (1 of 2)", "far (2 of 2)"
+    assert titles == [near_title, near_title, far_title, near_title]
+    recorded = sorted((tmp_path / "recordings" / "play-both").iterdir())
+    assert [read_episode(one).header.instance for one in recorded] == ["near", "near", "far"]
+
+
 def test_what_was_not_played_is_not_recorded(tmp_path: Path) -> None:
     playing = game(tmp_path)
     playing.restart()
@@ -264,7 +288,7 @@ def test_in_a_terminal(tmp_path: Path) -> None:
     assert "\x1b[2J" in shown[0]
     assert "health 100.0   reward   0.000   time left   3.0 s" in shown[0]
     assert shown[1] == shown[2]  # `?` is no key
-    assert "over: goal, passed; R restarts" in shown[-1]
+    assert "over: goal, passed; R goes on" in shown[-1]
     assert len(shown) == 1 + 4 + 1 + 40  # nothing after X
     playing.close()
     actions = read_episode(tmp_path / "recordings/play-test/0-0.mcap").actions
@@ -313,10 +337,14 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(90)
 def test_the_command_plays_in_a_terminal(tmp_path: Path) -> None:
-    (tmp_path / "goal.yml").write_text(TEXT)
+    """A folder here, of which the first arena comes first."""
+    arenas = tmp_path / "arenas"
+    arenas.mkdir()
+    for name in ("goal", "later"):
+        (arenas / f"{name}.yml").write_text(TEXT)
     parent, child = pty.openpty()
     process = subprocess.Popen(
-        command(tmp_path / "goal.yml", "--terminal", "--data", tmp_path, "--resolution", 16),
+        command(arenas, "--terminal", "--data", tmp_path, "--resolution", 16),
         stdin=child,
         stdout=child,
         stderr=child,
@@ -335,6 +363,7 @@ def test_the_command_plays_in_a_terminal(tmp_path: Path) -> None:
     os.close(parent)
     assert process.wait(20) == 0
     assert "▀".encode() in shown
+    assert b"goal (1 of 2)" in shown
     (path,) = tmp_path.rglob("*.mcap")
     assert read_episode(path).actions == bytes([3] * 6)
 

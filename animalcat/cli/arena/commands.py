@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Proble
 from animalcat.arena_configs.placement import Placement
 from animalcat.arena_configs.reading import check_drawn
 from animalcat.arena_configs.returns import max_return
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.sequence import episodes, merged
 from animalcat.cli.arena.families import families, make
 from animalcat.cli.arena.files import arena_files, named_files, tell_problems
 from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files, placed_by
@@ -42,6 +42,7 @@ from animalcat.cli.shared.output import (
 )
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import Data
+from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.folders import cache_folder
@@ -140,7 +141,7 @@ def check_files(
             columns = ["severity", "code", "problems", "files", "for example"]
             print_rows(_kinds(problems), columns, as_json=False)
         elif problems:
-            columns = ["file", "line", "field", "severity", "code", "message"]
+            columns = ["file", "line", Column("field", 2), "severity", Column("code", 1), "message"]
             print_rows([asdict(p) for p in problems], columns, as_json=False)
         clean = sum(not found for _, _, found in results)
         typer.echo(
@@ -305,7 +306,10 @@ def show(
 
 @app.command()
 def play(
-    file: File,
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", help="An arena file, or a folder.", show_default=False),
+    ],
     number: Number = None,
     seed: Seed = 0,
     rng: Rng = OWN,
@@ -331,21 +335,28 @@ def play(
         bool, typer.Option("--terminal", help="Play in this terminal instead.")
     ] = False,
 ) -> None:
-    """Play an arena yourself, with the keyboard.
+    """Play arenas yourself, with the keyboard.
 
-    Every episode is recorded. With --rng unity each draws on where the one before ended, as the
-    episodes of a build's process do; otherwise each takes the next seed.
+    Several arenas, of a file or of a folder, come one after another: R goes on to the next one when
+    an episode is over, and begins the same one again before that. Every episode is recorded. With
+    --rng unity each draws on where the one before ended, as the episodes of a build's process do;
+    otherwise each takes the next seed.
     """
     chance = _chance(rng, seed, build)
-    try:
-        arena = merged(_load(file, chance.build), number)
-    except ArenaError as error:
-        fail(f"{file}: {error}")
+    if number is not None and path.is_dir():
+        fail(f"--arena {number}: {path} is a folder; name one of its files")
+    arenas = [
+        one
+        for file, name in named_files([path])
+        for one in _episodes(file, PurePosixPath(name).name, number, chance.build)
+    ]
+    if len(arenas) > 1:
+        typer.echo(f"{len(arenas)} arenas, one after another")
     from animalcat.cli.arena.play import play_arena  # brings the simulator and the recorder
 
     play_arena(
-        arena,
-        file.stem if number is None else f"{file.stem}-{number}",
+        arenas,
+        path.resolve().name if path.is_dir() else arenas[0][0],
         seed=seed,
         build=chance.build,
         draws=UnityDraws(seed, chance.build) if rng == UNITY else None,
@@ -398,6 +409,20 @@ def _load(path: Path, build: Build) -> ArenaConfig:
     for problem in check_drawn(loaded, str(path), build):
         typer.secho(f"{problem.severity}: {problem}", err=True, fg=typer.colors.YELLOW)
     return loaded.config
+
+
+def _episodes(file: Path, name: str, number: int | None, build: Build) -> list[tuple[str, Arena]]:
+    """The episodes of a file with their names, or the one that begins with an arena's number."""
+    config = _load(file, build)
+    try:
+        if number is not None:
+            return [(f"{name}-{number}", merged(config, number))]
+        found = episodes(config)
+        if not found:
+            raise ArenaError("the configuration has no arena")
+    except ArenaError as error:
+        fail(f"{file}: {error}")
+    return [(name if len(found) == 1 else f"{name}.{k}", arena) for k, arena in found.items()]
 
 
 def _arena(config: ArenaConfig, number: int | None) -> Arena:

@@ -36,9 +36,11 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.arena_files import is_yaml
+from animalcat.cli.arena.family import show_family
 from animalcat.cli.arena.options import AsJson
 from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import progress
+from animalcat.cli.shared.table import Column
 
 MANIFEST: Final = "instances.json"
 """File that `make` writes beside the arenas: what each of them is."""
@@ -146,7 +148,7 @@ def make(
     elif output is None and len(instances) == 1:
         typer.echo(to_yaml(instances[0].arena), nl=False)
     elif output is None:
-        columns = ["name", "paradigm", "part", "variant", "control"]
+        columns = ["name", "paradigm", Column("part", 2), Column("variant", 1), "control"]
         print_rows(rows, columns, as_json=False)
     for one in found:
         _tell(one)
@@ -159,25 +161,31 @@ def make(
 
 
 def families(
+    family: Annotated[
+        str,
+        typer.Argument(
+            metavar="FAMILY",
+            help="Show this one: a family by its name, or the file of one of your own.",
+            show_default="list all",
+        ),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the families that come with the project."""
+    """List the families that come with the project, or show one of them.
+
+    One is shown with its paradigms, with what its parameters are drawn from, and with its controls.
+    """
     try:
-        rows = [_described(load_family(name)) for name in FAMILIES]
+        chosen = [_family(family)] if family else [load_family(name) for name in FAMILIES]
     except ArenaError as error:
         fail(str(error))
+    rows = [_described(one) for one in chosen]
     if as_json:
         print_json(rows)
-        return
-    shown = [
-        {
-            **row,
-            "paradigms": ", ".join(row["paradigms"]),
-            "controls": ", ".join(row["controls"]),
-        }
-        for row in rows
-    ]
-    print_rows(shown, ["family", "description", "paradigms", "controls"], as_json=False)
+    elif family:
+        show_family(chosen[0], rows[0])
+    else:
+        print_rows(rows, ["family", "description"], as_json=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`animalcat arena play`: a person plays an arena, in the browser or in the terminal."""
+"""`animalcat arena play`: a person plays arenas, in the browser or in the terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -35,8 +35,8 @@ def session_id(instance: str, now: datetime) -> str:
 
 
 def play_arena(
-    arena: Arena,
-    instance: str,
+    arenas: Sequence[tuple[str, Arena]],
+    title: str,
     *,
     seed: int,
     build: Build,
@@ -51,8 +51,8 @@ def play_arena(
     """Let a person play until they leave, and say where the recordings are.
 
     Args:
-        arena: What to play.
-        instance: Its name.
+        arenas: What to play one after another, with their names.
+        title: The name of it all, for the session's name.
         seed: Seed of the first episode; each restart takes the next one.
         build: The build that is simulated.
         draws: What draws instead, on and on.
@@ -64,7 +64,8 @@ def play_arena(
         now: The time, for the session's name.
     """
     home = (Settings().home if data is None else data).absolute()
-    session = session_id(instance, now)
+    session = session_id(title, now)
+    (instance, arena), *others = arenas
     side = min(resolution, _fitting()) if terminal else resolution
 
     def game() -> Game:
@@ -74,6 +75,7 @@ def play_arena(
             session=session,
             instance=instance,
             data=home,
+            others=others,
             resolution=side,
             build=build,
             draws=draws,
@@ -83,9 +85,9 @@ def play_arena(
         if terminal:
             _in_terminal(game)
         else:
-            _in_browser(game, instance, port, browser)
+            serve_page(lambda: Played(game()), "play", port, browser)
     except ArenaError as error:
-        fail(f"{instance}: {error}")
+        fail(f"{title}: {error}")
     except OSError as error:
         place = f"127.0.0.1:{port}" if error.filename is None else error.filename
         fail(f"{place}: {error.strerror or error}")
@@ -96,10 +98,6 @@ def play_arena(
         typer.echo(f"again:      animalcat episode replay {session} --verify{where}")
     else:
         typer.echo("nothing was played, so nothing is recorded")
-
-
-def _in_browser(game: Callable[[], Game], title: str, port: int, browser: bool) -> None:
-    serve_page(lambda: Played(game(), title), "play", port, browser)
 
 
 def _in_terminal(game: Callable[[], Game]) -> None:

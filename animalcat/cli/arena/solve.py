@@ -17,6 +17,7 @@ from animalcat.cli.arena.files import arena_files, tell_problems
 from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.shared.output import FAILED, print_json, print_rows
 from animalcat.cli.shared.progress import progress
+from animalcat.cli.shared.table import Column
 from animalcat.processes import process_pool
 
 
@@ -92,8 +93,16 @@ def solve_arenas(
     else:
         shown = [asdict(row) for row in ordered if every or not row.solved]
         if shown:
-            columns = ["instance", "seed", "solved", "episode_return", "pass_mark", "steps"]
-            print_rows(shown, [*columns, "reason"], as_json=False)
+            columns = [
+                "instance",
+                Column("seed", 2),
+                "solved",
+                Column("episode_return", 1),
+                Column("pass_mark", 1),
+                Column("steps", 3),
+                "reason",
+            ]
+            print_rows(shown, columns, as_json=False)
         typer.echo(f"{solved} of {len(ordered)} solved{_most_common(ordered)}")
     if solved < len(ordered):
         raise typer.Exit(FAILED)

@@ -16,6 +16,7 @@ from animalcat.cli.shared.remote import (
     client_for,
     episode_row,
 )
+from animalcat.cli.shared.table import Column
 
 Backend = Annotated[
     str,
@@ -50,15 +51,15 @@ def list_(
     with client_for(server, data) as client:
         rows = [episode_row(episode) for episode in client.episodes(session or None)]
     columns = [
-        "session",
+        Column("session", 9 if session else 0),
         "episode",
-        "attempt",
+        Column("attempt", 4),
         "instance",
-        "outcome",
-        "return",
-        "steps",
-        "ended_by",
-        "reason",
+        Column("outcome", 1),
+        Column("return", 2),
+        Column("steps", 5),
+        Column("ended_by", 3),
+        Column("reason", 6),
     ]
     print_rows(rows, columns, as_json=as_json)
 

@@ -10,6 +10,7 @@ import typer
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data, Server, client_for
+from animalcat.cli.shared.table import Column
 from animalcat.client import values
 from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
 from animalcat.layouts.model.codec import SpecificationError
@@ -62,7 +63,7 @@ def list_layouts(server: Server = None, data: Data = None, as_json: Json = False
     for kept in _kept(server, data):
         layout = parse_layout(kept.text, kept.variant)
         rows.append(_listed(layout, kept.digest, "a session brought it"))
-    print_rows(rows, ["name", "variant", "from", "about"], as_json=as_json)
+    print_rows(rows, ["name", "variant", Column("from", 2), Column("about", 1)], as_json=as_json)
 
 
 def show(

@@ -32,9 +32,11 @@ from animalcat.cli.shared.output import (
     fail,
     print_json,
     print_rows,
+    remark,
     status,
 )
 from animalcat.cli.shared.remote import (
+    WITHHELD,
     AllowBuild,
     AsJson,
     Data,
@@ -45,6 +47,7 @@ from animalcat.cli.shared.remote import (
     session_row,
 )
 from animalcat.cli.shared.same_agent import check_session
+from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.client import Client
 from animalcat.client.values import Session, Spent, Verified
@@ -74,7 +77,7 @@ def run(plan: Plan) -> None:
     check_reference(plan.agent, plan.fields["observation_spec"] or SPEC.observation_spec)
     with plan.client() as client:
         session = plan.create(client)
-        found = run_agent(client, session, plan.agent, plan.bounds)
+        found = run_agent(client, session, plan.agent, plan.bounds, made=True)
         _report(client, found, plan.server, plan.data, plan.as_json)
 
 
@@ -146,19 +149,22 @@ def resume(
 def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
     """List sessions, newest first."""
     with client_for(server, data) as client:
-        rows = [session_row(session) for session in client.list_sessions()]
+        sessions = list(client.list_sessions())
+    rows = [session_row(session) for session in sessions]
     columns = [
         "session",
-        "agent",
-        "fingerprint",
-        "battery",
-        "layout",
+        Column("agent", 1),
+        Column("fingerprint", 8),
+        Column("battery", 5),
+        Column("layout", 7),
         "state",
-        "episodes",
-        "successes",
-        "reason",
+        Column("episodes", 3),
+        Column("successes", 2),
+        Column("reason", 6),
     ]
     print_rows(rows, columns, as_json=as_json)
+    if any(session.withheld for session in sessions):
+        remark(WITHHELD)
 
 
 @app.command()
@@ -257,7 +263,12 @@ def _standing(found: Verified) -> str:
 
 
 def run_agent(
-    client: Client, session: Session, reference: str, bounds: Bounds = Bounds()
+    client: Client,
+    session: Session,
+    reference: str,
+    bounds: Bounds = Bounds(),
+    *,
+    made: bool = False,
 ) -> Session:
     """Run an agent in a process for each slot until the session is over, and show progress.
 
@@ -266,6 +277,7 @@ def run_agent(
         session: Waits for its agent.
         reference: What to run: builtin:NAME, or path/to/file.py:Class.
         bounds: Within what its processes play.
+        made: Whether it was made for this: then it is taken back if its agent does not even start.
 
     Returns:
         The session after it.
@@ -304,6 +316,9 @@ def run_agent(
     if not found.over:
         for output in dict.fromkeys(process.output() for process in processes):
             typer.echo(output, err=True)
+        if made and found.agent_fingerprint is None and not found.practised:
+            client.delete_session(found)
+            fail("the agent did not start, so no session was kept; run it again", FAILED)
         if found.unjudged:
             failed = failed_words(found, client.episodes(found))
             fail(f"{failed}; then go on with: animalcat session resume {name}", FAILED)
@@ -414,7 +429,7 @@ def _show(session: Session, as_json: bool) -> None:
         for c in session.capabilities
         for value, interval in [estimate_of(c)]
     ]
-    print_rows(rows, [name for name in COLUMNS if name != TREND], as_json=False)
+    print_rows(rows, [one for one in COLUMNS if one.name != TREND], as_json=False)
     for c in session.capabilities:
         if c.limit:
             typer.echo(unreachable(c))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from animalcat.client.values import Session
+from animalcat.installing import install
 from animalcat.outcomes import COLUMNS, feature_units, read_outcomes
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 Form: TypeAlias = Literal["eval", "json"]
 
-INSTALL: Final = "pip install 'animalcat[inspect]'"
 _STATUS: Final = {"finished": "success", "cancelled": "cancelled", "failed": "error"}
 """inspect_ai's word for the state of a session; what goes on is "started"."""
 _PASSED: Final = {"success": "C", "failure": "I"}
@@ -57,7 +57,7 @@ def inspect_log(
         log: Any = import_module("inspect_ai.log")
     except ImportError:
         raise ImportError(
-            f"this needs the package inspect-ai. Install the extra: {INSTALL}"
+            f"this needs the package inspect-ai. Install the extra: {install('inspect')}"
         ) from None
     frame = read_outcomes(outcomes)
     rows, units = _rows(frame), feature_units(frame)

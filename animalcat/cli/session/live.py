@@ -9,15 +9,16 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Final, Self
 
+from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from animalcat.cli.session.plan import unreachable
 from animalcat.cli.shared.output import progress_console
 from animalcat.cli.shared.progress import PipeLines
+from animalcat.cli.shared.table import Column, lay_out
 from animalcat.client import AsyncClient
 from animalcat.client.values import Capability, Episode, Session, SessionEvent
 
@@ -31,13 +32,17 @@ _TREND: Final = 16
 """Letters of a sparkline."""
 _LAST: Final = 24
 """Outcomes that are shown as dots."""
-COLUMNS: Final = ("capability", "estimate", "about 90 %", "so far", "status", "needs")
+COLUMNS: Final = (
+    Column("capability"),
+    Column("estimate"),
+    Column("about 90 %"),
+    Column("so far", 2),
+    Column("status"),
+    Column("needs", 3),
+)
 """Columns of the table; "needs" is how many episodes more the target is expected to take."""
 TREND: Final = "so far"
 """The one of them that only a session has that is followed."""
-_WIDE_ONLY: Final = ("needs",)
-_WIDE: Final = 100
-"""Letters of a terminal's line from which all columns are shown."""
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _DOTS: Final = {"success": ("●", "green"), "failure": ("○", "red")}
 
@@ -202,8 +207,8 @@ class LiveSession:
             words += "; paused"
         elif session.waits_for:
             words += f"; waits for {session.waits_for}"
-        head = Table.grid(padding=(0, 1))
-        head.add_row(ProgressBar(total=most, completed=session.episodes, width=20), Text(words))
+        bar = ProgressBar(total=most, completed=session.episodes, width=20)
+        head = Columns([bar, Text(words)])
         parts: list[RenderableType] = [head]
         if session.capabilities:
             parts.append(self._capabilities(session.capabilities))
@@ -216,16 +221,9 @@ class LiveSession:
             parts.append(Text(f"alarm: the layout does not describe the agent {session.misfit}"))
         return Group(*parts)
 
-    def _capabilities(self, capabilities: Sequence[Capability]) -> Table:
-        wide = self._console.width >= _WIDE
-        table = Table()
-        for column in COLUMNS:
-            if wide or column not in _WIDE_ONLY:
-                justify = "right" if column in ("estimate", "about 90 %", "needs") else "left"
-                table.add_column(column, justify=justify, no_wrap=column != "status")
-        for c in capabilities:
-            value, interval = estimate_of(c)
-            cells = {
+    def _capabilities(self, capabilities: Sequence[Capability]) -> Text:
+        rows = [
+            {
                 "capability": c.name,
                 "estimate": value,
                 "about 90 %": interval,
@@ -233,10 +231,11 @@ class LiveSession:
                 "status": c.status or "",
                 "needs": "" if c.episodes_needed is None else str(c.episodes_needed),
             }
-            table.add_row(
-                *(Text(cells[name]) for name in COLUMNS if wide or name not in _WIDE_ONLY)
-            )
-        return table
+            for c in capabilities
+            for value, interval in [estimate_of(c)]
+        ]
+        laid = lay_out(rows, COLUMNS, self._console.width)
+        return Text("\n").join([*(Text(line, "bold") for line in laid.head), *map(Text, laid.body)])
 
     def _played(self) -> str:
         if self._session.over:

@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import typer
 from rich.console import Console
 from rich.progress import TextColumn
-from rich.table import Table
 from rich.text import Text
 
 from animalcat.cli.shared.codes import BAD_INPUT
 from animalcat.cli.shared.codes import FAILED as FAILED
 from animalcat.cli.shared.codes import MISSING as MISSING
 from animalcat.cli.shared.codes import UNREACHABLE as UNREACHABLE
+from animalcat.cli.shared.table import Column, lay_out, wrap
+
+ENDLESS: Final = 10_000
+"""Letters of a line that is as long as what stands in it."""
+
+
+def line_width() -> int | None:
+    """Letters of a line of results; None in a pipe, unless COLUMNS says how many."""
+    if sys.stdout.isatty():
+        return Console().width  # heeds COLUMNS as well
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else None
 
 
 def console() -> Console:
-    """A console for results; wide in a pipe, so that no cell is cut. It prints text as it is.
+    """A console for results; in a pipe it breaks no line unless COLUMNS is set.
 
-    Most of what is printed are names that others gave, and "[/b]" in one is no markup: so nothing
-    is. Where rich reads markup whatever its console says, `Progress` and `Status`, `plain_column`
-    and `status` keep it from that. Style goes into arguments.
+    It prints text as it is: most of what is printed are names that others gave, and "[/b]" in one
+    is no markup, so nothing is. Where rich reads markup whatever its console says, `Progress` and
+    `Status`, `plain_column` and `status` keep it from that. Style goes into arguments.
     """
-    return Console(width=None if sys.stdout.isatty() else 10_000, markup=False, emoji=False)
+    return Console(width=line_width() or ENDLESS, markup=False, emoji=False)
 
 
 def progress_console() -> Console:
@@ -55,13 +67,19 @@ def print_json(value: Any) -> None:
 
 
 def print_rows(
-    rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool, title: str = ""
+    rows: Iterable[Mapping[str, Any]],
+    columns: Iterable[Column | str],
+    *,
+    as_json: bool,
+    title: str = "",
 ) -> None:
     """Print rows as a table, or as a JSON list of objects with all their keys.
 
+    A table with a title is part of a longer text: an empty line ends it.
+
     Args:
         rows: The rows; floats are shown with four significant digits.
-        columns: Keys to show, in order.
+        columns: What to show, in order; a name alone is a column that always stays.
         as_json: Print JSON instead.
         title: Title of the table.
     """
@@ -69,13 +87,19 @@ def print_rows(
     if as_json:
         print_json(rows)
         return
-    table = Table(title=title or None, title_justify="left")
-    numeric = {c for c in columns if rows and all(isinstance(r.get(c), int | float) for r in rows)}
-    for column in columns:
-        table.add_column(column, justify="right" if column in numeric else "left")
-    for row in rows:
-        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
-    console().print(table)
+    width = line_width()
+    laid = lay_out(rows, columns, width)
+    out = Console(markup=False, emoji=False, highlight=False)
+    for lines, style in (
+        (wrap(title, width or ENDLESS) if title else [], "italic"),
+        (laid.head, "bold"),
+        (laid.body, None),
+        ([""] if title else [], None),
+    ):
+        for line in lines:
+            out.print(Text(line), style=style, soft_wrap=True)
+    if laid.gone:
+        remark(f"{width} columns leave no room for {', '.join(laid.gone)}; --json has all")
 
 
 def wrote(what: str, path: Path) -> None:
@@ -114,11 +138,3 @@ def fail(message: str, code: int = BAD_INPUT) -> NoReturn:
     """End the command with a message on standard error."""
     complain(message)
     raise typer.Exit(code)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return str(value)

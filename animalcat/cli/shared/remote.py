@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -86,6 +86,15 @@ def place(server: str | None, data: Path | None) -> str:
     return f"at {server}" if server else f"in {data_folder(data)}"
 
 
+TOLD_AGENTS: Final = frozenset(
+    ("session", "agent", "privileged", "allowance", "state", "episodes", "max_episodes", "created")
+)
+"""What of a session's row an agent's token is told."""
+WITHHELD: Final = (
+    "the token is an agent's, so what its sessions play and find is kept from it: `-`, or null"
+)
+
+
 @contextmanager
 def client_for(
     server: str | None, data: Path | None, *, builds: Sequence[Path] = ()
@@ -159,9 +168,9 @@ def parse_episode(text: str) -> tuple[str, int, int | None]:
 
 
 def session_row(session: Session) -> dict[str, Any]:
-    """A session as lists and JSON show it."""
+    """A session as lists and JSON show it; what is kept from an agent's token is None."""
     seen, known = session.spec.observation_spec, session.agent_fingerprint
-    return {
+    row: dict[str, Any] = {
         "session": session.id,
         "agent": session.spec.agent,
         "fingerprint": "" if known is None else known.short,
@@ -191,6 +200,8 @@ def session_row(session: Session) -> dict[str, Any]:
             for capability in session.capabilities
         ],
     }
+    told = TOLD_AGENTS if session.withheld else row
+    return {name: value if name in told else None for name, value in row.items()}
 
 
 def episode_row(episode: Episode) -> dict[str, Any]:

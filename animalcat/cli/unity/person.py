@@ -78,7 +78,7 @@ class PersonSource:
                 build=self._build,
                 draws=draws,
             )
-            return Played(game, "animalcat-unity")
+            return Played(game)
 
         with closing(PageServer(show, secrets.token_urlsafe(24))) as page:
             logger.info("play at %s", page.url)

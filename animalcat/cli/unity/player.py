@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from animalcat.cli.shared.codes import BAD_INPUT, FAILED, MISSING, UNREACHABLE
+from animalcat.installing import install
 
 if TYPE_CHECKING:
     from animalcat.envs.mlagents.arguments import Arguments
@@ -219,7 +220,7 @@ def _end(code: int, message: object) -> int:
 
 
 def _missing(error: ImportError) -> str:
-    return f"{error}: pip install 'animalcat[server]'"
+    return f"{error}: {install('server')}"
 
 
 def _log_to_file(path: str, usual: Path) -> None:

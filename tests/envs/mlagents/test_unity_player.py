@@ -25,6 +25,7 @@ from animalcat.cli.unity import player as unity_player
 from animalcat.envs.mlagents import link
 from animalcat.envs.mlagents.channels import ARENAS
 from animalcat.envs.testing import goal_arena
+from animalcat.installing import install
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +128,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with client_of(["--playerMode", "0"]) as (code, log):
         assert code.result(20) == MISSING
         assert "animalcat.envs.sim.environment" in log.read_text()
-        assert "animalcat[server]" in log.read_text()
+        assert install("server") in log.read_text()
 
 
 def test_the_installed_command_helps() -> None:

@@ -1,0 +1,52 @@
+"""What messages say of extras that are missing."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import animalcat
+from animalcat.installing import command, install
+
+ROOT = Path(animalcat.__file__).resolve().parent.parent
+
+
+def test_the_command_names_what_this_was_installed_from() -> None:
+    """No index has it, so a bare name would install nothing."""
+    origin = json.loads(distribution("animalcat").read_text("direct_url.json") or "{}")
+    path = origin["url"].removeprefix("file://")
+    assert Path(path, "pyproject.toml").is_file()
+    assert install("server", "ray") == f"pip install -e '{path}[server,ray]'"
+
+
+@pytest.mark.parametrize(
+    ("origin", "words"),
+    [
+        ({}, "pip install '/path/to/animalcat[server]'"),
+        (
+            {"url": "file:///home/my%20own/animalcat", "dir_info": {}},
+            "pip install '/home/my own/animalcat[server]'",
+        ),
+        (
+            {"url": "file:///tmp/animalcat-0.1.0-py3-none-any.whl", "archive_info": {}},
+            "pip install '/tmp/animalcat-0.1.0-py3-none-any.whl[server]'",
+        ),
+        (
+            {"url": "https://example.org/animalcat.git", "vcs_info": {"vcs": "git"}},
+            "pip install 'animalcat[server] @ git+https://example.org/animalcat.git'",
+        ),
+    ],
+)
+def test_every_way_to_install_has_its_command(origin: dict[str, Any], words: str) -> None:
+    assert command(origin, ("server",)) == words
+
+
+def test_no_message_names_a_release_that_is_not_there() -> None:
+    places = [ROOT / name for name in ("animalcat", "service", "envs", "layouts", "arena_configs")]
+    for path in (one for place in places for one in place.rglob("*.py")):
+        if path.name != "installing.py":
+            assert "animalcat[" not in path.read_text(), path
