@@ -67,11 +67,11 @@ def _speed(episodes: int) -> list[dict[str, Any]]:
         server_for(None, Path(folder)) as address,
         animalcat.connect(address) as client,
     ):
-        client.build_battery("navigation", 200)
+        battery = client.build_battery("navigation", 200).id
         for slots in SLOTS:
             session = client.create_session(
                 agent="slow",
-                battery="navigation",
+                battery=battery,
                 max_episodes=episodes,
                 certify=False,
                 slots=slots,

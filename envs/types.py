@@ -31,7 +31,12 @@ class Phase(IntEnum):
 
 
 class EndedBy(IntEnum):
-    """Why an episode ended. The numbers are those of the wire."""
+    """Why an episode ended. The numbers are those of the wire.
+
+    A build ends an episode without saying why when health is used up, by whatever. It counts as a
+    time limit if in the last decision and in the one before it nothing but time took health; else
+    it is a death.
+    """
 
     GOAL = 1
     DEATH = 2

@@ -73,7 +73,7 @@ class SessionSpec:
         agent: Name of the agent.
         battery: Id of the battery.
         battery_digest: SHA-256 of the battery's content.
-        layout: Name of the layout.
+        layout: Name of the layout; empty for the one that the battery names.
         layout_variant: Variant of the layout; empty for the default one.
         policy: How to choose instances.
         stop: When to stop.
@@ -105,7 +105,7 @@ class SessionSpec:
     agent: str
     battery: str
     battery_digest: str = ""
-    layout: str = "aaio"
+    layout: str = ""
     layout_variant: str = ""
     policy: Policy = field(default_factory=Policy)
     stop: StoppingRule = field(default_factory=StoppingRule)

@@ -108,7 +108,8 @@ def build(
         typer.Option(
             metavar="NAME",
             help="The name of the battery.",
-            show_default="that of the recipe or family",
+            show_default="that of the recipe or family; with another size or seed also these, as "
+            "in navigation-60",
         ),
     ] = "",
     replace: Replace = False,
@@ -244,6 +245,19 @@ def import_(
             "places are choices. The table goes before the names.",
         ),
     ] = None,
+    layout: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The layout that measures on this battery where a session names none: a name from "
+            "`layout list` that is shipped.",
+            show_default="none, and aaio measures",
+        ),
+    ] = "",
+    variant: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="A variant of it.", show_default="the usual one"),
+    ] = "",
     replace: Replace = False,
     server: Server = None,
     data: Data = None,
@@ -255,6 +269,8 @@ def import_(
     have equal demands are kept together as a group of variants. Arenas that no play can pass are
     named; sessions set them aside.
     """
+    if is_yaml(layout):
+        fail(f"--layout {layout}: a layout of your own is named when a session is created")
     try:
         notes = battery_files(path).notes
     except AnimalcatError as error:
@@ -269,6 +285,8 @@ def import_(
                 seed=seed,
                 features=table,
                 pattern=names,
+                layout=layout,
+                layout_variant=variant,
                 replace=replace,
                 on_progress=tell,
             )
@@ -378,7 +396,7 @@ def report(
             metavar="NAME_OR_FILE",
             help="Say what this layout could at best know of an agent after the whole battery: a "
             "name from `layout list`, or a YAML file.",
-            show_default="none",
+            show_default="the one that the battery names",
         ),
     ] = "",
     variant: Annotated[

@@ -115,7 +115,8 @@ def _show_layout(layout: Mapping[str, Any] | None) -> None:
     if "problem" in layout:
         typer.echo(f"layout {called}: {layout['problem']}")
         return
-    typer.echo(f"layout {called}: covers {layout['covered']} of {layout['of']} instances")
+    whose = "" if layout["named"] else " (the battery names none)"
+    typer.echo(f"layout {called}{whose}: covers {layout['covered']} of {layout['of']} instances")
     for why, number in layout["left_out"].items():
         typer.echo(f"  left out: {number}, {why}")
     for demand, found in layout["demands"].items():

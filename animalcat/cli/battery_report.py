@@ -15,7 +15,7 @@ from animalcat.client import values as client_values
 from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.battery import Battery, NamedLayout
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import ServiceError
 from animalcat.service.reporting.battery_report import BatteryReport, battery_report
@@ -33,8 +33,8 @@ def reported(
     Args:
         client: Of the server.
         name: Name of the battery.
-        layout: Name or file of the layout; empty for none.
-        variant: Its variant; empty for the default.
+        layout: Name or file of the layout; empty for the one that the battery names, if any.
+        variant: Its variant; empty for that of new sessions.
         maps: Most maps.
         tell: Told of progress.
         page: Whether the page is wanted.
@@ -42,8 +42,8 @@ def reported(
     Returns:
         The report and its page; the page is empty unless it is wanted.
     """
-    chosen = _layout(layout, variant)
     known = client.get_battery(name)
+    chosen = _layout(known, layout, variant)
     received: list[client_values.Instance] = []
     for one in client.instances(name, arenas=page):
         received.append(one)
@@ -82,12 +82,20 @@ def write(text: str, path: Path) -> None:
         raise AnimalcatError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _layout(name: str, variant: str) -> Layout | None:
-    if not name:
-        if variant:
-            fail("--variant goes with --layout")
-        return None
-    return load(name, variant)
+def _layout(known: client_values.Battery, name: str, variant: str) -> Layout | None:
+    if name:
+        return load(name, variant)
+    if own := named_layout(known):
+        return load(own.name, variant or own.variant)
+    if variant:
+        fail("--variant goes with --layout, as the battery names no layout")
+    return None
+
+
+def named_layout(known: client_values.Battery) -> NamedLayout | None:
+    """The layout that a battery of a server names; None for none."""
+    found: Mapping[str, Any] = known.manifest.get("layout") or {}
+    return NamedLayout(found["name"], found["variant"] or "") if found.get("named") else None
 
 
 def battery_of(known: client_values.Battery, received: Iterable[client_values.Instance]) -> Battery:
@@ -121,4 +129,5 @@ def battery_of(known: client_values.Battery, received: Iterable[client_values.In
         unsolved=validity.get("unsolved"),
         drawn=known.manifest.get("drawn") or {},
         doubles=known.manifest.get("same_arena") or {},
+        layout=named_layout(known),
     )

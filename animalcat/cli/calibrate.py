@@ -43,8 +43,9 @@ def calibrate(
         typer.Option(
             metavar="NAME_OR_FILE",
             help="The measurement layout: a name from `layout list`, or a YAML file.",
+            show_default="the one that the battery names, else aaio",
         ),
-    ] = "aaio",
+    ] = "",
     variant: Annotated[
         str,
         typer.Option(
@@ -170,6 +171,7 @@ def calibrate(
     from animalcat.cli.shared.earlier_outcomes import of_file, of_sessions
     from animalcat.cli.shared.outcome_table import or_fail
     from animalcat.layouts.inference.evidence import evidence_of_agent
+    from animalcat.service.batteries.battery import USUAL_LAYOUT
 
     if (outcomes is None) == (not sessions):
         fail("where are the outcomes? Give --outcomes, or --sessions for each session")
@@ -180,12 +182,13 @@ def calibrate(
         ):
             if given:
                 fail(f"{option} goes with --outcomes")
-    chosen = load(layout, variant)
     declared = _declared(determinism)
-    called = name or f"{Path(battery).stem}-{chosen.name}"
-    _check_name(called)
     with client_for(server, data) as client, progress("reading outcomes", wait=0.0) as tell:
         known = _battery(client, battery, place(server, data))
+        own = known.layout or USUAL_LAYOUT
+        chosen = load(layout, variant) if layout else load(own.name, variant or own.variant)
+        called = name or f"{Path(battery).stem}-{chosen.name}"
+        _check_name(called)
 
         def read() -> tuple[Earlier, OnBattery]:
             nonlocal known

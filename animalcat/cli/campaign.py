@@ -50,7 +50,7 @@ from animalcat.cli.shared.agent_process import (
     give_up,
 )
 from animalcat.cli.shared.apart import AgentMay, Permission
-from animalcat.cli.shared.batteries import find_battery
+from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.command_help import AGENT, SameAgent
 from animalcat.cli.shared.hidden import hidden_folders, remember_hidden
 from animalcat.cli.shared.output import (
@@ -306,6 +306,7 @@ def run(
     assert budget is not None, "checked above"
     with client_for(server, data, builds=builds) as client:
         arenas = find_battery(client, battery, features, where=place(server, data))
+        say_layout(client, arenas, layout)
         with status("making the campaign"):
             campaign = client.create_campaign(
                 agents=agent,
@@ -510,6 +511,7 @@ def _run_file(
                 for battery in plan.batteries:
                     arenas = find_battery(client, battery, where=place(server, data))
                     for layout in plan.layouts:
+                        say_layout(client, arenas, layout)
                         campaign = client.create_campaign(
                             agents=plan.agents,
                             battery=arenas,

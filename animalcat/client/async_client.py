@@ -339,8 +339,8 @@ class AsyncClient:
         Args:
             agent: Name of the agent that is to be measured.
             battery: Id or resource name.
-            layout: Name of the layout, or a file of one's own (its name ends in .yaml or .yml);
-                "aaio" by default.
+            layout: Name of the layout, or a file of one's own (its name ends in .yaml or .yml). By
+                default the one that the battery names, and "aaio" where it names none.
             layout_variant: Variant of it.
             max_episodes: Most episodes; 100 by default.
             target_sd: Enough when every capability's SD is this share of its range; 0: never; 0.1
@@ -883,6 +883,8 @@ class AsyncClient:
         seed: int = 0,
         features: str | os.PathLike[str] | None = None,
         pattern: str = "",
+        layout: str = "",
+        layout_variant: str = "",
         replace: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Battery:
@@ -900,6 +902,9 @@ class AsyncClient:
                 own, its unit in brackets where it has one.
             pattern: What the names of the instances say, as in `{paradigm}-{task}-{variant}`; by
                 default the paradigm is what stands first.
+            layout: Name of the layout that measures on this battery where a session names none; by
+                default the battery names none, and "aaio" measures.
+            layout_variant: Variant of it; by default the usual one.
             replace: Let the name stand for this content if it stands for other content so far.
             on_progress: Is told how far it is.
 
@@ -913,7 +918,12 @@ class AsyncClient:
 
         async def frames() -> AsyncGenerator[sessions_pb2.ImportBatteryRequest]:
             header = sessions_pb2.BatteryHeader(
-                name=name or battery_id(source), seed=seed, names=pattern, replace=replace
+                name=name or battery_id(source),
+                seed=seed,
+                names=pattern,
+                layout=layout,
+                layout_variant=layout_variant,
+                replace=replace,
             )
             yield sessions_pb2.ImportBatteryRequest(header=header)
             for relative, file in files:
@@ -945,8 +955,10 @@ class AsyncClient:
             instances: How many. By default 450 of a family, and of a recipe what it asks for; its
                 counts are scaled.
             seed: For the drawing. By default 0 for a family, and the recipe's for a recipe.
-            name: Of the battery; that of the recipe or family where empty.
+            name: Of the battery. By default it is that of the recipe or family, to which another
+                size or seed is added, as in "navigation-60" or "navigation-60-seed7".
             replace: Let the name stand for this content if it stands for other content so far.
+                Unasked, the name of a recipe or family stands for nothing but its usual battery.
             on_progress: Is told how far it is.
 
         Raises:

@@ -619,6 +619,12 @@ class Battery:
         return self.manifest.get("set_aside", {})
 
     @property
+    def layout(self) -> str:
+        """The layout that it names, which measures where none is asked for; empty for none."""
+        measured_by = self.manifest.get("layout") or {}
+        return measured_by["name"] if measured_by.get("named") else ""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What whoever plays its arenas has to know, one sentence each; empty in lists."""
         return tuple(self.manifest.get("notes", ()))

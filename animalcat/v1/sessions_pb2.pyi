@@ -323,6 +323,8 @@ class BatteryHeader(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     NAMES_FIELD_NUMBER: _builtins.int
     REPLACE_FIELD_NUMBER: _builtins.int
+    LAYOUT_FIELD_NUMBER: _builtins.int
+    LAYOUT_VARIANT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name, 1 to 100 of letters, digits, '.', '_' and '-'."""
     seed: _builtins.int
@@ -338,6 +340,12 @@ class BatteryHeader(_message.Message):
     """
     replace: _builtins.bool
     """True: if the name stands for other content, it stands for this from now on. False: it is refused."""
+    layout: _builtins.str
+    """Name of the layout that measures on the battery where a session names none; it comes with the
+    server. Empty: the battery names none.
+    """
+    layout_variant: _builtins.str
+    """Variant of that layout; the usual one where empty."""
     def __init__(
         self,
         *,
@@ -346,10 +354,12 @@ class BatteryHeader(_message.Message):
         request_id: _builtins.str = ...,
         names: _builtins.str = ...,
         replace: _builtins.bool = ...,
+        layout: _builtins.str = ...,
+        layout_variant: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "names", b"names", "replace", b"replace", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["layout", b"layout", "layout_variant", b"layout_variant", "name", b"name", "names", b"names", "replace", b"replace", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -489,7 +499,9 @@ class BuildBatteryRequest(_message.Message):
     seed: _builtins.int
     """Seed for the drawing."""
     name: _builtins.str
-    """Name of the battery; that of the recipe or family where empty."""
+    """Name of the battery. Empty: that of the recipe or family, to which another size or seed than the
+    usual one is added, as in "navigation-60-seed7".
+    """
     request_id: _builtins.str
     """Chosen by the caller, at most 200 characters; the same id again gives the same operation. May be
     empty.
@@ -497,7 +509,9 @@ class BuildBatteryRequest(_message.Message):
     recipe_seed: _builtins.bool
     """True: the seed is the one that the recipe gives."""
     replace: _builtins.bool
-    """True: if the name stands for other content, it stands for this from now on. False: it is refused."""
+    """True: if the name stands for other content, it stands for this from now on. False: it is refused,
+    and so is the name of a recipe or family for a battery of another size or seed.
+    """
     @_builtins.property
     def recipe(self) -> Global___Recipe:
         """A recipe of the caller's own."""
@@ -1327,9 +1341,9 @@ class SessionSpec(_message.Message):
     battery_digest: _builtins.str
     """SHA-256 of the battery's content; set by the service."""
     layout: _builtins.str
-    """Name of the layout; "aaio" where empty."""
+    """Name of the layout. Empty: the one that the battery names, and "aaio" where it names none."""
     layout_variant: _builtins.str
-    """Variant of the layout; the default one where empty."""
+    """Variant of the layout. Empty: the battery's where its layout is meant, else the usual one."""
     seed: _builtins.int
     """Seed of the whole session; 0 if not set."""
     backend: _builtins.str

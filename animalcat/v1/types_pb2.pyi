@@ -54,9 +54,11 @@ class _EndedByEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EndedBy.Value
     ENDED_BY_GOAL: _EndedBy.ValueType  # 1
     """An object that ends the episode was touched, or all goals were collected."""
     ENDED_BY_DEATH: _EndedBy.ValueType  # 2
-    """Health fell to 0 by more than the passing of time (a death zone, a bad goal, a hot zone)."""
+    """Health fell to 0, and in the last two decisions more than time took from it (a death zone, a
+    bad goal, a hot zone).
+    """
     ENDED_BY_TIME_LIMIT: _EndedBy.ValueType  # 3
-    """Health fell to 0 by the passing of time."""
+    """Health fell to 0 by the passing of time alone."""
     ENDED_BY_FAULT: _EndedBy.ValueType  # 4
     """The backend failed. Not the agent's doing: the episode is repeated, and counts for nothing."""
 
@@ -68,9 +70,11 @@ ENDED_BY_UNSPECIFIED: EndedBy.ValueType  # 0
 ENDED_BY_GOAL: EndedBy.ValueType  # 1
 """An object that ends the episode was touched, or all goals were collected."""
 ENDED_BY_DEATH: EndedBy.ValueType  # 2
-"""Health fell to 0 by more than the passing of time (a death zone, a bad goal, a hot zone)."""
+"""Health fell to 0, and in the last two decisions more than time took from it (a death zone, a
+bad goal, a hot zone).
+"""
 ENDED_BY_TIME_LIMIT: EndedBy.ValueType  # 3
-"""Health fell to 0 by the passing of time."""
+"""Health fell to 0 by the passing of time alone."""
 ENDED_BY_FAULT: EndedBy.ValueType  # 4
 """The backend failed. Not the agent's doing: the episode is repeated, and counts for nothing."""
 Global___EndedBy: _TypeAlias = EndedBy  # noqa: Y015

@@ -13,7 +13,7 @@ from animalcat.envs.types import PHYSICS_STEP, EndedBy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-REVISION: Final = "4"
+REVISION: Final = "5"
 """Raised whenever the simulator moves or rewards anything otherwise. Recordings keep it, so that
 those made under other rules are not said to differ; those without one have 1."""
 
@@ -86,6 +86,7 @@ class EpisodeState:
         self.total = _ZERO
         self.steps = 0
         self.ended_by: EndedBy | None = None
+        self._harmed = self._harmed_before = False
         self._held_until = -1
         self.enter(goals, frozen_seconds, merge_at)
 
@@ -125,7 +126,9 @@ class EpisodeState:
             self._since += self._decay
             if self.health <= _ZERO:
                 self.health = _ZERO
-                self.ended_by = EndedBy.TIME_LIMIT
+                # Where something burns, whether it or time comes last is chance (`EndedBy`).
+                harmed = self._harmed or self._harmed_before
+                self.ended_by = EndedBy.DEATH if harmed else EndedBy.TIME_LIMIT
 
     def glide(self, steps: int) -> bool:
         """Begin physics steps as `tick` does, if in all of them the agent can move and lives on.
@@ -153,36 +156,38 @@ class EpisodeState:
             self._collected += 1
         needs = max(1, self._goals) if pickup.needs is None else pickup.needs
         ends = pickup.ends or self._collected >= needs
-        self._update(np.float32(pickup.reward), EndedBy.DEATH, completes=ends)
+        self._update(np.float32(pickup.reward), completes=ends)
 
     def grant(self, reward: float, *, completes: bool = False) -> None:
         """Add the reward of an operation, which may complete the arena."""
         bounded = min(max(reward, -_LARGEST_GRANT), _LARGEST_GRANT)
-        self._update(np.float32(bounded), EndedBy.DEATH, completes=completes)
+        self._update(np.float32(bounded), completes=completes)
 
     def burn(self) -> None:
         """Apply a hot zone for this step."""
-        self._update(self._hot, EndedBy.DEATH)
+        self._update(self._hot)
 
     def die(self) -> None:
         """Apply a death zone that the agent entered."""
-        self._update(_DEATH, EndedBy.DEATH)
+        self._update(_DEATH)
 
     def take_reward(self) -> float:
-        """The reward since the last call."""
+        """The reward since the last call, with which a decision is over."""
         reward, self._since = float(self._since), _ZERO
+        self._harmed, self._harmed_before = False, self._harmed
         return reward
 
-    def _update(self, amount: np.float32, cause: EndedBy, *, completes: bool = False) -> None:
+    def _update(self, amount: np.float32, *, completes: bool = False) -> None:
         if self.ended_by is not None or self.passed:
             return
         if self.steps > self._frozen_until:
             self.health = min(self.health + _FULL * amount, _FULL)
             self.total += amount
             self._since += amount
+            self._harmed = self._harmed or amount < _ZERO
         if self.health <= _ZERO:
             self.health = _ZERO
-            self.ended_by = cause
+            self.ended_by = EndedBy.DEATH
         elif completes:
             mark = self._merge_at
             self.passed = mark is not None and (mark == 0.0 or self.total >= mark)

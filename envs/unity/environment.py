@@ -79,6 +79,7 @@ class UnityEnvironment:
         self._open = False
         self._owed = 0.0
         self._decay = 0.0
+        self._harmed = False
         self._player()
 
     @property
@@ -115,7 +116,7 @@ class UnityEnvironment:
             fixed = fixed.model_copy(update={"random_seed": seed % (_SEEDS - 1) + 1})
         limit = fixed.time_limit * STEPS_PER_UNIT
         self._decay = self._spec.decision_period / limit if limit > 0 else 0.0
-        self._open = False
+        self._open = self._harmed = False
         seen = self._player().load(to_yaml(fixed, self._settings.grammar), seed % _SEEDS)
         observation = self._observation(seen)
         try:
@@ -147,8 +148,9 @@ class UnityEnvironment:
         seen = self._player().step(*divmod(int(action), 3))
         observation = self._observation(seen)
         reward, self._owed = seen.reward + self._owed, 0.0
+        harmed_before, self._harmed = self._harmed, seen.reward < -self._decay * (1 + _FLOAT32)
         if seen.over:
-            ended_by = self._ended_by(observation.health, seen.reward)
+            ended_by = _ended_by(observation.health, self._harmed or harmed_before)
             return Step(Phase.LAST, reward, ended_by, self._asked_for(observation))
         if self._settings.verify:
             try:
@@ -220,16 +222,6 @@ class UnityEnvironment:
     def _asked_for(self, observation: Observation) -> Observation:
         return observation if self._spec.rays else observation._replace(rays=None)
 
-    def _ended_by(self, health: float, reward: float) -> EndedBy:
-        """Infer why an episode is over from health and the last decision's reward.
-
-        An agent with health left has completed the arena. Without health, time ran out, unless more
-        was lost in the last decision than time takes.
-        """
-        if health > 0.0:
-            return EndedBy.GOAL
-        return EndedBy.TIME_LIMIT if reward >= -self._decay * (1 + _FLOAT32) else EndedBy.DEATH
-
 
 def identity(build: Path) -> str:
     """Name of a build, and a digest of the files that distinguish builds.
@@ -242,6 +234,18 @@ def identity(build: Path) -> str:
         if path.is_file():
             digest.update(path.read_bytes())
     return f"{build.name} sha256:{digest.hexdigest()[:16]}"
+
+
+def _ended_by(health: float, harmed: bool) -> EndedBy:
+    """Infer why an episode is over, by the rule of `EndedBy`.
+
+    Args:
+        health: What is left; an agent that has any has completed the arena.
+        harmed: Whether in the last two decisions more was lost than time takes.
+    """
+    if health > 0.0:
+        return EndedBy.GOAL
+    return EndedBy.DEATH if harmed else EndedBy.TIME_LIMIT
 
 
 def _fixed(arena: Arena, seed: int) -> Arena:

@@ -67,6 +67,22 @@ class ArenaFile(NamedTuple):
     text: str
 
 
+class NamedLayout(NamedTuple):
+    """A layout that comes with the project.
+
+    Attributes:
+        name: Its name.
+        variant: Its variant; empty for the usual one.
+    """
+
+    name: str
+    variant: str = ""
+
+
+USUAL_LAYOUT: Final = NamedLayout("aaio")
+"""What measures on batteries that name no layout."""
+
+
 @dataclass(frozen=True)
 class Battery:
     """A content-addressed set of instances.
@@ -84,6 +100,8 @@ class Battery:
         drawn: What its file leaves to chance beside looks and was drawn when the battery was made,
             by instance.
         doubles: What `same_arena` is, where the arenas are elsewhere; None where they are here.
+        layout: The layout that the battery names, by which it is measured unless another one is
+            asked for; None if it names none, and `USUAL_LAYOUT` measures.
     """
 
     digest: str
@@ -96,6 +114,7 @@ class Battery:
     unsolved: Mapping[str, str] | None = None
     drawn: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     doubles: Mapping[str, str] | None = None
+    layout: NamedLayout | None = None
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -183,6 +202,7 @@ def import_files(
     names: str = "",
     *,
     in_order: bool = False,
+    layout: NamedLayout | None = None,
 ) -> Battery:
     """Make a battery from arena files.
 
@@ -200,6 +220,7 @@ def import_files(
         processes: How many processes measure, if there are many arenas.
         names: A pattern that says what names tell (see `naming`); empty for the default rule.
         in_order: Whether the files come in order of path, so that they need not be held at once.
+        layout: The layout that the battery is to name; None for none.
 
     Raises:
         ArenaError: Files cannot be used; the message names each, with its line.
@@ -247,7 +268,7 @@ def import_files(
     if refused:
         raise joined(refused, len(told), "arenas")
     lines = [*in_lines(problems), *alike(told)]
-    return store_drafts(told, lines, store, tick, processes, own, drawn=drawn)
+    return store_drafts(told, lines, store, tick, processes, own, drawn=drawn, layout=layout)
 
 
 def build_family(
@@ -336,7 +357,16 @@ def load(digest: str, store: Path) -> Battery:
         recipe=table.get("recipe", {}),
         unsolved=table.get("unsolved"),
         drawn=table.get("drawn", {}),
+        layout=_named_layout(table),
     )
+
+
+def _named_layout(table: Mapping[str, Any]) -> NamedLayout | None:
+    """The layout that a battery names, or the recipe that it was built from."""
+    recipe: Mapping[str, Any] = table.get("recipe", {})
+    if recipe.get("layout"):
+        return NamedLayout(recipe["layout"], recipe["layout_variant"])
+    return NamedLayout(*table["layout"]) if "layout" in table else None
 
 
 def _instance(row: Mapping[str, Any]) -> Instance:
@@ -366,6 +396,7 @@ def store_drafts(
     own: FeatureTable | None = None,
     family: str = "",
     drawn: Mapping[str, Sequence[str]] | None = None,
+    layout: NamedLayout | None = None,
 ) -> Battery:
     """Fix, measure and write instances.
 
@@ -378,6 +409,7 @@ def store_drafts(
         own: The user's own meta-features.
         family: The family that they are drawn from; empty for none.
         drawn: What their files leave to chance beside looks, by instance.
+        layout: The layout that the battery is to name; None for none.
 
     Raises:
         ArenaError: An arena cannot be built; the message names it.
@@ -394,7 +426,8 @@ def store_drafts(
         _check_places(ordered, own)
         made = [_with_own(one, own, units) for one in made]
         units |= own.units
-    return load(write_battery(made, units, store, problems, drawn=drawn), store)
+    digest = write_battery(made, units, store, problems, drawn=drawn, layout=layout)
+    return load(digest, store)
 
 
 def _check_places(drafts: Sequence[Draft], own: FeatureTable) -> None:

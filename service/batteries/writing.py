@@ -36,6 +36,7 @@ def write_battery(
     recipe: Mapping[str, Any] | None = None,
     source: Recipe | None = None,
     drawn: Mapping[str, Sequence[str]] | None = None,
+    layout: tuple[str, str] | None = None,
 ) -> str:
     """Write a battery; of one that exists already only the table, where that is another.
 
@@ -52,6 +53,8 @@ def write_battery(
         recipe: What the battery's recipe says of it; None without one.
         source: The recipe, from which twins of the instances can be drawn; no part of the digest.
         drawn: What files left to chance beside looks, by instance; no part of the digest.
+        layout: Name and variant of the layout that the battery names; None for none, or where the
+            recipe says it.
 
     Returns:
         The digest.
@@ -74,6 +77,8 @@ def write_battery(
     if recipe is not None:
         content["recipe"] = table["recipe"] = recipe
         content["origins"] = [row.get("origin") for row in rows]
+    if layout is not None:
+        content["layout"] = table["layout"] = list(layout)
     if any(one.verdict for one in made):
         table["unsolved"] = {
             one.instance.name: one.verdict.reason

@@ -6,11 +6,12 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from animalcat import names
 from animalcat.arena_configs.batteries import (
     RECIPES,
+    Recipe,
     RecipeFiles,
     counts_for,
     load_recipe,
@@ -22,6 +23,7 @@ from animalcat.service.batteries.battery import (
     BATTERIES,
     ArenaFile,
     Battery,
+    NamedLayout,
     Tick,
     build_family,
     family_readings,
@@ -47,6 +49,24 @@ MAX_INSTANCES: Final = 100_000
 """Most instances that a build may ask for."""
 SHIPPED: Final = tuple(sorted({*RECIPES, *FAMILIES}))
 """Names of the batteries that come with the project; nothing else may take them."""
+
+
+class Source(NamedTuple):
+    """What a battery is built from.
+
+    Attributes:
+        name: Name of the recipe or family.
+        size: Number of instances that is usual for it.
+        seed: Seed that is usual for it.
+        shipped: Whether it comes with the project.
+        replace: Whether the battery's name may stand for another one so far.
+    """
+
+    name: str
+    size: int
+    seed: int
+    shipped: bool
+    replace: bool
 
 
 class BatteryLibrary:
@@ -184,6 +204,7 @@ class BatteryLibrary:
         tick: Tick = silent,
         pattern: str = "",
         *,
+        layout: NamedLayout | None = None,
         replace: bool = False,
     ) -> BatteryRecord:
         """Make a battery from arena files, and optionally a table of what they are.
@@ -195,6 +216,7 @@ class BatteryLibrary:
             table: What the caller says of the instances as CSV; empty for none.
             tick: Told of progress; an exception that it raises ends the import.
             pattern: What names say; empty for the default rule.
+            layout: The layout that the battery is to name; None for none.
             replace: Whether the name is to stand for this if it stands for other content.
 
         Raises:
@@ -215,6 +237,7 @@ class BatteryLibrary:
                     os.cpu_count() or 1,
                     pattern,
                     in_order=isinstance(files, Spool),
+                    layout=layout,
                 )
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
@@ -240,12 +263,42 @@ class BatteryLibrary:
         return record
 
 
-def check_name(battery: str, source: str = "") -> str:
+def name_to_build(source: Source, name: str, size: int | None, seed: int | None) -> str:
+    """Return the name of a battery that is built, which may have it.
+
+    The name of a recipe or family is that of the battery which has its usual size and seed. One of
+    another size or seed has a name of its own, unless it is asked for that it replaces that one.
+
+    Args:
+        source: What it is built from.
+        name: The name that is asked for; empty for the one that it has by itself.
+        size: Number of instances; None for the usual one.
+        seed: Seed of the drawing; None for the usual one.
+
+    Returns:
+        For example "navigation", "navigation-60" or "navigation-60-seed7".
+
+    Raises:
+        ServiceError: It is the name of another battery that comes with the project.
+        animalcat.names.BadNameError: It is no name.
+    """
+    parts = [source.name]
+    if size not in (None, source.size):
+        parts.append(str(size))
+    if seed not in (None, source.seed):
+        parts.append(f"seed{seed}")
+    own = "-".join(parts)
+    same = source.shipped and (own == source.name or source.replace)
+    return check_name(name or own, source.name if same else "", own)
+
+
+def check_name(battery: str, source: str = "", other: str = "") -> str:
     """Check that a battery may have a name, and return it.
 
     Args:
         battery: The name.
         source: The shipped recipe or family that it is built from; empty for anything else.
+        other: A name to give it instead, for the message.
 
     Raises:
         ServiceError: It is the name of another battery that comes with the project.
@@ -256,7 +309,8 @@ def check_name(battery: str, source: str = "") -> str:
         raise ServiceError(
             Code.NAME_TAKEN,
             f"{battery!r} is the name of a battery that comes with animalcat, and stands for "
-            f"nothing else; give yours another name (--name {battery}-files)",
+            "nothing else; give yours another name (--name "
+            f"{other if other not in ('', battery) else f'{battery}-files'})",
         )
     return battery
 
@@ -290,8 +344,8 @@ def check_family(family: str, n: int) -> None:
         raise ServiceError(Code.INVALID_REQUEST, f"instances is {n}; give 1 to {MAX_INSTANCES}")
 
 
-def check_recipe(files: RecipeFiles, size: int | None) -> str:
-    """Check that a recipe can be read and may have so many instances, and return its name.
+def check_recipe(files: RecipeFiles, size: int | None) -> Recipe:
+    """Check that a recipe can be read and may have so many instances, and return it.
 
     Raises:
         ServiceError: It is wrong, or the number is out of range.
@@ -301,7 +355,7 @@ def check_recipe(files: RecipeFiles, size: int | None) -> str:
         counts_for(recipe, size)
     except ArenaError as error:
         raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
-    return recipe.name
+    return recipe
 
 
 def ship_readings(folder: Path) -> None:

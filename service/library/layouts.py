@@ -17,6 +17,7 @@ from animalcat.layouts.library import (
 )
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
+from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import LayoutRecord, SessionSpec
 from animalcat.service.storage.base import SessionStore
@@ -41,6 +42,32 @@ def shipped_layout(name: str, variant: str = "") -> Layout:
         return load_layout(name, variant)
     except SpecificationError as error:
         raise ServiceError(Code.UNKNOWN_LAYOUT, f"layout {name!r}: {error}") from error
+
+
+def meant_layout(battery: Battery, name: str = "", variant: str = "") -> Layout:
+    """Return the shipped layout that a battery is measured by.
+
+    Args:
+        battery: The battery.
+        name: The layout that is asked for; empty for the one that the battery names, and where it
+            names none for the usual one.
+        variant: The variant that is asked for; empty for the battery's where its layout is meant,
+            else for the usual one.
+
+    Raises:
+        ServiceError: There is no such layout or variant, or the battery names one that does not
+            come with the project.
+    """
+    if name:
+        return shipped_layout(name, variant)
+    usual = battery.layout or USUAL_LAYOUT
+    if usual.name not in LAYOUTS:
+        raise ServiceError(
+            Code.UNKNOWN_LAYOUT,
+            f"the battery names the layout {usual.name!r}, which does not come with animalcat: "
+            "say what measures (--layout FILE.yaml, layout=)",
+        )
+    return shipped_layout(usual.name, variant or usual.variant)
 
 
 def own_layout(text: str, variant: str = "") -> Layout:

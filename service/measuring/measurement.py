@@ -26,7 +26,7 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import joined_groups
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.library.layouts import shipped_layout
+from animalcat.service.library.layouts import meant_layout
 from animalcat.service.measuring.against import Comparison
 from animalcat.service.measuring.coverage import some_coverage
 from animalcat.service.measuring.generation import InstanceSource, source_for
@@ -100,8 +100,8 @@ class Measurement:
         Args:
             spec: The session's specification.
             battery: The battery to choose from.
-            layout: The session's layout (`library.layouts.layout_of`); None for the shipped layout
-                of that name.
+            layout: The session's layout (`library.layouts.layout_of`); None for the shipped one
+                that the specification means on this battery (`library.layouts.meant_layout`).
             find_source: Finds a source of instances for a layout and a battery; used if the policy
                 makes some on demand.
             session: Id of the session, for which twins are drawn; empty before there is one.
@@ -110,7 +110,7 @@ class Measurement:
             ServiceError: The layout, the policy or the version of the rules is unknown; or no
                 instance is covered, or none can be made.
         """
-        layout = layout or shipped_layout(spec.layout, spec.layout_variant)
+        layout = layout or meant_layout(battery, spec.layout, spec.layout_variant)
         _check_choice(spec, layout)
         self.coverage = some_coverage(
             layout,

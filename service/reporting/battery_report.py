@@ -308,8 +308,8 @@ def battery_report(
 
 def _separation(battery: Battery, layout: Layout | None) -> Separation | None:
     """Which demands can be told apart, of a layout or of the one that a battery is meant for."""
-    if layout is None and battery.recipe.get("layout") in LAYOUTS:
-        layout = load_layout(battery.recipe["layout"], battery.recipe["layout_variant"])
+    if layout is None and battery.layout is not None and battery.layout.name in LAYOUTS:
+        layout = load_layout(*battery.layout)
     return None if layout is None else separation(layout, battery.instances)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
-from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import task_of, variant_of
 from animalcat.service.errors import ServiceError
@@ -120,15 +120,17 @@ def _validity(battery: Battery) -> dict[str, Any] | None:
     }
 
 
-def _layout(battery: Battery) -> dict[str, Any] | None:
-    """What the layout that the battery is meant for covers of it; None where none is named."""
-    name = battery.recipe.get("layout", "")
-    if not name:
-        return None
-    variant = battery.recipe.get("layout_variant", "")
-    about: dict[str, Any] = {"name": name, "variant": variant or None}
+def _layout(battery: Battery) -> dict[str, Any]:
+    """What the layout covers by which sessions measure on the battery if they name none."""
+    name, variant = battery.layout or USUAL_LAYOUT
+    about: dict[str, Any] = {
+        "name": name,
+        "variant": variant or None,
+        "named": battery.layout is not None,
+    }
     try:
         layout = load_layout(name, variant)
+        about["variant"] = layout.variant or None
         found = coverage(layout, battery)
     except (SpecificationError, ServiceError) as error:
         return {**about, "problem": str(error)}

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import grpc
 
 from animalcat import names
-from animalcat.arena_configs.batteries import RECIPES, RecipeFiles, shipped_recipe
+from animalcat.arena_configs.batteries import RECIPES, RecipeFiles, full_size, shipped_recipe
 from animalcat.arena_configs.nodes import text_of
-from animalcat.service.batteries.battery import ArenaFile, Tick
+from animalcat.service.batteries.battery import ArenaFile, NamedLayout, Tick
 from animalcat.service.batteries.spool import Spool
 from animalcat.service.converters import (
     battery_to_proto,
@@ -28,11 +28,14 @@ from animalcat.service.library.batteries import (
     FAMILY_SIZE,
     SHIPPED,
     BatteryLibrary,
+    Source,
     check_family,
     check_name,
     check_names,
     check_recipe,
+    name_to_build,
 )
+from animalcat.service.library.layouts import shipped_layout
 from animalcat.service.operations import Kind, Operations
 from animalcat.service.reporting.manifest import manifest
 from animalcat.service.rpc.paging import paged
@@ -80,6 +83,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         request_id = checked_id(first.header.request_id)
         asked = hashlib.sha256(first.header.SerializeToString(deterministic=True))
         check_names(first.header.names)
+        layout = _layout(first.header)
         files = await asyncio.to_thread(Spool, self._settings.home)
         try:
             table = await self._receive(context, files, asked)
@@ -96,6 +100,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
                     table,
                     tick,
                     first.header.names,
+                    layout=layout,
                     replace=first.header.replace,
                 )
             finally:
@@ -143,13 +148,14 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         size = request.instances if request.HasField("instances") else None
         seed = None if request.recipe_seed else request.seed
         files = _recipe(request)
+        shipped, replace = not request.HasField("recipe"), request.replace
         if files is not None:
-            usual = check_recipe(files, size)
+            recipe = check_recipe(files, size)
+            source = Source(recipe.name, full_size(recipe), recipe.seed, shipped, replace)
         else:
-            usual = request.family
-            check_family(usual, FAMILY_SIZE if size is None else size)
-        name = check_name(request.name or usual, request.family)
-        replace = request.replace
+            check_family(request.family, FAMILY_SIZE if size is None else size)
+            source = Source(request.family, FAMILY_SIZE, 0, shipped, replace)
+        name = name_to_build(source, request.name, size, seed)
 
         async def work(tick: Tick) -> str:
             if files is not None:
@@ -231,6 +237,20 @@ def _recipe(request: sessions_pb2.BuildBatteryRequest) -> RecipeFiles | None:
     if size > MAX_FILE_BYTES:
         raise ServiceError(Code.TOO_LARGE, f"the recipe has more than {MAX_FILE_BYTES} characters")
     return RecipeFiles(sent.file[:MAX_PATH] or "recipe", sent.text, families)
+
+
+def _layout(header: sessions_pb2.BatteryHeader) -> NamedLayout | None:
+    """The layout that a battery is to name; None for none.
+
+    Raises:
+        ServiceError: There is no such layout or variant.
+    """
+    if not header.layout:
+        if header.layout_variant:
+            raise ServiceError(Code.INVALID_REQUEST, "a layout's variant goes with its name")
+        return None
+    shipped_layout(header.layout, header.layout_variant)
+    return NamedLayout(header.layout, header.layout_variant)
 
 
 def _text(table: bytes) -> str:

@@ -15,6 +15,7 @@ from animalcat.layouts.adaptive.plan import RULES
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
+from animalcat.service.batteries.battery import Battery
 from animalcat.service.converters import (
     checked_id,
     episode_to_proto,
@@ -26,10 +27,10 @@ from animalcat.service.errors import Code, ServiceError
 from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.library.layouts import (
+    meant_layout,
     own_layout,
     record_of,
     refuse_known_agent,
-    shipped_layout,
 )
 from animalcat.service.measuring.against import compared, facing
 from animalcat.service.measuring.measurement import Measurement
@@ -289,7 +290,8 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """
         await asyncio.to_thread(self._engines.parts.workers.check, spec.backend)
         record = await self._library.find(spec.battery)
-        layout = await asyncio.to_thread(_layout, spec, definition)
+        battery = await self._engines.battery(record.digest)
+        layout = await asyncio.to_thread(_layout, spec, definition, battery)
         refuse_known_agent(layout, spec.agent)
         spec = replace(
             spec,
@@ -302,7 +304,6 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         )
         if secret is not None:
             spec = replace(spec, secret=secret(spec))
-        battery = await self._engines.battery(record.digest)
         measurement = await asyncio.to_thread(Measurement, spec, battery, layout)
         kept = record_of(layout, definition)
         await asyncio.to_thread(self._engines.parts.store.put_layout, kept)
@@ -314,7 +315,7 @@ def _version(episode: Episode) -> tuple[int, int, str]:
     return episode.number, episode.attempt, episode.invalid
 
 
-def _layout(spec: SessionSpec, definition: str) -> Layout:
+def _layout(spec: SessionSpec, definition: str, battery: Battery) -> Layout:
     if definition:
         return own_layout(definition, spec.layout_variant)
-    return shipped_layout(spec.layout, spec.layout_variant)
+    return meant_layout(battery, spec.layout, spec.layout_variant)

@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("home")
     with server_for(None, home) as address:
         with animalcat.connect(address) as client:
-            client.build_battery("navigation", 12, seed=1)
+            client.build_battery("navigation", 12, seed=1, name="navigation", replace=True)
         yield Server(address, home)
 
 

@@ -206,7 +206,7 @@ def test_an_edited_folder_takes_its_name_only_where_it_is_named(
     with pytest.raises(animalcat.AnimalcatError, match="import_battery"):
         client.create_session(agent="edits", battery="./edited")
     with pytest.raises(animalcat.AnimalcatError, match="other content"):
-        client.build_battery("navigation", 13, seed=1)
+        client.build_battery("navigation", 13, seed=1, name="edited")
 
 
 def test_a_local_folder_does_not_take_a_shipped_name(run: Run, tmp_path: Path) -> None:
@@ -220,6 +220,74 @@ def test_a_local_folder_does_not_take_a_shipped_name(run: Run, tmp_path: Path) -
     assert "battery navigation-files: 2 instances" in taken.output
     assert taken.exit_code == 0
     assert "12 instances" in run("check", "batteries/navigation").output
+
+
+def test_a_battery_of_another_size_or_seed_has_a_name_of_its_own(client: animalcat.Client) -> None:
+    usual = client.get_battery("navigation").digest
+    made = {
+        client.build_battery("navigation", 3).id: 3,
+        client.build_battery("navigation", 3, seed=2).id: 3,
+        client.build_battery("navigation", 2, name="two").id: 2,
+    }
+    assert made == {"navigation-3": 3, "navigation-3-seed2": 3, "two": 2}
+    assert client.get_battery("navigation-3").instances == 3
+    with pytest.raises(animalcat.AnimalcatError, match="nothing else.*--name navigation-3"):
+        client.build_battery("navigation", 3, name="navigation")
+    with pytest.raises(animalcat.AnimalcatError, match="other content"):
+        client.build_battery("navigation", 3, name="two")
+    assert client.build_battery("navigation", 3, name="two", replace=True).instances == 3
+    assert client.get_battery("navigation").digest == usual
+
+
+def test_a_battery_is_measured_by_the_layout_that_it_names(
+    run: Run, client: animalcat.Client, server: Server, tmp_path: Path
+) -> None:
+    told = run("import", "pair", "--name", "meant", "--layout", "object-permanence")
+    assert told.exit_code == 0, told.output
+    meant, other = client.get_battery("meant"), client.import_battery(tmp_path / "pair", "unmeant")
+    assert (meant.layout, other.layout) == ("object-permanence", "")
+    assert meant.digest != other.digest
+
+    def layout_of(battery: str, **options: str) -> tuple[str, str]:
+        spec = client.create_session(agent="any", battery=battery, **options).spec
+        return spec.layout, spec.layout_variant
+
+    usual = layout_of("unmeant", layout="object-permanence")
+    assert layout_of("meant") == usual
+    assert layout_of("meant", layout_variant="measured") == ("object-permanence", "measured")
+    assert layout_of("meant", layout="aaio") == ("aaio", "metres-15")
+    assert layout_of("unmeant") == ("aaio", "metres-15")
+    campaign = client.create_campaign(agents=["a", "b"], battery="meant", budget=8, common=2)
+    assert campaign.spec.session.layout == "object-permanence"
+    assert "layout object-permanence, variant refined: covers 2 of 2" in run("show", "meant").output
+    shown = run("show", "unmeant").output
+    assert "layout aaio, variant metres-15 (the battery names none): covers 2 of 2" in shown
+    report = json.loads(run("report", "meant", "--json").stdout)
+    assert report["precision"]["layout"] == "object-permanence"
+    create = ("create", "--agent", "any", "--server", server.address, "--battery")
+    said = CliRunner().invoke(sessions, [*create, "meant"]).output
+    assert "layout object-permanence (refined): the battery names it" in said
+    said = CliRunner().invoke(sessions, [*create, "batteries/unmeant"]).output
+    assert "layout aaio (metres-15): the battery names none; --layout takes another" in said
+    said = CliRunner().invoke(sessions, [*create, "meant", "--layout", "aaio"]).output
+    assert "the battery names" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--layout", "object-permanenc"), "no layout is named 'object-permanenc'"),
+        (("--layout", "aaio", "--variant", "meters"), "meters"),
+        (("--variant", "measured"), "a layout's variant goes with its name"),
+        (("--layout", "mine.yaml"), "a layout of your own is named when a session is created"),
+    ],
+)
+def test_a_battery_cannot_name_a_layout_that_is_not_there(
+    run: Run, options: tuple[str, ...], message: str
+) -> None:
+    refused = run("import", "pair", "--name", "nowhere", *options)
+    assert refused.exit_code != 0
+    assert message in f"{refused.output} {refused.exception}"
 
 
 def test_what_no_play_can_pass_is_played_only_where_it_is_asked_for(

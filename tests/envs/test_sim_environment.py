@@ -55,6 +55,30 @@ def test_a_pickup_counts_within_the_decision() -> None:
     assert 3.9952 in seen
 
 
+@pytest.mark.parametrize("period", [1, 2, 3, 5, 20])
+def test_who_stands_in_a_hot_zone_at_the_end_dies_whatever_took_the_last_health(
+    period: int,
+) -> None:
+    spec = ObservationSpec(rays=None, decision_period=period)
+    for limit in (7, 20, 21, 22, 33, 50):
+        for z in (8.0, 10.0, 14.0):  # inside from the start, entered soon, and at the very end
+            zone = lone_arena("HotZone", size=(10.0, 1.0, 10.0), z=z, time_limit=limit)
+            steps = episode(zone, [FORWARD] * (30 // period) + [NOOP] * 300, spec)
+            pace = period / (5 * limit)
+            told = min(step.reward for step in steps[-2:]) < -pace * 1.001
+            # What a build's client can tell from rewards is what the simulator knows.
+            assert steps[-1].ended_by is (EndedBy.DEATH if told else EndedBy.TIME_LIMIT)
+            assert told
+
+
+def test_who_has_left_a_hot_zone_ends_by_the_time_limit() -> None:
+    zone = lone_arena("HotZone", size=(4.0, 1.0, 1.0), z=8.0, time_limit=40)
+    steps = episode(zone, [FORWARD] * 40 + [NOOP] * 100)
+    assert min(step.reward for step in steps) < -0.02  # it has burned
+    assert len(steps) < 60  # which took time from it
+    assert steps[-1].ended_by is EndedBy.TIME_LIMIT
+
+
 def test_the_factor_0_999_is_in_rewards_and_in_sizes() -> None:
     environment = SimEnvironment(PLAIN)
     steps = list(

@@ -477,8 +477,8 @@ async def test_a_server_with_tls_hides_its_directory_from_agents_of_its_machine(
         token = Tokens(tmp_path).create(Role.OPERATOR)[1]
         ca = self_signed(tmp_path).certificate
         async with animalcat.aconnect(f"localhost:{port}", token=token, ca=ca) as client:
-            await client.build_battery("navigation", 3)
-            session = await client.create_session(agent="a", battery="navigation")
+            await client.build_battery("navigation", 3, name="small")
+            session = await client.create_session(agent="a", battery="small")
             ticket = await client.get_ticket(session)
         assert ticket.folder == str(tmp_path)
         async with grpc.aio.insecure_channel(ticket.local_address) as bare:

@@ -217,6 +217,18 @@ def test_a_recipe_of_ones_own_is_built_by_a_server(client: Client, battery: Batt
     assert [one and one.family for one in origins] == ["closed", *["introductory"] * 4]
 
 
+def test_sessions_measure_by_the_layout_that_a_recipe_names(client: Client) -> None:
+    sent = RecipeText("small.yaml", RECIPE, {"closed.yaml": CLOSED})
+    made = client.build_battery(sent, 2, seed=4)
+    assert made.id == "small-2-seed4"
+    found = made.manifest["layout"]
+    session = client.create_session(agent="any", battery=made.id)
+    assert (session.spec.layout, session.spec.layout_variant) == (found["name"], found["variant"])
+    assert (found["name"], found["variant"]) == ("object-permanence", "measured")
+    covered = client.profile(session)["provenance"]["coverage"]
+    assert (covered["covered"], covered["of"]) == (found["covered"], found["of"])
+
+
 def test_what_is_wrong_in_a_recipe_reaches_the_caller(client: Client) -> None:
     wrong = RecipeText("mine.yaml", RECIPE.replace("introductory", "introductry"))
     with pytest.raises(AnimalcatError, match=r"mine.yaml:9: entries\[0\].family: .*introductory"):

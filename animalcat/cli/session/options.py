@@ -14,7 +14,7 @@ import typer
 from animalcat.cli.session.plan import combine, policy_name, stopping_rule
 from animalcat.cli.shared.agent_process import Bounds
 from animalcat.cli.shared.apart import AgentMay, Permission
-from animalcat.cli.shared.batteries import find_battery
+from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
 from animalcat.cli.shared.hidden import remember_hidden
@@ -61,7 +61,7 @@ Layout = Annotated[
     typer.Option(
         metavar="NAME_OR_FILE",
         help="The measurement layout: a name from `layout list`, or a YAML file.",
-        show_default=SPEC.layout,
+        show_default="the one that the battery names, else aaio",
         rich_help_panel=PLAYED,
     ),
 ]
@@ -70,7 +70,7 @@ Variant = Annotated[
     typer.Option(
         metavar="NAME",
         help="A variant of the layout, from `layout show`.",
-        show_default="the usual one: metres-15 of aaio, else the first",
+        show_default="the battery's, else the usual one: metres-15 of aaio, else the first",
         rich_help_panel=PLAYED,
     ),
 ]
@@ -285,6 +285,7 @@ class Plan:
         """Create the session, which waits for its agent."""
         where = place(self.server, self.data)
         battery = find_battery(client, self.battery, self.features, where=where)
+        say_layout(client, battery, self.fields["layout"])
         with status("making the session"):
             session = client.create_session(agent=self.agent, battery=battery, **self.fields)
             remember_hidden(client, [session], self.bounds.hide)

@@ -96,6 +96,22 @@ def _of_files(
     return made.id
 
 
+def say_layout(client: Client, battery: str, asked: str = "") -> None:
+    """Say on standard error by which layout sessions on a battery measure, if none is asked for.
+
+    Args:
+        client: Of the server.
+        battery: Id of the battery.
+        asked: The layout that is asked for; empty for none.
+    """
+    found = client.get_battery(battery).manifest.get("layout")
+    if asked or not found:
+        return
+    called = found["name"] + (f" ({found['variant']})" if found["variant"] else "")
+    whose = "the battery names it" if found["named"] else "the battery names none"
+    typer.echo(f"layout {called}: {whose}; --layout takes another", err=True)
+
+
 def tell_problems(problems: Iterable[str], most: int) -> None:
     """Print problems of arena files on standard error, as many as may be."""
     told = list(problems)

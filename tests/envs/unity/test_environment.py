@@ -96,6 +96,8 @@ def test_every_number_is_the_simulators(tmp_path: Path) -> None:
     arenas = (
         ArenaSequence(**values, following=(lone_arena("GoodGoal", z=18.0),)),
         lone_arena("DeathZone", size=(10.0, 1.0, 4.0), z=20.0),
+        # The last health is taken by time, though the agent burns.
+        lone_arena("HotZone", size=(10.0, 1.0, 10.0), z=8.0, time_limit=55),
     )
     environment = UnityEnvironment(SEEING, STAND_IN, settings(tmp_path, builds="spare"))
     ends: list[EndedBy | None] = []
@@ -109,7 +111,7 @@ def test_every_number_is_the_simulators(tmp_path: Path) -> None:
         assert environment.versions["unity-builds"] == "spare"
     finally:
         environment.close()
-    assert ends == [EndedBy.GOAL, EndedBy.DEATH]
+    assert ends == [EndedBy.GOAL, EndedBy.DEATH, EndedBy.DEATH]
     # Each episode's build has left its arena and its log.
     assert len(list(tmp_path.glob("*/*/arena.yaml"))) == len(arenas)
 
