@@ -19,9 +19,9 @@ has the same methods as coroutines. `RemoteEnv` is a session as a Gymnasium envi
 `SessionOver` at its end. What goes wrong is an `AnimalcatError`.
 
 An agent is an `Agent` or an `AsyncAgent`: it is told an `EpisodeInfo`, and answers an
-`Observation`, which an `ObservationSpec` with its `CameraSpec` and `RaySpec` describes. `Actions`
-are several actions in one answer; a `Noted` answer has a `Note` on it. `evaluate` gives an
-`EvaluationSummary` of each `PlayedEpisode`.
+`Observation`, which an `ObservationSpec` with its `CameraSpec` and `RaySpec` describes; `Rays`
+reads each `Ray` of it. `Actions` are several actions in one answer; a `Noted` answer has a `Note`
+on it. `evaluate` gives an `EvaluationSummary` of each `PlayedEpisode`.
 
 The other names are what a server tells: frozen dataclasses, documented in
 `animalcat.client.values`.
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from animalcat.envs.agents.base import Agent, Allowance, EpisodeInfo
     from animalcat.envs.agents.fingerprint import AgentFingerprint
     from animalcat.envs.answers import Actions, Note, Noted
+    from animalcat.envs.rays import Ray, Rays
     from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
     from animalcat.errors import AnimalcatError
 
@@ -107,7 +108,9 @@ __all__ = [
     "Operation",
     "PlayedEpisode",
     "Policy",
+    "Ray",
     "RaySpec",
+    "Rays",
     "RecordedStep",
     "RemoteEnv",
     "Session",
@@ -138,7 +141,9 @@ _HOME = {
     "Observation": "envs.types",
     "ObservationSpec": "envs.types",
     "PlayedEpisode": "client.evaluation",
+    "Ray": "envs.rays",
     "RaySpec": "envs.types",
+    "Rays": "envs.rays",
     "RemoteEnv": "client.remote_env",
     "SessionOver": "client.remote_episodes",
     "aconnect": "client.async_client",

@@ -20,30 +20,6 @@ RewardRule = Literal[
     "none", "good", "bad", "decoy", "value", "size", "death", "hot", "spawner", "button"
 ]
 
-RAY_TAGS: Final = (
-    "arena",
-    "Immovable",
-    "Movable",
-    "goodGoal",
-    "goodGoalMulti",
-    "badGoal",
-    "GoalSpawner",
-    "DeathZone",
-    "HotZone",
-    "Ramp",
-    "PillarButton",
-    "SignPoster",
-    "DecoyGoal",
-    "DecoyGoalBounce",
-    "HollowObj",
-    "badGoalMulti",
-    "DataZone",
-    "agent",
-)
-"""Tags in the order of the ray observation: the first 12 in builds to 4.3, all 18 from 4.4."""
-LOGGED_TAGS: Final = (*RAY_TAGS, "GrowGoal", "ShrinkGoal")
-"""Tags that the observation logs name: those of the ray observation, then others."""
-
 SIZE_ADJUSTMENT: Final = 0.999
 """Given sizes are multiplied by this, so that touching objects do not count as overlapping."""
 
@@ -79,7 +55,7 @@ class ObjectKind:
 
     Attributes:
         name: Canonical name in the 4.x grammar.
-        tag: Tag that rays report; one that is not in `RAY_TAGS` is never reported.
+        tag: Tag that rays report; one that is not in `tags.RAY_TAGS` is never reported.
         parts: Colliders in the object's own coordinate frame; `size` x `ratio` scales them.
         size_min: Least size, in metres.
         size_max: Greatest size; equal to `size_min` if the size is fixed.

@@ -2,9 +2,9 @@
 
 `types` is the contract: observations, steps and what a backend must do; `testing` is its
 conformance suite. `answers` reads what agents answer: an action, or several as `Actions`.
-`state` says what privileged agents are shown besides, and `places` watches where an agent goes
-first. `backends` makes an environment by name: `sim` is the embedded simulator, and `unity` drives
-a real Unity build.
+`rays` reads what rays tell, `state` says what privileged agents are shown besides, and `places`
+watches where an agent goes first. `backends` makes an environment by name: `sim` is the embedded
+simulator, and `unity` drives a real Unity build.
 `worker` holds an environment in a process of its own, which `worker_client` drives by `messages`;
 `starting` starts it, alone or by `forks`, a process that does its `warming` only once;
 `patience` decides when such a process is given up, `pulse` shows that it works, and `bare` says

@@ -54,11 +54,14 @@ arenas:
 """
 """The arena that is played when none is given: a goal in the open, both ends drawn by the seed."""
 
+Source = Arena | Path | str
+"""An arena, the path of its YAML file, or YAML text."""
+
 _RENDER_RESOLUTION: Final = 256
 
 
 class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
-    """A Gymnasium environment that plays one arena over and over.
+    """A Gymnasium environment that plays one arena over and over, or several in turn.
 
     What the arena leaves to chance is drawn anew in every episode, from the seed of `reset`. With
     `rng="unity"` it is what a real build draws: `reset(seed=...)` stands for a process started with
@@ -73,7 +76,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
 
     def __init__(
         self,
-        arena: Arena | Path | str | None = None,
+        arena: Source | Sequence[Source] | None = None,
         *,
         observation_spec: ObservationSpec | None = None,
         camera: bool = False,
@@ -97,8 +100,9 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
 
         Args:
             arena: An arena, the path of its YAML file, or YAML text (which has a line break). Of
-                several arenas the first is played, together with those that it merges with. None
-                for `NAVIGATION`. What is doubtful in it is warned of, as an `ArenaWarning`.
+                several arenas in a file the first is played, together with those that it merges
+                with. Of a list of these, each `reset` plays the next one, over and over. None for
+                `NAVIGATION`. What is doubtful in an arena is warned of, as an `ArenaWarning`.
             observation_spec: What is observed; it replaces the nine arguments after it.
             camera: Whether there is a camera image.
             resolution: Its side in pixels.
@@ -126,8 +130,9 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         Raises:
             ArenaError: The arena cannot be read, or has an error; `animalcat arena check` finds the
                 same.
-            ValueError: A number is out of range; there is no such sensor, backend, rng, build or
-                mode; or the backend cannot do `animalai_reset`, `rng` or `build`.
+            ValueError: A number is out of range; the list of arenas is empty; there is no such
+                sensor, backend, rng, build or mode; or the backend cannot do `animalai_reset`,
+                `rng` or `build`.
             ImportError: The backend needs a package that is not installed.
         """
         modes = (None, *self.metadata["render_modes"])
@@ -147,12 +152,12 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             build=NEWEST if build is None else build_named(build),
             keep_unpassable=keep_unpassable,
         )
-        self._arena = self._read(NAVIGATION if arena is None else arena)
+        self._choose(NAVIGATION if arena is None else arena)
         if render_mode is not None and spec.camera is None:
             spec = ObservationSpec(CameraSpec(_RENDER_RESOLUTION), spec.rays, spec.decision_period)
         self._backend = make_environment(backend, spec, rng, build)
         self._unity_draws = self._stream() if rng == "unity" else None
-        self._begun = False
+        self._begun = self._open = False
         self._load = self._loader(animalai_reset)
         self._frame: npt.NDArray[np.uint8] | None = None
         rate = 1.0 / (PHYSICS_STEP * spec.decision_period)
@@ -173,7 +178,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
 
         Raises:
             ArenaError: The arena cannot be read or built, or has an error.
-            ValueError: An option is unknown.
+            ValueError: An option is unknown, or the list of arenas is empty.
         """
         super().reset(seed=seed)
         options = options or {}
@@ -181,12 +186,14 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         if unknown:
             raise ValueError(f"reset options {unknown} are unknown; there is: arena")
         if "arena" in options:
-            self._arena = self._read(options["arena"])
+            self._choose(options["arena"])
         episode_seed = int(self.np_random.integers(2**31))
         if self._unity_draws is not None and (seed is not None or not self._begun):
             self._unity_draws.random.seed(episode_seed if seed is None else seed)
-        self._begun = True
-        step = self._load(self._arena, episode_seed)
+        self._begun, self._open = True, False
+        step = self._load(self._arenas[self._next], episode_seed)
+        self._open = True
+        self._next = (self._next + 1) % len(self._arenas)
         return self._seen(step), {"episode_seed": episode_seed}
 
     def step(self, action: Answer) -> tuple[GymObservation, float, bool, bool, dict[str, Any]]:
@@ -205,6 +212,9 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             RuntimeError: No episode is open, or the backend failed.
         """
         number, *more = read_answer(action).actions
+        if not self._open:
+            over = "the episode is over" if self._begun else "no episode is open"
+            raise RuntimeError(f"{over}: call reset() to start one")
         step = self._backend.step(number)
         seen, reward = self._seen(step), step.reward
         for number in more:
@@ -213,6 +223,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             step = self._backend.step(number)
             seen, reward = self._seen(step), reward + step.reward
         ended_by = step.ended_by
+        self._open = step.phase is not Phase.LAST
         if ended_by is EndedBy.FAULT:
             raise RuntimeError("the backend failed in mid-episode: reset() starts a new one")
         info = {"ended_by": ended_by.name.lower()} if ended_by is not None else {}
@@ -236,9 +247,18 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
 
     def close(self) -> None:
         """Release the backend and the window; it may be called twice."""
+        self._open = False
         self._backend.close()
         if self._window is not None:
             self._window.close()
+
+    def _choose(self, arena: Source | Sequence[Source]) -> None:
+        """Read what is played from now on."""
+        several = [arena] if isinstance(arena, (Arena, Path, str)) else arena
+        self._arenas = [self._read(one) for one in several]
+        if not self._arenas:
+            raise ValueError("the list of arenas is empty; leave arena out for one of ours")
+        self._next = 0
 
     def _loader(self, animalai_reset: bool) -> Callable[[Arena, int], Step]:
         if not animalai_reset:

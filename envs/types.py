@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.arena_configs.tags import RAY_TAGS
+
 if TYPE_CHECKING:
     from animalcat.arena_configs.model import Arena
 
@@ -17,6 +19,12 @@ ACTIONS: Final = 9
 
 PHYSICS_STEP: Final = 0.02
 """Seconds of one physics step (Unity's fixed timestep in Animal-AI)."""
+
+RAY_LENGTH: Final = 200.0
+"""Metres that a ray reaches; the unit of the distances in an observation."""
+
+RAY_RADIUS: Final = 0.5
+"""Metres: radius of the sphere that is moved along a ray, that of the agent's body."""
 
 STATE_COLUMNS: Final = 24
 """Numbers that describe one object in a privileged observation; `envs.state` names them."""
@@ -65,7 +73,7 @@ class CameraSpec:
 class RaySpec:
     """Sphere-cast rays: number on each side, angle of the outermost in degrees, number of tags.
 
-    Without any on a side there is the middle one alone.
+    Without any on a side there is the middle one alone. `animalcat.Rays` reads what they tell.
     """
 
     per_side: int = 2
@@ -90,6 +98,11 @@ class RaySpec:
         """Degrees of the rays to the right of the heading, in their order: 0, right, left, ..."""
         sides = [(i + 1) // 2 if i % 2 else -(i // 2) for i in range(2 * self.per_side + 1)]
         return [side * self.max_degrees / max(1, self.per_side) for side in sides]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the numbers that each ray has: its tags, "missed" and "distance"."""
+        return (*RAY_TAGS[: self.tags], "missed", "distance")
 
     @property
     def size(self) -> int:
@@ -163,7 +176,11 @@ class Observation(NamedTuple):
         health: 0 to 100.
         velocity: (3,) float32, m/s in the agent's coordinate frame: right, up, forward.
         position: (3,) float32, metres in the arena's coordinate frame: x, y (up), z.
-        rays: (RaySpec.size,) float32, or None without rays.
+        rays: (RaySpec.size,) float32, or None without rays. `RaySpec.columns` names the numbers
+            of each ray, and the rays are in the order of `RaySpec.angles`: the middle one, the
+            first to the right, the first to the left, ... A ray has 1 in the column of what it met,
+            or in "missed" if it met nothing, and in "distance" metres / 200. `animalcat.Rays`
+            reads them.
         camera: CameraSpec.shape uint8, or None without a camera.
         state: (n, STATE_COLUMNS) float32, what is in the arena as `envs.state` describes it; None
             unless the specification is privileged.

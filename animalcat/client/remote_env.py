@@ -194,6 +194,10 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
         Raises:
             AnimalcatError: No episode is open.
         """
+        if self._episodes.opening is None:
+            raise AnimalcatError(
+                "no episode is open, and a note goes with a step of one: call reset() first"
+            )
         self._episodes.note(Note(text, tokens_in, tokens_out, cost, currency))
 
     def close(self) -> None:

@@ -8,42 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from animalcat.envs.types import PHYSICS_STEP
+from animalcat.envs.rays import Ray, Rays
+from animalcat.envs.types import PHYSICS_STEP, RAY_RADIUS
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
     from animalcat.envs.types import Observation, RaySpec
 
-# Indices of ray tags, here because this agent runs on the base install, which lacks what
-# `arena_configs.catalogue` and its table of tags need.
-TAGS: Final = {
-    "Movable": 2,
-    "goodGoal": 3,
-    "goodGoalMulti": 4,
-    "badGoal": 5,
-    "DeathZone": 7,
-    "HotZone": 8,
-    "badGoalMulti": 15,
-}
-_WANTED: Final = frozenset((TAGS["goodGoal"], TAGS["goodGoalMulti"]))
-_SHUNNED: Final = frozenset(
-    TAGS[name] for name in ("badGoal", "badGoalMulti", "DeathZone", "HotZone")
-)
-_PASSABLE: Final = _WANTED | {TAGS["Movable"]}
-_LENGTH: Final = 200.0
-_SPHERE_RADIUS: Final = 0.5
+_WANTED: Final = frozenset(("goodGoal", "goodGoalMulti"))
+_SHUNNED: Final = frozenset(("badGoal", "badGoalMulti", "DeathZone", "HotZone"))
+_PASSABLE: Final = _WANTED | {"Movable"}
 _TURN_PER_STEP: Final = 2.0
 _STAY, _FORWARD, _BACKWARD = 0, 3, 6
 _RIGHT, _LEFT = 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Ray:
-    """Degrees to the right, tag index (None if nothing is hit, -1 if unlisted), metres."""
-
-    angle: float
-    tag: int | None
-    distance: float
 
 
 @dataclass(slots=True)
@@ -105,7 +82,7 @@ class BraitenbergAgent:
         """
         if observation.rays is None:
             raise ValueError("builtin:braitenberg was given an observation without rays")
-        rays = _decoded(observation.rays, self._rays)
+        rays = list(Rays(observation.rays, self._rays))
         speed = float(observation.velocity[2])
         self._track(rays, observation)
         action = self._decide(rays, speed, abs(float(observation.velocity[0])))
@@ -122,7 +99,7 @@ class BraitenbergAgent:
     def _full_turn(self) -> int:
         return round(360.0 / self._turn)
 
-    def _track(self, rays: list[_Ray], observation: Observation) -> None:
+    def _track(self, rays: list[Ray], observation: Observation) -> None:
         """Update the remembered place of the goal, or replace it by what is seen now."""
         if self._goal is not None:
             right = self._goal.right - float(observation.velocity[0]) * self._dt
@@ -133,7 +110,7 @@ class BraitenbergAgent:
                 right * sin(turned) + forward * cos(turned),
                 self._goal.age + 1,
             )
-        seen = [_place(ray) for ray in rays if ray.tag in _WANTED]
+        seen = [_place(ray) for ray in rays if ray.kind in _WANTED]
         same = [place for place in seen if self._goal is None or _apart(place, self._goal) < 2.0]
         near = min(same or seen, key=lambda place: place.distance, default=None)
         # It stays with the goal it has, or would waver between two, unless another is far nearer.
@@ -145,23 +122,23 @@ class BraitenbergAgent:
             self._goal = None
             self._scan = self._full_turn()
 
-    def _given_up(self, goal: _Goal, ahead: _Ray) -> bool:
+    def _given_up(self, goal: _Goal, ahead: Ray) -> bool:
         """Whether a goal that is not seen now is no longer where it was, or was lost long ago."""
         looked_past = abs(goal.bearing) < 3.0 and ahead.distance > goal.distance + 1.0
         return looked_past or goal.distance < 0.5 or goal.age > 150
 
-    def _decide(self, rays: list[_Ray], speed: float, sideways: float) -> int:
+    def _decide(self, rays: list[Ray], speed: float, sideways: float) -> int:
         ahead = rays[0]
         stopping = 0.25 * max(speed, 0.0)
         if any(
-            ray.tag in _SHUNNED and ray.distance < 0.7 + stopping and abs(ray.angle) < 45.0
+            ray.kind in _SHUNNED and ray.distance < 0.7 + stopping and abs(ray.angle) < 45.0
             for ray in rays
         ):
             return self._shy(rays, speed)
         if self._detour > 0:
             return self._go_round(rays, stopping)
         if self._goal is not None:
-            blocked = ahead.tag not in _PASSABLE and ahead.distance < 1.0 + stopping
+            blocked = ahead.kind not in _PASSABLE and ahead.distance < 1.0 + stopping
             if blocked and abs(self._goal.bearing) < 40.0 and ahead.distance < self._goal.distance:
                 self._detour = 20
                 self._side = _freer_side(rays, self._side)
@@ -178,30 +155,30 @@ class BraitenbergAgent:
             return _STAY + turn
         return _FORWARD + turn
 
-    def _shy(self, rays: list[_Ray], speed: float) -> int:
+    def _shy(self, rays: list[Ray], speed: float) -> int:
         """Stop and turn away from a hazard; a goal behind it is remembered."""
         self._side = _freer_side(rays, self._side)
         self._detour = 15
         self._scan = 0
         return (_BACKWARD if speed > 1.0 else _STAY) + self._side
 
-    def _go_round(self, rays: list[_Ray], stopping: float) -> int:
+    def _go_round(self, rays: list[Ray], stopping: float) -> int:
         """Turn to the free side until the way is open, then run along the obstacle."""
         self._detour -= 1
         ahead = rays[0]
-        if ahead.tag not in _PASSABLE and ahead.distance < 1.5 + stopping:
+        if ahead.kind not in _PASSABLE and ahead.distance < 1.5 + stopping:
             self._detour = max(self._detour, 8)
             return _STAY + self._side
         return _FORWARD
 
-    def _explore(self, rays: list[_Ray], speed: float, stopping: float) -> int:
+    def _explore(self, rays: list[Ray], speed: float, stopping: float) -> int:
         ahead = rays[0]
         if self._scan > 0:
             if self._scan == self._full_turn():
                 self._best_room, self._aim = 0.0, 0.0
             self._scan -= 1
             self._aim -= self._turn
-            harmless = ahead.tag not in _SHUNNED
+            harmless = ahead.kind not in _SHUNNED
             # A little chance, so that it does not always run to the same corner.
             room = ahead.distance * float(self._rng.uniform(0.6, 1.0)) if harmless else 0.0
             if room > self._best_room:
@@ -213,7 +190,7 @@ class BraitenbergAgent:
             turn = _RIGHT if self._aim > 0 else _LEFT
             self._aim -= self._turn if self._aim > 0 else -self._turn
             return _STAY + turn
-        if ahead.distance < 2.0 + stopping and ahead.tag not in _PASSABLE:
+        if ahead.distance < 2.0 + stopping and ahead.kind not in _PASSABLE:
             self._scan = self._full_turn()
             return _STAY
         if speed > 6.0:
@@ -221,23 +198,9 @@ class BraitenbergAgent:
         return _FORWARD
 
 
-def _decoded(values: np.ndarray, spec: RaySpec) -> list[_Ray]:
-    """The rays of an observation, the middle one first."""
-    blocks = values.reshape(-1, spec.tags + 2)
-    rays: list[_Ray] = []
-    for angle, block in zip(spec.angles, blocks, strict=True):
-        tag = None if block[spec.tags] else -1
-        hit = int(np.argmax(block[: spec.tags]))
-        if block[hit]:
-            tag = hit
-        distance = float(block[spec.tags + 1]) * _LENGTH
-        rays.append(_Ray(angle, tag, distance))
-    return rays
-
-
-def _place(ray: _Ray) -> _Goal:
+def _place(ray: Ray) -> _Goal:
     """Where a ray's hit lies: beyond the distance of the sphere's centre by its radius."""
-    angle, reach = radians(ray.angle), ray.distance + _SPHERE_RADIUS
+    angle, reach = radians(ray.angle), ray.distance + RAY_RADIUS
     return _Goal(reach * sin(angle), reach * cos(angle))
 
 
@@ -245,11 +208,11 @@ def _apart(one: _Goal, other: _Goal) -> float:
     return hypot(one.right - other.right, one.forward - other.forward)
 
 
-def _freer_side(rays: list[_Ray], otherwise: int) -> int:
+def _freer_side(rays: list[Ray], otherwise: int) -> int:
     """The side whose rays reach farther before an obstacle or a hazard."""
     room = {_RIGHT: 0.0, _LEFT: 0.0}
     for ray in rays[1:]:
-        if ray.tag not in _SHUNNED:
+        if ray.kind not in _SHUNNED:
             room[_RIGHT if ray.angle > 0 else _LEFT] += min(ray.distance, 15.0)
     if abs(room[_RIGHT] - room[_LEFT]) < 0.5:
         return otherwise

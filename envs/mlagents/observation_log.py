@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from animalcat.arena_configs.catalogue import KINDS, LOGGED_TAGS
+from animalcat.arena_configs.catalogue import KINDS
+from animalcat.arena_configs.tags import LOGGED_TAGS, MISSED
 from animalcat.envs.sim.journal import Journal
 from animalcat.envs.sim.movement import QUICK_STOP, to_local
-from animalcat.envs.sim.rays import LENGTH, MISSED, find_hits
+from animalcat.envs.sim.rays import find_hits
+from animalcat.envs.types import RAY_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -231,7 +233,7 @@ class ObservationLog(Journal):
         played.refresh()
         distances, tags = find_hits(played.scene, played.agent.position, yaw, self._rays)
         told: list[float | str] = [""] * (2 * len(tags))
-        told[::2] = (distances / LENGTH).astype(np.float32).tolist()
+        told[::2] = (distances / RAY_LENGTH).astype(np.float32).tolist()
         told[1::2] = [_TAGS[tag - MISSED] for tag in tags.tolist()]
         return (self._ray_format % tuple(told)).replace("e-", "E-")
 

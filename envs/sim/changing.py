@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from animalcat.arena_configs.catalogue import RAY_TAGS, SIZE_ADJUSTMENT
+from animalcat.arena_configs.catalogue import SIZE_ADJUSTMENT
 from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.arena_configs.tags import RAY_TAGS
 from animalcat.envs.sim.physics import FLOOR_TOP
 from animalcat.envs.sim.scene import Shape
 

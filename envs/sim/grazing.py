@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from animalcat.envs.types import RAY_LENGTH, RAY_RADIUS
+
 GRAZED: Final = 1e-3
 """Metres between a sphere's lowest point and a box's top within which rounding may decide."""
 UPRIGHT: Final = 0.999
@@ -23,8 +25,8 @@ UPRIGHT: Final = 0.999
 INSIDE: Final = -1.0
 """The distance that stands for a sphere that is in the box before it moves."""
 
-_RADIUS: Final = np.float32(0.5)
-_LENGTH: Final = np.float32(200.0)
+_RADIUS: Final = np.float32(RAY_RADIUS)
+_LENGTH: Final = np.float32(RAY_LENGTH)
 _ZERO: Final = np.float32(0.0)
 _ONE: Final = np.float32(1.0)
 _TINY: Final = np.float32(1.1920929e-07)

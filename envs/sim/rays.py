@@ -15,7 +15,9 @@ import numpy.typing as npt
 from numba import njit
 
 from animalcat.arena_configs.geometry import SHELL_INNER
+from animalcat.arena_configs.tags import MISSED
 from animalcat.envs.sim.grazing import GRAZED, INSIDE, UPRIGHT, aims, over_box
+from animalcat.envs.types import RAY_LENGTH, RAY_RADIUS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +28,6 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float32]
 
-RADIUS: Final = 0.5
-"""Metres: radius of the swept sphere, that of the agent's body."""
-
 _SINK: Final = 1e-6
 """Metres by which rays start lower than the agent, so that its sphere is in what it rests on.
 
@@ -37,12 +36,6 @@ For walls that may lean, by however little, see `grazing`: there it is left to s
 An agent on a wall grazes the tops of other walls of the same height, and in the real build it does
 not see beyond them (inferred: so two competition arenas, 09-29 and 09-30, give the real reward to
 the last digit, and where grazing is left to rounding they do not)."""
-
-LENGTH: Final = 200.0
-"""Metres that a ray reaches; the unit of the distances in an observation."""
-
-MISSED: Final = -2
-"""Tag index of a ray that hit nothing."""
 
 _ARENA_TAG: Final = 0
 _BOX: Final = 0
@@ -71,7 +64,7 @@ def cast_rays(
     Returns:
         (spec.size,) float32. Each ray, in the order centre, right 1, left 1, right 2, ..., has one
         number per tag (1 for the tag that was hit), 1 if nothing was hit, and the distance that the
-        sphere's centre travelled, divided by `LENGTH`.
+        sphere's centre travelled, divided by `RAY_LENGTH`.
     """
     rays = np.empty(spec.size, np.float32)
     _encode(rays, spec.tags, *_arguments(scene, origin, yaw_degrees, spec))
@@ -125,7 +118,7 @@ def find_hits(
     """What `cast_rays` finds, before it is encoded.
 
     Returns:
-        For each ray the distance in metres, at most `LENGTH`, and the index of the tag in
+        For each ray the distance in metres, at most `RAY_LENGTH`, and the index of the tag in
         `LOGGED_TAGS`: `UNLISTED` for another tag, `MISSED` where nothing was hit.
     """
     return _cast(*_arguments(scene, origin, yaw_degrees, spec))
@@ -177,7 +170,7 @@ def _cast(
         angle = radians(yaw + side * max_degrees / max(1, per_side))
         heading[i, 0] = sin(angle)
         heading[i, 1] = cos(angle)
-    nearest = np.full(rays, LENGTH)
+    nearest = np.full(rays, RAY_LENGTH)
     hit = np.full(rays, MISSED)
     aim, aimed = np.empty((0, 4), np.float32), False
 
@@ -205,13 +198,18 @@ def _cast(
         hx, hy, hz = float(half[k, 0]), float(half[k, 1]), float(half[k, 2])
         shape = kind[k]
         reach2 = hx * hx if shape == _SPHERE else hx * hx + hy * hy + hz * hz
-        reach = sqrt(reach2) + RADIUS
+        reach = sqrt(reach2) + RAY_RADIUS
         away2 = rx * rx + ry * ry + rz * rz
         ox = m[0, 0] * rx + m[1, 0] * ry + m[2, 0] * rz
         oy = m[0, 1] * rx + m[1, 1] * ry + m[2, 1] * rz
         oz = m[0, 2] * rx + m[1, 2] * ry + m[2, 2] * rz
         leans = m[1, 0] != 0.0 or m[1, 2] != 0.0
-        if shape == _BOX and leans and m[1, 1] > UPRIGHT and abs(oy + _SINK - hy - RADIUS) < GRAZED:
+        if (
+            shape == _BOX
+            and leans
+            and m[1, 1] > UPRIGHT
+            and abs(oy + _SINK - hy - RAY_RADIUS) < GRAZED
+        ):
             if not aimed:
                 aim, aimed = aims(x, z, yaw, per_side, max_degrees), True
             for i in range(rays):
@@ -231,7 +229,7 @@ def _cast(
             if away2 - along * along > reach * reach:
                 continue
             if shape == _SPHERE:
-                t = _to_sphere(along, away2, hx + RADIUS)
+                t = _to_sphere(along, away2, hx + RAY_RADIUS)
             else:
                 dx = m[0, 0] * wx + m[2, 0] * wz
                 dy = m[0, 1] * wx + m[2, 1] * wz
@@ -275,7 +273,7 @@ def _encode(
             out[block + tags] = 1.0
         elif 0 <= hit[i] < tags:
             out[block + hit[i]] = 1.0
-        out[block + tags + 1] = nearest[i] / LENGTH
+        out[block + tags + 1] = nearest[i] / RAY_LENGTH
 
 
 @njit(cache=True, error_model="numpy")
@@ -314,13 +312,13 @@ def _observe(
 def _touches(shape: int, x: float, y: float, z: float, hx: float, hy: float, hz: float) -> bool:
     """Whether the sphere at a local point overlaps the shape."""
     if shape == _SPHERE:
-        return x * x + y * y + z * z <= (hx + RADIUS) ** 2
+        return x * x + y * y + z * z <= (hx + RAY_RADIUS) ** 2
     if shape == _BOX:
-        return _box_gap2(x, y, z, hx, hy, hz) <= RADIUS * RADIUS
+        return _box_gap2(x, y, z, hx, hy, hz) <= RAY_RADIUS * RAY_RADIUS
     if shape == _WEDGE:
         _, _, gap2 = _wedge_quadratic(x, y, z, 0.0, 0.0, 0.0, hx, hy, hz, 0.0)
-        return gap2 <= RADIUS * RADIUS
-    return _shell_gap(x, y, z, hx, hy, hz) <= RADIUS
+        return gap2 <= RAY_RADIUS * RAY_RADIUS
+    return _shell_gap(x, y, z, hx, hy, hz) <= RAY_RADIUS
 
 
 @njit(cache=True, error_model="numpy")
@@ -373,7 +371,7 @@ def _to_convex(
             a, b, c = _wedge_quadratic(ox, oy, oz, dx, dy, dz, hx, hy, hz, middle)
         else:
             a, b, c = _box_quadratic(ox, oy, oz, dx, dy, dz, hx, hy, hz, middle)
-        room = b * b - a * (c - RADIUS * RADIUS)
+        room = b * b - a * (c - RAY_RADIUS * RAY_RADIUS)
         if a > 0.0 and room >= 0.0:
             root = (-b - sqrt(room)) / a
             # A root just before the piece is one of the slab's own face, up to rounding.
@@ -401,7 +399,7 @@ def _slabs(
     """Where a ray enters and leaves the box grown by the sphere's radius, within 0 to limit."""
     enter, leave = 0.0, limit
     for half, o, d in ((hx, ox, dx), (hy, oy, dy), (hz, oz, dz)):
-        grown = half + RADIUS
+        grown = half + RAY_RADIUS
         if d == 0.0:
             if abs(o) > grown:
                 return 0.0, -1.0
@@ -497,12 +495,12 @@ def _to_shell(
     t, end = _slabs(ox, oy, oz, dx, dy, dz, hx, hy, hz, limit)
     free = t
     while t < end:
-        gap = _shell_gap(ox + dx * t, oy + dy * t, oz + dz * t, hx, hy, hz) - RADIUS
+        gap = _shell_gap(ox + dx * t, oy + dy * t, oz + dz * t, hx, hy, hz) - RAY_RADIUS
         if gap <= 0.0:
             while t - free > _TOLERANCE:
                 middle = 0.5 * (free + t)
                 x, y, z = ox + dx * middle, oy + dy * middle, oz + dz * middle
-                if _shell_gap(x, y, z, hx, hy, hz) > RADIUS:
+                if _shell_gap(x, y, z, hx, hy, hz) > RAY_RADIUS:
                     free = middle
                 else:
                     t = middle

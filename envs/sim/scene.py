@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.arena_configs.catalogue import LOGGED_TAGS
 from animalcat.arena_configs.signs import CLEAR, DARK, OWN
+from animalcat.arena_configs.tags import LOGGED_TAGS, UNLISTED
 from animalcat.envs.sim.looks import ITSELF
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-UNLISTED: Final = -1
-"""Tag index of something that a ray hits and that has no tag in the list."""
 
 _PIXELS: Final = {CLEAR: 0, DARK: 1, OWN: 2}
 

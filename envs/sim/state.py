@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from animalcat.arena_configs.catalogue import LOGGED_TAGS
+from animalcat.arena_configs.tags import LOGGED_TAGS
 from animalcat.envs.sim.physics import AGENT_RADIUS
 from animalcat.envs.sim.scene import Shape
 from animalcat.envs.state import AGENT, Column

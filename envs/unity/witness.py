@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas
+from animalcat.envs.rays import Rays
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.sim.rays import LENGTH, cast_rays
+from animalcat.envs.sim.rays import cast_rays
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
 
 if TYPE_CHECKING:
@@ -153,11 +154,9 @@ class Witness:
         return cast_rays(self._sim.scene, self._start.position, self._start.yaw + turn, self._rays)
 
     def _table(self, rays: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """For every ray the tag (-1: none listed) and the distance in metres."""
-        blocks = rays.reshape(-1, self._rays.tags + 2).astype(np.float64)
-        tags = blocks[:, : self._rays.tags]
-        tag = np.where(tags.any(axis=1), tags.argmax(axis=1), -1)
-        return np.stack([tag, blocks[:, -1] * LENGTH], axis=1)
+        """For every ray the index of the tag and the distance in metres."""
+        read = Rays(rays, self._rays)
+        return np.stack([read.tags.astype(np.float64), read.distances], axis=1)
 
 
 def _alike(one: npt.NDArray[np.float64], two: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

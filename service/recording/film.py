@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from animalcat.arena_configs.catalogue import LOGGED_TAGS
 from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.arena_configs.tags import LOGGED_TAGS
 from animalcat.envs.state import Column
 from animalcat.envs.types import EndedBy, Step
 from animalcat.service.recording.about import (

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 from mcap.writer import CompressionType, Writer
 
-from animalcat.arena_configs.catalogue import LOGGED_TAGS
 from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.arena_configs.tags import LOGGED_TAGS
 from animalcat.installing import install
 from animalcat.service.recording.about import (
     AGENT_COLOUR,

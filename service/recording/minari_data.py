@@ -14,8 +14,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
+from animalcat.envs.register import ARENA_ID
 from animalcat.envs.spaces import (
     GymObservation,
     action_space,
@@ -38,7 +41,7 @@ def save_minari(recordings: Sequence[Recording], dataset: str, folder: Path) -> 
 
     Observations are those of `animalcat/Arena-v0` with all sensors that the session had, and
     actions are flat, 3 x move + turn. The time limit truncates an episode; what else ends it
-    terminates it.
+    terminates it. The environment that Minari recovers plays their arenas on the simulator.
 
     Args:
         recordings: Episodes that were observed by the same specification, complete or cut.
@@ -96,11 +99,15 @@ def save_minari(recordings: Sequence[Recording], dataset: str, folder: Path) -> 
             )
         )
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".animalcat-", dir=folder) as beside:
+    environment = _environment(kept, spec)
+    # Of a relative folder Minari looks for its files below that folder once more.
+    with tempfile.TemporaryDirectory(prefix=".animalcat-", dir=folder.resolve()) as beside:
         with _datasets_in(Path(beside)):
             minari.create_dataset_from_buffers(
                 dataset,
                 buffers,
+                env=environment,
+                eval_env=environment,
                 observation_space=observation_space(spec, sensors),
                 action_space=action_space(flat=True),
                 algorithm_name=kept[0].header.agent or "agent",
@@ -120,6 +127,36 @@ def save_minari(recordings: Sequence[Recording], dataset: str, folder: Path) -> 
 def minari_folder() -> Path:
     """Return the folder in which Minari looks for datasets."""
     return Path(os.environ.get(_ROOT) or Path.home() / ".minari" / "datasets")
+
+
+def _environment(recordings: Sequence[Recording], spec: ObservationSpec) -> EnvSpec:
+    """The environment that plays the arenas of episodes, each once in the order of the episodes.
+
+    It is the simulator also where a Unity build played: the path of a build is of one machine.
+    """
+    arenas = list(dict.fromkeys(recording.header.arena_yaml for recording in recordings))
+    made: dict[str, Any] = {"rays": False}
+    if spec.camera is not None:
+        made |= {
+            "camera": True,
+            "resolution": spec.camera.resolution,
+            "grayscale": spec.camera.grayscale,
+        }
+    if spec.rays is not None:
+        made |= {
+            "rays": True,
+            "rays_per_side": spec.rays.per_side,
+            "ray_max_degrees": spec.rays.max_degrees,
+            "ray_tags": spec.rays.tags,
+        }
+    made |= {
+        "arena": arenas,
+        "decision_period": spec.decision_period,
+        "flat_actions": True,
+        "keep_unpassable": True,
+    }
+    known = gymnasium.spec(ARENA_ID)
+    return EnvSpec(ARENA_ID, entry_point=known.entry_point, kwargs=made)
 
 
 def _observations(recording: Recording, spec: ObservationSpec) -> Iterator[Observation]:

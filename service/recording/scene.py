@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from animalcat.arena_configs.catalogue import LOGGED_TAGS, RAY_TAGS
-from animalcat.envs.sim.rays import LENGTH
+from animalcat.arena_configs.tags import LOGGED_TAGS
+from animalcat.envs.rays import OTHER, Rays
 from animalcat.envs.sim.scene import Shape
 from animalcat.envs.state import AGENT, Column
 from animalcat.envs.types import PHYSICS_STEP, EndedBy, RaySpec, Step
@@ -315,13 +315,9 @@ def _rays(data: bytes, spec: RaySpec | None, step: int) -> tuple[Ray, ...]:
         return ()
     if len(data) != 4 * spec.size:
         raise ValueError(f"step {step}: its rays have {len(data)} bytes, not {4 * spec.size}")
-    rows = np.frombuffer(data, np.float32).reshape(-1, spec.tags + 2)
-    found: list[Ray] = []
-    for angle, row in zip(spec.angles, rows, strict=True):
-        met = np.flatnonzero(row[: spec.tags])
-        tag = RAY_TAGS[int(met[0])] if len(met) else ""
-        found.append(Ray(angle, float(row[-1]) * LENGTH, tag))
-    return tuple(sorted(found))
+    read = Rays(np.frombuffer(data, np.float32), spec)
+    tags = ("" if ray.kind in (OTHER, None) else ray.kind for ray in read)
+    return tuple(sorted(Ray(r.angle, r.distance, tag) for r, tag in zip(read, tags, strict=True)))
 
 
 def _image(

@@ -44,6 +44,8 @@ def test_a_gymnasium_loop_plays_a_session(
 
 def test_an_episode_is_played_to_its_end(server: Server, make_session: MakeSession) -> None:
     env = animalcat.RemoteEnv(server.address, make_session(), flat_actions=True)
+    with pytest.raises(animalcat.AnimalcatError, match=r"with a step of one: call reset\(\)"):
+        env.note("too early")
     with pytest.raises(animalcat.AnimalcatError, match=r"call reset\(\) first"):
         env.step(3)
     first, info = env.reset()

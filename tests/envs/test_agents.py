@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.catalogue import RAY_TAGS
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import success
@@ -19,7 +18,6 @@ from animalcat.envs.agents import (
     EpisodeInfo,
     load_agent,
 )
-from animalcat.envs.agents.braitenberg import TAGS
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import start, thing
@@ -104,10 +102,6 @@ def test_braitenberg_takes_any_rays_and_period(rays: RaySpec) -> None:
     spec = ObservationSpec(rays=rays, decision_period=5)
     arena = open_arena(thing("GoodGoal", 32, 0, 30))
     assert play(load_agent("builtin:braitenberg"), arena, spec)[1] is EndedBy.GOAL
-
-
-def test_braitenbergs_tags_are_those_of_the_sensor() -> None:
-    assert {name: RAY_TAGS.index(name) for name in TAGS} == TAGS
 
 
 def test_braitenberg_says_that_it_needs_rays() -> None:

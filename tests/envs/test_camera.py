@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from animalcat.arena_configs.catalogue import RAY_TAGS
 from animalcat.arena_configs.geometry import SHELL_INNER
 from animalcat.arena_configs.looks import LOOKS, Piece, Ring
 from animalcat.arena_configs.model import RGB, Arena
 from animalcat.arena_configs.signs import SYMBOLS
+from animalcat.arena_configs.tags import RAY_TAGS
 from animalcat.benchmarks.camera import WANTED, CameraRow, compare, simulated
 from animalcat.envs.sim import camera
 from animalcat.envs.sim.camera import FIELD_OF_VIEW, render

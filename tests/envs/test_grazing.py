@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.envs.sim.grazing import INSIDE, aims, over_box
-from animalcat.envs.sim.rays import LENGTH, cast_rays
+from animalcat.envs.sim.rays import cast_rays
 from animalcat.envs.sim.scene import Primitive, Scene, Shape, tag_index
-from animalcat.envs.types import RaySpec
+from animalcat.envs.types import RAY_LENGTH, RaySpec
 
 HALF = np.array([1.0, 0.25, 2.5], np.float32)
 CENTER = np.zeros(3, np.float32)
@@ -53,7 +53,7 @@ def test_directions_are_unit_and_radii_are_rounded() -> None:
     assert np.hypot(rays[:, 0], rays[:, 1]) == pytest.approx(1.0, abs=1e-6)
     assert rays[0, :2] == pytest.approx([sin(np.radians(6)), cos(np.radians(6))], abs=1e-7)
     assert rays[1, 0] > rays[0, 0] > rays[2, 0]  # right before left
-    assert rays[:, 2] == pytest.approx(LENGTH, abs=1e-4)
+    assert rays[:, 2] == pytest.approx(RAY_LENGTH, abs=1e-4)
     assert rays[:, 3] == pytest.approx(0.5, abs=1e-6)
     assert len(set(rays[:, 3].tolist())) > 1
 
@@ -69,7 +69,7 @@ def test_the_sensor_asks_only_for_boxes_that_lean() -> None:
             tag=tag_index("Immovable"),
         )  # fmt: skip
         rays = cast_rays(Scene.of([box]), (20.0, 0.75 + gap, 18.0), 0.0, spec)
-        return float(rays[spec.tags + 1]) * LENGTH
+        return float(rays[spec.tags + 1]) * RAY_LENGTH
 
     wall = 21.5  # of the arena, beyond the box
     assert distance(0.0, 0.0) == pytest.approx(wall)

@@ -354,9 +354,32 @@ def test_wrong_arenas_are_named(tmp_path: Path) -> None:
         ArenaEnv().reset(options={"arenas": 1})
 
 
-def test_a_step_without_an_episode_is_an_error() -> None:
-    with pytest.raises(RuntimeError):
-        ArenaEnv().step(FORWARD)
+def test_a_step_without_an_episode_says_how_one_is_started() -> None:
+    env = ArenaEnv(ahead("GoodGoal"))
+    with pytest.raises(RuntimeError, match=r"^no episode is open: call reset\(\)"):
+        env.step(FORWARD)
+    run(env)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"^the episode is over: call reset\(\)"):
+            env.step(FORWARD)
+    env.reset()
+    env.step(FORWARD)
+    env.close()
+    with pytest.raises(RuntimeError, match=r"call reset\(\)"):
+        env.step(FORWARD)
+
+
+def test_several_arenas_are_played_in_turn() -> None:
+    short, long = ahead("GoodGoal", 1), ahead("GoodGoal", 250)
+    env = ArenaEnv([short, load_text(long, "long").config.first])
+    ends = [run(env)[3]["ended_by"] for _ in range(4)]
+    assert ends == ["time_limit", "goal"] * 2
+    env.reset(options={"arena": (long, short)})
+    assert [run(env)[3]["ended_by"] for _ in range(2)] == ["time_limit", "goal"]
+    with pytest.raises(ValueError, match="the list of arenas is empty"):
+        env.reset(options={"arena": []})
+    with pytest.raises(ArenaError):
+        ArenaEnv([short, "no: arena\n"])
 
 
 def test_registering_twice_is_fine() -> None:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from animalcat.arena_configs.geometry import SHELL_INNER
-from animalcat.envs.sim.rays import LENGTH, RADIUS, RaySensor, cast_rays
+from animalcat.envs.sim.rays import RaySensor, cast_rays
 from animalcat.envs.sim.scene import Primitive, Scene, Shape, tag_index
-from animalcat.envs.types import RaySpec
+from animalcat.envs.types import RAY_LENGTH, RAY_RADIUS, RaySpec
 
 Array = npt.NDArray[np.float64]
 EMPTY = Scene.of([])
@@ -37,7 +37,7 @@ def decoded(values: npt.NDArray[np.float32], spec: RaySpec) -> list[tuple[int | 
         missed = block[spec.tags] == 1.0
         assert not (missed and len(ones))
         tag = None if missed else int(ones[0]) if len(ones) else -1
-        rays.append((tag, round(float(block[spec.tags + 1]) * LENGTH, 5)))
+        rays.append((tag, round(float(block[spec.tags + 1]) * RAY_LENGTH, 5)))
     return rays
 
 
@@ -129,7 +129,7 @@ def check_against_field(scene: Scene, origin: Array, yaw: float, tolerance: floa
     seen = [
         k
         for k in range(len(scene))
-        if scene.active[k] and distance(scene, k, origin[None])[0] > RADIUS
+        if scene.active[k] and distance(scene, k, origin[None])[0] > RAY_RADIUS
     ]
     steps = np.array([[dx, 0, dz] for dx, dz in directions(yaw, spec)])
     lengths = np.array([length for _, length in rays])
@@ -140,13 +140,13 @@ def check_against_field(scene: Scene, origin: Array, yaw: float, tolerance: floa
     at_end = {k: distance(scene, k, ends) for k in seen}
     for ray, (tag, length) in enumerate(rays):
         for k in seen:
-            assert nearest[k][ray] >= RADIUS - tolerance, (k, tag, length)
+            assert nearest[k][ray] >= RAY_RADIUS - tolerance, (k, tag, length)
         if tag is None:
-            assert length == LENGTH
+            assert length == RAY_LENGTH
             continue
         x, _, z = ends[ray]
         at_wall = np.abs(np.array([x - 0.5, 39.5 - x, z - 0.5, 39.5 - z]))
-        touched = [k for k in seen if abs(at_end[k][ray] - RADIUS) < tolerance]
+        touched = [k for k in seen if abs(at_end[k][ray] - RAY_RADIUS) < tolerance]
         tags = [int(scene.tag[k]) for k in touched] + ([0] if at_wall.min() < 1e-3 else [])
         assert tag in tags
 
@@ -274,7 +274,7 @@ def test_an_unlisted_tag_is_a_hit_without_a_name() -> None:
 def test_outside_the_walls_a_ray_that_leaves_misses() -> None:
     spec = RaySpec(per_side=1)
     values = cast_rays(EMPTY, (20, 0.49, 60), 0.0, spec)
-    assert decoded(values, spec)[0] == (None, LENGTH)
+    assert decoded(values, spec)[0] == (None, RAY_LENGTH)
     assert values[12] == 1.0
     assert values[13] == 1.0
 

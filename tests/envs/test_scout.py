@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.catalogue import RAY_TAGS
 from animalcat.arena_configs.model import RGB, STEPS_PER_UNIT, Arena, Item
+from animalcat.arena_configs.tags import RAY_TAGS
 from animalcat.envs.agents import EpisodeInfo, load_agent
 from animalcat.envs.agents.scout import ScoutAgent, ScoutSettings, chart, eyes, survey
 from animalcat.envs.agents.scout.memory import Memory

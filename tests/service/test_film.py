@@ -21,6 +21,7 @@ from animalcat.envs.types import CameraSpec
 from animalcat.installing import install
 from animalcat.service.recording import EpisodeRecorder, camera_images, read_episode
 from animalcat.service.recording.film import HEIGHT, PANEL, WIDTH, film
+from animalcat.service.recording.minari_data import save_minari
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.recording.video import VideoError, write_video
 from animalcat.service.versions import versions
@@ -125,6 +126,42 @@ def test_episodes_become_a_minari_dataset(
     again = CliRunner().invoke(build(words), words)
     assert (again.exit_code, "there is a dataset already" in again.stderr) == (2, True)
     assert [one.name for one in (tmp_path / "m").iterdir()] == ["animalcat"]
+
+
+@pytest.mark.parametrize("folder", ["m", "m/n", "."])
+def test_a_dataset_knows_the_environment_that_plays_its_arenas(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Folders are given as people do, and the arenas are played in the order of the episodes."""
+    monkeypatch.chdir(tmp_path)
+    recording = read_episode(RECORDING)
+    header = type(recording.header)()
+    header.CopyFrom(recording.header)
+    header.arena_yaml = header.arena_yaml.replace("timeLimit: 150", "timeLimit: 1")
+    short = replace(recording, header=header)
+    path = save_minari([recording, short, recording], "animalcat/t-v0", Path(folder))
+    assert path == Path(folder) / "animalcat" / "t-v0"
+    assert not [str(warning.message) for warning in recwarn if "env" in str(warning.message)]
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / folder))
+    dataset = minari.load_dataset("animalcat/t-v0")
+    environments = [dataset.recover_environment(), dataset.recover_environment(eval_env=True)]
+    for environment in environments:
+        assert environment.observation_space == dataset.spec.observation_space
+        assert environment.action_space == dataset.spec.action_space
+    environment = environments[0]
+    for limit in (150, 1, 150):
+        environment.reset()
+        rewards: list[float] = []
+        for action in recording.actions:
+            _, reward, terminated, truncated, _ = environment.step(action)
+            rewards.append(float(reward))
+            if terminated or truncated:
+                break
+        if limit == 150:
+            assert rewards == pytest.approx([step.reward for step in recording.steps[1:]])
+        else:
+            assert len(rewards) == 2
+    environment.close()
 
 
 def test_an_export_without_its_package_names_the_extra(

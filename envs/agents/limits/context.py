@@ -6,9 +6,9 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
+from animalcat.arena_configs.tags import LOGGED_TAGS, RAY_TAGS, UNLISTED
 from animalcat.envs.agents.limits.acting import RIGHT, decisions_of
+from animalcat.envs.rays import Rays
 from animalcat.envs.types import STATE_COLUMNS
 
 if TYPE_CHECKING:
@@ -16,20 +16,21 @@ if TYPE_CHECKING:
     from animalcat.envs.answers import Answer
     from animalcat.envs.types import Observation, ObservationSpec
 
-# Here because these agents run on the base install, which lacks what `arena_configs.catalogue` and
-# `envs.state` need; tests compare them.
 TAGS: Final = {
-    "wall": (1,),
-    "block": (2, 14),
-    "ramp": (9,),
-    "lava": (7,),
-    "hot-zone": (8,),
-    "bad-goal": (5, 15),
-    "button": (10,),
-    "spawner": (6,),
-    "decoy": (12, 13),
+    "wall": ("Immovable",),
+    "block": ("Movable", "HollowObj"),
+    "ramp": ("Ramp",),
+    "lava": ("DeathZone",),
+    "hot-zone": ("HotZone",),
+    "bad-goal": ("badGoal", "badGoalMulti"),
+    "button": ("PillarButton",),
+    "spawner": ("GoalSpawner",),
+    "decoy": ("DecoyGoal", "DecoyGoalBounce"),
 }
-"""Kind of object -> indices of its ray tags."""
+"""Kind of object -> its tags."""
+
+# Here because these agents run on the base install, which lacks what `envs.state` needs; tests
+# compare them.
 TAG_COLUMN: Final = 2
 """Column of a state that holds the tag."""
 SHAPE_COLUMN: Final = 1
@@ -80,14 +81,14 @@ class ContextAgent:
         spec = info.observation_spec
         for kind in (self._only_with, self._not_with):
             check_context(kind, spec)
-        self._tags = spec.rays.tags if spec.rays is not None else 0
+        self._rays = spec.rays
         turn = _DEGREES_PER_STEP * spec.decision_period
         self._turns = 0 if spec.privileged else math.ceil(360.0 / turn)
         late = decisions_of(self._delay, info) if self._delay else 0
         self._underway = deque([False] * late)
         self._held = info.time_budget_steps > 0
         self._health: float | None = None
-        self._met: set[int] = set()
+        self._met: set[str | None] = set()
         self.elsewhere = False
         self.agent.reset(info)
 
@@ -95,11 +96,10 @@ class ContextAgent:
         """Look round; then do what the agent does, or nothing."""
         if observation.state is not None:
             tags = observation.state[:, TAG_COLUMN].astype(int)
-            tags[observation.state[:, SHAPE_COLUMN] == WEDGE] = TAGS["ramp"][0]
-            self._met |= set(tags.tolist())
+            tags[observation.state[:, SHAPE_COLUMN] == WEDGE] = RAY_TAGS.index("Ramp")
+            self._met |= {LOGGED_TAGS[tag] for tag in tags.tolist() if tag != UNLISTED}
         elif observation.rays is not None and self._turns > 0:
-            blocks = observation.rays.reshape(-1, self._tags + 2)[:, : self._tags]
-            self._met |= set(np.flatnonzero(blocks.any(axis=0)).tolist())
+            self._met |= {ray.kind for ray in Rays(observation.rays, self._rays)}
             self._count(observation.health)
             if self._turns > 0:
                 turns = self._held or sum(self._underway) < self._turns
@@ -155,7 +155,7 @@ def check_context(kind: str, spec: ObservationSpec) -> None:
         return
     if spec.rays is None:
         raise ValueError(f"acting by whether there is a {kind} needs rays, and there are none")
-    if min(TAGS[kind]) >= spec.rays.tags:
+    if not set(TAGS[kind]).intersection(spec.rays.columns):
         raise ValueError(
             f"acting by whether there is a {kind} needs rays that tell it: these have "
             f"{spec.rays.tags} tags, and it is not among them"

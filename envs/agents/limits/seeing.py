@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.envs.rays import Rays
+
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
     from animalcat.envs.types import Observation, ObservationSpec, RaySpec
 
-RAY_LENGTH: Final = 200.0
-"""Metres of a ray whose distance is told as 1, as in Animal-AI."""
 FIELD_OF_VIEW: Final = 100.0
 """Degrees of the camera's picture, across and upright."""
 
@@ -55,12 +55,11 @@ class Sight:
     def see(self, observation: Observation) -> Observation:
         """The same, with shorter rays."""
         assert observation.rays is not None
-        tags = self._rays.tags
-        rays = observation.rays.reshape(-1, tags + 2).copy()
-        far = rays[:, tags + 1] * RAY_LENGTH > self._metres
-        rays[far] = 0.0
-        rays[far, tags:] = 1.0
-        return observation._replace(rays=rays.reshape(-1))
+        rays = Rays(observation.rays.copy(), self._rays)
+        far = rays.distances > self._metres
+        rays.table[far] = 0.0
+        rays.table[far, -2:] = 1.0
+        return observation._replace(rays=rays.table.reshape(-1))
 
 
 class Resolution:
@@ -83,7 +82,7 @@ class Resolution:
         spec = info.observation_spec
         check_resolution(spec)
         self._rays = None if spec.rays is None else self._told_by(spec.rays)
-        self._tags = 0 if spec.rays is None else spec.rays.tags
+        self._spec = spec.rays
         self._block = 1
         if spec.camera is not None:
             pixel = FIELD_OF_VIEW / spec.camera.resolution
@@ -93,7 +92,7 @@ class Resolution:
         """The same, coarser."""
         rays, camera = observation.rays, observation.camera
         if rays is not None and self._rays is not None:
-            rays = rays.reshape(-1, self._tags + 2)[self._rays].reshape(-1)
+            rays = Rays(rays, self._spec).table[self._rays].reshape(-1)
         if camera is not None and self._block > 1:
             camera = _coarser(camera, self._block)
         return observation._replace(rays=rays, camera=camera)

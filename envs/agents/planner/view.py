@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.arena_configs.catalogue import LOGGED_TAGS
 from animalcat.arena_configs.geometry import Solid, rotate
 from animalcat.arena_configs.model import Point
+from animalcat.arena_configs.tags import LOGGED_TAGS
 from animalcat.envs.state import AGENT, Column
 from animalcat.envs.types import PHYSICS_STEP
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from animalcat.arena_configs.tags import MISSED, RAY_TAGS, UNLISTED
 from animalcat.envs.agents.scout import chart, eyes
 from animalcat.envs.agents.scout.memory import Memory
 from animalcat.envs.agents.scout.pose import Pose
+from animalcat.envs.rays import Rays
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
@@ -18,28 +20,40 @@ if TYPE_CHECKING:
     from animalcat.envs.agents.scout.settings import ScoutSettings
     from animalcat.envs.types import Observation, RaySpec
 
-_REACH: Final = 200.0
-"""Metres: the unit of the rays' distances."""
 _BLIND: Final = 1.0
 """Metres that count as free along a ray that met nothing."""
 _REST: Final = 0.49
 """Metres: height of the agent's middle on the floor."""
 
 STATES: Final = {
-    0: chart.FREE, 1: chart.FIRM, 2: chart.MOVABLE, 6: chart.FIRM, 7: chart.LAVA, 8: chart.HOT,
-    9: chart.SLOPE, 10: chart.FIRM, 11: chart.FIRM, 14: chart.MOVABLE,
-}  # fmt: skip
-"""What rays of each tag bar; the others end at something that bars nothing."""
-GOALS: Final = {
-    3: eyes.GREEN,
-    4: eyes.YELLOW,
-    5: eyes.RED,
-    15: eyes.RED,
-    12: eyes.RED,
-    13: eyes.RED,
+    RAY_TAGS.index(tag): state
+    for tag, state in {
+        "arena": chart.FREE,
+        "Immovable": chart.FIRM,
+        "Movable": chart.MOVABLE,
+        "GoalSpawner": chart.FIRM,
+        "DeathZone": chart.LAVA,
+        "HotZone": chart.HOT,
+        "Ramp": chart.SLOPE,
+        "PillarButton": chart.FIRM,
+        "SignPoster": chart.FIRM,
+        "HollowObj": chart.MOVABLE,
+    }.items()
 }
-"""Kinds of goals by tag."""
-_ARENA, _ZONES = 0, frozenset((16, 17))
+"""What each tag bars, by its index; the others are of something that bars nothing."""
+GOALS: Final = {
+    RAY_TAGS.index(tag): look
+    for tag, look in {
+        "goodGoal": eyes.GREEN,
+        "goodGoalMulti": eyes.YELLOW,
+        "badGoal": eyes.RED,
+        "badGoalMulti": eyes.RED,
+        "DecoyGoal": eyes.RED,
+        "DecoyGoalBounce": eyes.RED,
+    }.items()
+}
+"""Kinds of goals, by the index of the tag."""
+_ARENA: Final = RAY_TAGS.index("arena")
 
 
 @dataclass(slots=True)
@@ -80,7 +94,7 @@ class Survey:
         self._settings = settings
         self._angles = np.array(rays.angles, np.float64)
         self._order = np.argsort(self._angles)
-        self._tags = rays.tags
+        self._rays = rays
         self.pose = Pose(info.observation_spec.decision_period, info.time_budget_steps > 0)
         self.memory = Memory()
         self.level = Level(0.0)
@@ -160,25 +174,20 @@ class Survey:
 
     def _sense(self, observation: Observation) -> None:
         pose, now = self.pose, self.now
-        rays = observation.rays
-        assert rays is not None
-        blocks = rays.reshape(-1, self._tags + 2)
-        lengths = blocks[:, self._tags + 1].astype(np.float64) * _REACH
-        marks = blocks[:, : self._tags]
-        tags = np.where(marks.any(axis=1), marks.argmax(axis=1), -1).tolist()
-        missed = blocks[:, self._tags].tolist()
+        rays = Rays(observation.rays, self._rays)
+        lengths, tags = rays.distances, rays.tags.tolist()
         kinds = self.kinds = np.empty(len(tags), np.int64)
         tells: list[bool] = []
         for i, tag in enumerate(tags):
             kind = STATES.get(tag, chart.FREE)
-            if missed[i]:
+            if tag == MISSED:
                 kind, lengths[i] = chart.UNKNOWN, _BLIND
             elif kind == chart.LAVA and not self._settings.fears_lava:
                 kind = chart.FREE
             kinds[i] = kind
             tells.append(kind not in (chart.UNKNOWN, chart.LAVA, chart.HOT) or tag == _ARENA)
             goal = GOALS.get(tag, 0)
-            if tag == -1 and not missed[i]:
+            if tag == UNLISTED:
                 goal = eyes.ODD
             if goal:
                 self.memory.meet(goal, float(self._angles[i]), float(lengths[i]), pose, now)
