@@ -73,12 +73,13 @@ CHECKS: Final = (
     ),
     _slow("arenas", "tests/arena_configs", "animalcat/arena_configs"),
     _slow("simulator", "tests/envs", "animalcat/envs", first=CLIENTS),
+    _slow("unity", "tests/unity", "animalcat/envs/unity animalcat/envs/mlagents", first=CLIENTS),
     _slow("agents", "tests/client", "animalcat/client animalcat/cli/shared"),
     _slow("layouts", "tests/layouts", "animalcat/layouts"),
     _slow("service", "tests/service", "animalcat/service protos", first=VIEWERS),
     _slow(
         "benchmarks",
-        "tests/test_bench.py tests/test_campaign_file.py tests/test_docs.py",
+        "tests/test_bench.py tests/test_campaign_file.py tests/test_docs.py tests/test_cli.py",
         "animalcat/benchmarks README.md",
     ),
 )

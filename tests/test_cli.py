@@ -60,7 +60,13 @@ def line_so_far(shell: str, words: str) -> dict[str, str]:
     return env
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+@pytest.mark.parametrize(
+    "shell",
+    [
+        "bash",
+        *(pytest.param(shell, marks=pytest.mark.slow) for shell in ("zsh", "fish", "powershell")),
+    ],
+)
 def test_a_shell_completes_nouns_verbs_and_options(shell: str) -> None:
     def completed(words: str) -> list[str]:
         offered = run(env=line_so_far(shell, words)).stdout

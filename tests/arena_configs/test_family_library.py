@@ -56,7 +56,7 @@ DEAR = {"hiding-separable"}
 def test_claims_hold_and_arenas_are_explicit_and_clean(name: str) -> None:
     one = family(name)
     rng = np.random.default_rng(11)
-    number = max(6, 2 * len(one.paradigms))
+    number = max(4, len(one.paradigms))
     made = generate(one, number, rng, controls=tuple(one.controls), measure=measure_geometry)
     assert {instance.paradigm for instance in made} == {p.name for p in one.paradigms}
     for instance in made:

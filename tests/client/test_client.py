@@ -265,7 +265,9 @@ def test_a_server_that_dies_is_said_to_be_lost(tmp_path: Path) -> None:
     address = process.stdout.readline().strip()
     with process, animalcat.connect(address) as client:
         client.build_battery("navigation", 3, name="small")
-        session = client.create_session(agent="killer", battery="small", certify=False)
+        session = client.create_session(
+            agent="killer", battery="small", certify=False, lease_seconds=1.0
+        )
         with pytest.raises(animalcat.AnimalcatError, match="lost the server at") as caught:
             client.evaluate(Killer(), session)
     assert caught.value.code == "UNAVAILABLE"

@@ -93,7 +93,9 @@ def by_grpc(server: Server) -> list[Row]:
         return rows(client.episodes(session))
 
 
-@pytest.mark.parametrize("name", ["reset", "restart", "gymnasium"])
+@pytest.mark.parametrize(
+    "name", ["reset", pytest.param("restart", marks=pytest.mark.slow), "gymnasium"]
+)
 def test_a_loop_that_knows_nothing_is_tested_as_an_agent_over_grpc_is(
     server: Server,
     client: animalcat.Client,
@@ -187,8 +189,8 @@ def test_a_client_that_is_killed_voids_its_episode(
     ("settings", "named"),
     [
         ({"useCamera": True, "resolution": 36}, "camera"),
-        ({"raysPerSide": 4}, "9 rays"),
-        ({"decisionPeriod": 5}, "5"),
+        pytest.param({"raysPerSide": 4}, "9 rays", marks=pytest.mark.slow),
+        pytest.param({"decisionPeriod": 5}, "5", marks=pytest.mark.slow),
     ],
 )
 def test_a_client_that_sees_otherwise_is_refused(
@@ -215,7 +217,8 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "session", "missing"), [("", "s", SERVER), ("s:1", "", SESSION)]
+    ("server", "session", "missing"),
+    [("", "s", SERVER), pytest.param("s:1", "", SESSION, marks=pytest.mark.slow)],
 )
 def test_a_session_needs_both_variables(
     tmp_path: Path, server: str, session: str, missing: str

@@ -27,6 +27,8 @@ from animalcat.envs.sim.scene import Primitive, Scene, Shape, Style
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 
+pytestmark = pytest.mark.xdist_group("camera")  # one worker makes what they share
+
 # Colours that no light changes, to the digit.
 UNLIT = {
     "GoodGoal": (188, 224, 138),

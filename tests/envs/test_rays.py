@@ -151,7 +151,7 @@ def check_against_field(scene: Scene, origin: Array, yaw: float, tolerance: floa
         assert tag in tags
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(primitives((Shape.BOX, Shape.SPHERE, Shape.WEDGE), round_shells=True), max_size=6),
     st.floats(0.6, 39.4),

@@ -81,6 +81,7 @@ def test_nodes_are_judged_by_all_nodes_of_a_run() -> None:
     assert problems([odd, right])[1] == ()
 
 
+@pytest.mark.slow
 def test_agents_lose_some_of_several_outcomes() -> None:
     layout = load_layout("navigation-speed")
     instances = spread(layout, 200, np.random.default_rng(0))

@@ -190,6 +190,7 @@ def test_instances_that_are_not_covered_are_told_by_reason(folder: Path) -> None
     assert words in result.stderr
 
 
+@pytest.mark.slow
 def test_fit_of_a_small_table(folder: Path) -> None:
     result = fit(folder, "--json", "-o", folder / "fit.json")
     assert result.exit_code == 0, result.output

@@ -33,6 +33,7 @@ def learner(seed: int) -> tuple[np.ndarray, list[Posterior]]:
     return ability, posteriors
 
 
+@pytest.mark.slow
 def test_learners_are_known_more_narrowly_at_the_same_coverage() -> None:
     steps = list(range(CHECKPOINTS))
     inside, width = np.zeros(2), np.zeros(2)

@@ -103,6 +103,7 @@ class TestS3(OverObjectStorage):
     def url(self, bucket: str) -> str:
         return bucket
 
+    @pytest.mark.slow
     def test_a_storage_that_is_gone_is_an_error_until_it_is_back(
         self, tmp_path: Path, url: str, s3: S3
     ) -> None:

@@ -138,6 +138,7 @@ async def test_what_was_begun_is_not_played_while_the_last_fit_is_made(
         await slow.close()
 
 
+@pytest.mark.slow
 async def test_nothing_changes_while_a_session_is_ended(start: Start, tmp_path: Path) -> None:
     """Neither is an outcome declared invalid, nor is the session deleted."""
     slow = Slow()

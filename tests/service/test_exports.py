@@ -41,6 +41,8 @@ from animalcat.service.reporting.session_report import (
 )
 from tests.service.test_battery_report import Page
 
+pytestmark = pytest.mark.xdist_group("exports")  # one worker makes what they share
+
 ROOT = Path(__file__).resolve().parents[2]
 ARENA = """
 !ArenaConfig

@@ -669,6 +669,7 @@ async def test_who_played_directly_finds_its_arena_again_too(
         assert (await asyncio.to_thread(verify, recording)).difference is None
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)  # the first session's fit is compiled anew
 def test_breaks_at_any_steps_leave_no_trace(tmp_path: Path) -> None:
     """Any kinds of breaks, several at a step too: what is stored is what was decided."""

@@ -105,6 +105,7 @@ async def test_practice_comes_first_and_does_not_count(start: Start, tmp_path: P
         )
 
 
+@pytest.mark.slow
 async def test_restarts_and_voids_change_no_decision(start: Start, tmp_path: Path) -> None:
     """One server plays all; another is stopped after every episode, and its agent leaves twice."""
     async with start(tmp_path / "whole") as service:

@@ -87,7 +87,7 @@ def waiting_client(
     return process
 
 
-@pytest.mark.parametrize("version", ["6.2.0", "4.1.0"])
+@pytest.mark.parametrize("version", ["6.2.0", pytest.param("4.1.0", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("when", ["at the start", "later"])
 def test_a_bad_arena_file_is_named_with_its_line(
     drive: Drive, arena: Path, tmp_path: Path, port: int, version: str, when: str

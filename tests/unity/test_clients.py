@@ -65,7 +65,7 @@ def test_the_real_builds_own_trace_comes_out_at_the_client(
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("version", ["6.2.0", "4.1.0"])
+@pytest.mark.parametrize("version", ["6.2.0", pytest.param("4.1.0", marks=pytest.mark.slow)])
 def test_real_arena_files_are_taken_by_path_and_as_text(
     drive: Drive, data_dir: Path, version: str
 ) -> None:
@@ -90,6 +90,7 @@ def played(client: Client, agent: str, executable: str, arena: Path) -> list[dic
     return episodes
 
 
+@pytest.mark.slow
 def test_animalais_braitenberg_agent_goes_to_the_goal_it_sees(
     client: Client, executable: str, tmp_path: Path
 ) -> None:

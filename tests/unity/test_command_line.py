@@ -28,7 +28,7 @@ def arena(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "spec"),
     [
-        ({"useCamera": False}, ObservationSpec(None, None)),
+        pytest.param({"useCamera": False}, ObservationSpec(None, None), marks=pytest.mark.slow),
         ({"useCamera": False, "useRayCasts": True}, ObservationSpec(None, RAYS)),
         # Unity's camera is empty without graphics; the simulator's is not.
         ({"no_graphics": True, "resolution": 512}, ObservationSpec(CameraSpec(512), None)),
@@ -44,7 +44,7 @@ def arena(tmp_path: Path) -> Path:
             ObservationSpec(CAMERA, RaySpec(2, 60.0, 18)),
         ),
         # What changes nothing: window, speed, quality, and what no build knows.
-        (
+        pytest.param(
             {
                 "inference": True,
                 "timescale": 20,
@@ -53,6 +53,7 @@ def arena(tmp_path: Path) -> Path:
                 "additional_args": ["-force-vulkan", "--receiveConfiguration", "--unheard-of", "1"],
             },
             ObservationSpec(CAMERA, None),
+            marks=pytest.mark.slow,
         ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
@@ -65,7 +66,7 @@ def test_the_client_gets_what_it_asks_for(
     assert_same(newest, record.messages, Game(spec, [near_goal(9)]).follow(COMMANDS))
 
 
-@pytest.mark.parametrize("version", ["6.2.0", "4.1.0"])
+@pytest.mark.parametrize("version", ["6.2.0", pytest.param("4.1.0", marks=pytest.mark.slow)])
 def test_grey_images_are_the_mean_of_the_colours(drive: Drive, arena: Path, version: str) -> None:
     client = available(version)
     record = drive(client, COMMANDS, arenas_configurations=arena, grayscale=True)

@@ -96,7 +96,7 @@ def test_animalais_wrapper(newest: Client, executable: str, arena: Path, tmp_pat
     assert_same(dict(np.load(path)), wanted)
 
 
-@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("kind", ["sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_animalais_vector_environment(
     newest: Client, executable: str, arena: Path, tmp_path: Path, kind: str
 ) -> None:

@@ -65,6 +65,7 @@ def zone(z: float, *operations: Operation) -> Item:
     )
 
 
+@pytest.mark.slow
 def test_every_client_leaves_a_log_beside_its_build(
     client: Client, drive: Drive, stand_in: Path, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("version", ["6.2.0", "4.1.0"])
+@pytest.mark.parametrize("version", ["6.2.0", pytest.param("4.1.0", marks=pytest.mark.slow)])
 def test_the_page_can_be_followed(executable: str, tmp_path: Path, version: str) -> None:
     client = available(version)
     names = ["play.py"] if version == "4.1.0" else ["play.py", "gym_play.py"]

@@ -16,7 +16,7 @@ from .expected import Game
 GOAL = near_goal(4)
 
 
-@pytest.mark.parametrize("kind", ["single", "sync", "async"])
+@pytest.mark.parametrize("kind", ["single", "sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_a_wrapper_gives_what_the_simulator_gives(
     newest: Client, executable: str, tmp_path: Path, kind: str
 ) -> None:
