@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+MAX_LABEL: Final = 200
+"""Most characters of what people call something."""
 MAX_COMPONENT: Final = 100
 """Most characters of one component."""
 
@@ -37,6 +39,35 @@ class EpisodeName(NamedTuple):
     session: str
     number: int
     attempt: int | None
+
+
+def check_label(text: str, what: str) -> str:
+    """The text, if it may stand in tables and on terminals as it is.
+
+    A control character would move the cursor or set a title; a cell of a CSV file that begins with
+    one of =+-@ is a formula for spreadsheets.
+
+    Args:
+        text: Candidate, such as the name of an agent or a part of a file's path.
+        what: What it is, for the error.
+
+    Raises:
+        BadNameError: It may not.
+    """
+    if not 1 <= len(text) <= MAX_LABEL:
+        raise BadNameError(
+            f"{what} {_shown(text)} has {len(text)} characters; give 1 to {MAX_LABEL}"
+        )
+    if not text.isprintable():
+        raise BadNameError(
+            f"{what} {_shown(text)} has characters that do not print; leave them out"
+        )
+    if text[0] in "=+-@":
+        raise BadNameError(
+            f"{what} {_shown(text)} begins with {text[0]}, which spreadsheets take for a formula; "
+            "begin it otherwise"
+        )
+    return text
 
 
 def check_component(text: str, what: str = "id") -> str:

@@ -172,8 +172,7 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         ServiceError: A value is out of its range; the message says which, and what is allowed.
         animalcat.names.BadNameError: The battery's name cannot be parsed.
     """
-    if not 1 <= len(message.agent) <= 200:
-        raise _bad("agent", "1 to 200 characters")
+    names.check_label(message.agent, "agent")
     fields = given(
         message,
         "seed",

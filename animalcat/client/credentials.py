@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import os
 import re
 import ssl
@@ -105,8 +106,12 @@ def credentials(
 
 def is_local(address: str) -> bool:
     """Return whether an address is on this machine, by its looks."""
-    host = address.rpartition(":")[0].strip("[]")
-    return address.startswith("unix:") or host in ("localhost", "::1") or host.startswith("127.")
+    if address.startswith("unix:") or address.rpartition(":")[0] == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address.rpartition(":")[0].strip("[]")).is_loopback
+    except ValueError:  # a name, whose address whoever answers for it decides
+        return False
 
 
 def _certificate_of(address: str, wanted: str) -> bytes:

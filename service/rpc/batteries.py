@@ -273,6 +273,8 @@ def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
         raise ServiceError(
             Code.INVALID_REQUEST, f"path {path[:120]!r} is not a relative path of a file"
         )
+    for part in parts:
+        names.check_label(part, f"path {path[:120]!r}:")
     if len(file.content) > MAX_FILE_BYTES:
         raise ServiceError(Code.TOO_LARGE, f"{path} has more than {MAX_FILE_BYTES} bytes")
     return ArenaFile(path, text_of(file.content))

@@ -247,8 +247,8 @@ def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> Campaign
     agents = tuple(message.agents)
     if not 2 <= len(agents) <= MAX_AGENTS or len(set(agents)) != len(agents):
         raise _bad(f"agents: give 2 to {MAX_AGENTS} names, each once")
-    if not all(1 <= len(agent) <= 200 for agent in agents):
-        raise _bad("agents: a name has 1 to 200 characters")
+    for agent in agents:
+        names.check_label(agent, "agent")
     if not 1 <= message.budget <= MAX_EPISODES:
         raise _bad(f"budget: give 1 to {MAX_EPISODES} episodes")
     template = sessions_pb2.SessionSpec()

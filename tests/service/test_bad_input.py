@@ -352,7 +352,9 @@ class TestRequests:
             ({"layout": "none"}, "NOT_FOUND", "UNKNOWN_LAYOUT", "aaio"),
             ({"layout_variant": "none"}, "NOT_FOUND", "UNKNOWN_LAYOUT", "as-printed"),
             ({"backend": "none"}, "NOT_FOUND", "UNKNOWN_BACKEND", "sim"),
-            ({"agent": ""}, "INVALID_ARGUMENT", "INVALID_REQUEST", "agent"),
+            ({"agent": ""}, "INVALID_ARGUMENT", "INVALID_NAME", "agent"),
+            ({"agent": "=1+1"}, "INVALID_ARGUMENT", "INVALID_NAME", "formula"),
+            ({"agent": "a\x1b[2J"}, "INVALID_ARGUMENT", "INVALID_NAME", "do not print"),
             (
                 {"policy": sessions_pb2.SelectionPolicy(name=NEWER)},
                 "INVALID_ARGUMENT",

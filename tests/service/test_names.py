@@ -78,3 +78,27 @@ def test_the_error_says_what_was_wrong_and_what_is_right() -> None:
         BadNameError, match=r"'sessions/a/x' is not of the form sessions/\{session\}"
     ):
         names.parse_profile("sessions/a/x")
+
+
+@pytest.mark.parametrize("text", ["builtin:scout", "./my agent.py:A", "Ägent", "~/x", "1", "a=b"])
+def test_labels_are_what_prints(text: str) -> None:
+    assert names.check_label(text, "agent") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "0 characters"),
+        ("a" * 201, "201 characters"),
+        ("a\x1b]0;title\x07", "do not print"),
+        ("a\nb", "do not print"),
+        ("\u202egnp", "do not print"),
+        ("=1+1", "formula"),
+        ("+1", "formula"),
+        ("-1", "formula"),
+        ("@a", "formula"),
+    ],
+)
+def test_what_acts_on_terminals_or_in_spreadsheets_is_no_label(text: str, why: str) -> None:
+    with pytest.raises(names.BadNameError, match=why):
+        names.check_label(text, "agent")

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -236,6 +237,20 @@ def test_strangers_cannot_play(server: PageServer, headers: dict[str, str]) -> N
     assert answer.status == 403
     assert not answer.state
     assert request(server, "POST", "/state", {}).state["step"] == 0
+
+
+@pytest.mark.parametrize("twice", ["Host", "Origin"])
+def test_a_header_that_comes_twice_is_refused(server: PageServer, twice: str) -> None:
+    own = f"127.0.0.1:{server.port}"
+    said = {"Host": own, "Origin": f"http://{own}"}
+    lines = ["POST /state HTTP/1.1", f"X-Animalcat-Token: {TOKEN}", "Content-Length: 2"]
+    lines += [f"{name}: {value}" for name, value in said.items()]
+    answers: list[bytes] = []
+    for more in ([], [f"{twice}: {said[twice]}"]):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            connection.sendall("\r\n".join([*lines, *more, "", "{}"]).encode())
+            answers.append(connection.recv(20).split()[1])
+    assert answers == [b"200", b"403"]
 
 
 def test_a_foreign_page_gets_no_leave_to_send_the_token(server: PageServer) -> None:
