@@ -19,7 +19,6 @@ from animalcat.service.storage.artefacts import ArtefactsError
 
 log = logging.getLogger(__name__)
 
-
 WAITS: Final = "the last fit, for its profile"
 """What a session waits for at its end."""
 
@@ -39,12 +38,12 @@ class FinalFits:
         if layout.digest not in self._warming:
             self._warming[layout.digest] = asyncio.create_task(self._warm(layout))
 
-    def words(self, layout: Layout) -> str:
+    @property
+    def words(self) -> str:
         """What a session waits for while its last fit is made."""
-        warming = self._warming.get(layout.digest)
-        if warming is None or warming.done():
+        if not self._fitter.fitting().compiling:
             return WAITS
-        return f"{WAITS}; NUTS is compiling the layout, once for as long as this server runs"
+        return f"{WAITS}; its layout is being compiled, once for as long as the server runs"
 
     async def profile(self, learner: Learner) -> FitResult:
         """Fit the posterior from which the profile is made, and keep its draws.
