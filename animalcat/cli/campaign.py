@@ -78,6 +78,7 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client
 from animalcat.client.values import Campaign, Session
+from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Allocation
@@ -307,7 +308,7 @@ def run(
     with client_for(server, data, builds=builds) as client:
         arenas = find_battery(client, battery, features, where=place(server, data))
         say_layout(client, arenas, layout)
-        with status("making the campaign"):
+        with status(while_compiling("making the campaign", LAYOUTS)):
             campaign = client.create_campaign(
                 agents=agent,
                 battery=arenas,
@@ -507,7 +508,8 @@ def _run_file(
                 stack.callback(cluster.close)
                 cluster.check(client.address, len(plan.agents))
             made: list[tuple[Campaign, Bounds]] = []
-            with status("making the campaigns"):  # all before the first: errors come at once
+            # All before the first, so that errors come at once.
+            with status(while_compiling("making the campaigns", LAYOUTS)):
                 for battery in plan.batteries:
                     arenas = find_battery(client, battery, where=place(server, data))
                     for layout in plan.layouts:

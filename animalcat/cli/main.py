@@ -102,7 +102,8 @@ def build(argv: list[str]) -> typer.Typer:
 def main() -> None:
     """Run the command line."""
     try:
-        with nullcontext() if _completes() else status("animalcat"):  # imports may take seconds
+        # Imports may take seconds.
+        with nullcontext() if _completes() else status("loading animalcat"):
             app = build(_words())
         app(prog_name="animalcat")
     except ModuleNotFoundError as error:

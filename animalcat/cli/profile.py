@@ -169,7 +169,7 @@ def compare(
     if output is not None:
         *others, last = known.results
         title = f"Comparison of {', '.join(others)} and {last}"
-        write_comparison(known, output, title)
+        write_comparison(known, output, title, known.sentences())
     show_comparison(known, as_json=as_json)
 
 

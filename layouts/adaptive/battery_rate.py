@@ -60,6 +60,7 @@ _LEAST: Final = -50.0
 _DIGITS: Final = 1e4
 """Logarithms of factors are rounded down to multiples of 1 / _DIGITS."""
 _NOTHING: Final = "nothing was played"
+_NO_DRAW: Final = "none of the arenas played was drawn at random"
 _TILTS: Final = np.concatenate([[0.0], np.geomspace(1e-4, 1e6, 41)])
 """Sizes of bets that are tried first, in units of the mean propensity."""
 
@@ -97,9 +98,10 @@ class BatteryRate:
     def words(self) -> str:
         """A sentence for people."""
         about = "Success rate of the whole battery"
-        if self.value is None or self.low is None or self.high is None:
-            return f"{about}: cannot be told, since {self.why}."
         played = f"{self.played} of {self.instances} arenas played"
+        if self.value is None or self.low is None or self.high is None:
+            told = f", {self.passed} passed" if self.played else ""
+            return f"{about}: cannot be told, since {self.why} ({played}{told})."
         if self.low == self.high:
             return f"{about}: {100 * self.value:.0f} % ({played})."
         interval = f"{100 * self.share:g} %: {100 * self.low:.0f} to {100 * self.high:.0f} %"
@@ -183,8 +185,9 @@ def battery_rate(size: int, plays: Iterable[tuple[Wager | None, bool | None]]) -
     Args:
         size: Number of instances of the battery.
         plays: First plays of instances, in the order in which they were chosen: what was staked,
-            and whether it succeeded; None if that was not observed. Without a wager, or if outcomes
-            that it counted with were taken back, an episode tells of itself alone.
+            and whether it succeeded; None if that was not observed. Without a wager, as where no
+            other instance could have come, or if outcomes that it counted with were taken back, an
+            episode tells of itself alone.
     """
     tested = totals(size)
     stakes = np.zeros(len(tested))
@@ -201,7 +204,7 @@ def battery_rate(size: int, plays: Iterable[tuple[Wager | None, bool | None]]) -
         played += success is not None
         passed += bool(success)
     if played < size and not (played and wagers):
-        why = "no decision was kept with all that could have been chosen" if played else _NOTHING
+        why = _NO_DRAW if played else _NOTHING
         return BatteryRate(size, played, passed, None, None, None, why=why)
     low, high = passed, size - played + passed
     value = 0.5 * (low + high)

@@ -387,11 +387,12 @@ class Learner:
         self._replay(told, reseeds)
         self._drawn[episode, name] = _Drawn(lost.random, lost.wager)
 
-    def verdict(self, seconds: float = 0.0) -> Verdict:
+    def verdict(self, seconds: float = 0.0, *, settles: bool = True) -> Verdict:
         """Decide whether to stop, with the status of every capability.
 
         Args:
             seconds: How long the agent has played.
+            settles: Whether it is a reason that every capability is known or given up.
         """
         return self._stopper.verdict(
             self._posterior,
@@ -399,6 +400,7 @@ class Learner:
             self._history(),
             seconds=seconds,
             contradicted=self._contradicted,
+            settles=settles,
         )
 
     def summary(self) -> list[NodeSummary]:

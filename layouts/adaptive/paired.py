@@ -25,6 +25,8 @@ ERROR: Final = 0.05
 DECISIVE: Final = 1.0 / ERROR
 """E-value at which two agents are told apart."""
 
+_NAMED: Final = 5
+"""Instances that are named in a sentence, at most."""
 _NODES: Final = 64
 _ANGLES: Final = (2 * np.arange(_NODES) + 1) * np.pi / (2 * _NODES)
 _SHARES: Final[Floats] = (1.0 + np.cos(_ANGLES)) / 2.0
@@ -79,6 +81,72 @@ class Paired:
             "e-value": f"{self.e_value:.3g}",
             "is": told,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Who passed what, of the instances that two agents played.
+
+    Attributes:
+        both_passed: Instances that both passed.
+        both_failed: Instances that neither passed.
+        only_first: Instances that the first agent alone passed.
+        only_second: Instances that the second agent alone passed.
+    """
+
+    both_passed: tuple[str, ...]
+    both_failed: tuple[str, ...]
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+
+    @property
+    def pairs(self) -> int:
+        """How many instances both played."""
+        alike = len(self.both_passed) + len(self.both_failed)
+        return alike + len(self.only_first) + len(self.only_second)
+
+    def words(self, first: str, second: str) -> str:
+        """What is the same and what differs, as a clause.
+
+        Args:
+            first: What the first agent is called.
+            second: What the second agent is called.
+        """
+        passed, failed, pairs = len(self.both_passed), len(self.both_failed), self.pairs
+        if not pairs:
+            return "they played no arena in common"
+        if pairs in (passed, failed):
+            how = "passed" if passed else "failed"
+            return f"both {how} all {pairs} arenas that both played"
+        of = f"of the {pairs} arenas that both played"
+        if pairs == passed + failed:
+            return f"{of}, both passed the same {passed} and failed the same {failed}"
+        apart = "; ".join(
+            f"only {who} passed {len(names)}{_few(names)}"
+            for who, names in ((first, self.only_first), (second, self.only_second))
+        )
+        return f"{of}, both passed {passed} and both failed {failed}; {apart}"
+
+
+def shared(first: Mapping[str, bool], second: Mapping[str, bool]) -> Shared:
+    """Look at who passed what, of the instances that two agents played.
+
+    Args:
+        first: By instance, whether the first agent passed it.
+        second: The same of the second agent.
+    """
+    kinds: dict[tuple[bool, bool], list[str]] = {}
+    for name, passed in first.items():
+        if name in second:
+            kinds.setdefault((passed, second[name]), []).append(name)
+    order = ((True, True), (False, False), (True, False), (False, True))
+    return Shared(*(tuple(kinds.get(kind, ())) for kind in order))
+
+
+def _few(names: Sequence[str]) -> str:
+    """Some names in brackets; empty without any."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f" ({', '.join(names[:_NAMED])}{more})" if names else ""
 
 
 def e_value(differences: Sequence[float] | Floats) -> float:

@@ -267,9 +267,11 @@ class Chooser:
         predicted: Floats,
         bettor: RateBettor | None,
     ) -> Wager | None:
-        """What is staked on an instance that is drawn for the first time."""
+        """What is staked on an instance that is drawn from several, and for the first time."""
         begun = history.exposures(len(self.bank)) > 0
         if bettor is None or self.bank.offered[index] or begun[index]:
+            return None
+        if np.count_nonzero(chances) == 1:  # no draw: whether it succeeds tells nothing of the rest
             return None
         rows = np.flatnonzero((chances > 0.0) & ~begun & ~self.bank.offered)
         before = int(np.count_nonzero(begun & ~self.bank.offered))

@@ -100,6 +100,7 @@ class Stopper:
         *,
         seconds: float = 0.0,
         contradicted: bool = False,
+        settles: bool = True,
     ) -> Verdict:
         """Judge after an episode.
 
@@ -109,6 +110,7 @@ class Stopper:
             history: What was played; repeats count towards the budget.
             seconds: How long the agent has played.
             contradicted: Whether the alarm says that the layout does not describe the agent.
+            settles: Whether it is a reason to stop that every capability is known or given up.
         """
         columns = list(self.layout.capabilities)
         theta, weights = posterior.particles[:, columns], posterior.weights
@@ -127,7 +129,7 @@ class Stopper:
             measured, futile = np.zeros((2, len(columns)), dtype=np.bool_)
         state = _State(self.rule, measured, futile, len(history.played), seconds, contradicted)
 
-        reason = _reason(state)
+        reason = _reason(state, settles=settles)
         if contradicted and self.rule.stop_at_alarm:
             reason = "the layout does not describe this agent"
         elif not left.any() and not (reason and measured.all()):
@@ -225,14 +227,15 @@ def _seconds(state: _State) -> str:
     return f"the budget of {most:g} s is used up" if 0.0 < most <= state.seconds else ""
 
 
-def _reason(state: _State) -> str:
+def _reason(state: _State, *, settles: bool) -> str:
     """Why the rule says stop; empty if it does not.
 
-    A contradicted layout measures nothing, so that only budgets are conditions.
+    A contradicted layout measures nothing, so that only budgets are conditions; as where nothing is
+    to be settled.
     """
     rule = state.rule
     conditions: list[_Condition] = [_episodes]
-    if not state.contradicted and (rule.wants_measures or rule.combine == "any"):
+    if settles and not state.contradicted and (rule.wants_measures or rule.combine == "any"):
         conditions.insert(0, _settled)
     if rule.max_seconds:
         conditions.append(_seconds)

@@ -59,10 +59,12 @@ class Fitting(NamedTuple):
     Attributes:
         processes: For each process its machine, empty while it has none, and whether it works.
         waiting: Number of requests that wait for one of them.
+        compiling: Whether a layout is being compiled here, or is about to be.
     """
 
     processes: tuple[tuple[str, bool], ...]
     waiting: int
+    compiling: bool = False
 
 
 class Fits(Protocol):
@@ -120,7 +122,8 @@ class Fitter:
         works = self._turn.locked()
         running = self._process is not None and self._process.returncode is None
         processes = ((socket.gethostname(), works),) if running else ()
-        return Fitting(processes, self._asked - (works and self._asked > 0))
+        waiting = self._asked - (works and self._asked > 0)
+        return Fitting(processes, waiting, bool(self._warming))
 
     async def start(self, *layouts: Layout, weighted: bool = False) -> None:
         """Start the process, and compile layouts in the background.

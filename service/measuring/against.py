@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
-from animalcat.layouts.adaptive.paired import DECISIVE, Paired, compare, e_value
-from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.adaptive.paired import DECISIVE, Shared, e_value, shared
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import Episode, Opponent, Outcome, Session, SessionSpec
 
@@ -60,7 +59,8 @@ def compared(spec: SessionSpec, opponent: Opponent, covered: Sequence[str]) -> S
     earlier outcomes alone, so a pair of equal agents is a fair bet, also where the opponent's
     arenas and their number depended on its outcomes. In another order, outcomes that are still to
     come have a say in which arenas there are. The session ends when the agents are told apart, when
-    every common arena is played, or when its budget is used up, and for no other reason.
+    every common arena is played, or when its budget is used up, and for no other reason: its
+    targets only say what is known of each capability.
 
     Args:
         spec: The specification that was asked for.
@@ -82,11 +82,11 @@ def compared(spec: SessionSpec, opponent: Opponent, covered: Sequence[str]) -> S
         spec,
         against=replace(opponent, outcomes={name: opponent.outcomes[name] for name in common}),
         policy=replace(spec.policy, order=tuple(common)),
-        stop=StoppingRule(
-            min(spec.stop.max_episodes, len(common)),
-            target_sd=0.0,
-            futility=0.0,
-            max_seconds=spec.stop.max_seconds,
+        stop=replace(
+            spec.stop,
+            max_episodes=min(spec.stop.max_episodes, len(common)),
+            combine="any",
+            stop_at_alarm=False,
         ),
     )
 
@@ -94,55 +94,63 @@ def compared(spec: SessionSpec, opponent: Opponent, covered: Sequence[str]) -> S
 class Comparison:
     """The pairs of outcomes of a session and of its opponent, as they come in.
 
+    The arenas were chosen for the opponent and are no sample of the battery. So no interval of a
+    difference is made of them. There is what differs on these arenas, and the evidence that the
+    agents differ, which holds however arenas were chosen.
+
     Attributes:
         opponent: The other agent's outcomes.
     """
 
     def __init__(self, opponent: Opponent) -> None:
         self.opponent = opponent
-        self._differences: dict[str, float] = {}
+        self._mine: dict[str, float] = {}
 
     def tell(self, instance: str, success: float) -> None:
         """Take in an outcome; of an arena that is played again, the first one counts."""
         if instance in self.opponent.outcomes:
-            difference = success - self.opponent.outcomes[instance]
-            self._differences.setdefault(instance, difference)
+            self._mine.setdefault(instance, success)
 
     @property
     def apart(self) -> bool:
         """Whether the agents are told apart."""
-        return e_value(list(self._differences.values())) >= DECISIVE
+        return e_value(self._differences) >= DECISIVE
 
     @property
-    def found(self) -> Paired:
-        """What the pairs say so far."""
-        return compare(list(self._differences.values()))
+    def shared(self) -> Shared:
+        """Who passed which arenas."""
+        theirs = {name: bool(outcome) for name, outcome in self.opponent.outcomes.items()}
+        return shared({name: bool(outcome) for name, outcome in self._mine.items()}, theirs)
 
     @property
     def words(self) -> str:
         """What the pairs say so far, in a sentence."""
-        found, other = self.found, self.opponent.agent
-        counts = (
-            f"of {found.pairs} arenas that both played, only this agent passed {found.ahead} and "
-            f"only {other} passed {found.behind}"
+        other = self.opponent.agent
+        verdict = "told apart from" if self.apart else "cannot be told from"
+        return (
+            f"{verdict} {other}: {self.shared.words('this agent', other)} (e-value "
+            f"{e_value(self._differences):.3g}; {DECISIVE:g} tells agents apart)"
         )
-        figures = (
-            f"the success rates differ by {found.difference:+.2f}, 95 % interval {found.low:+.2f} "
-            f"to {found.high:+.2f} if that is the same on every arena; e-value {found.e_value:.3g}"
-        )
-        verdict = "told apart from" if found.apart else "cannot be told from"
-        return f"{verdict} {other}: {counts} ({figures})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what profiles have of it, as JSON values."""
-        found = self.found
+        both = self.shared
         return {
             "session": self.opponent.session,
             "agent": self.opponent.agent,
-            **asdict(found),
-            "apart": found.apart,
+            "pairs": both.pairs,
+            "both_passed": list(both.both_passed),
+            "both_failed": list(both.both_failed),
+            "only_this": list(both.only_first),
+            "only_other": list(both.only_second),
+            "e_value": e_value(self._differences),
+            "apart": self.apart,
             "words": self.words,
         }
+
+    @property
+    def _differences(self) -> list[float]:
+        return [own - self.opponent.outcomes[name] for name, own in self._mine.items()]
 
 
 def _period(spec: SessionSpec) -> int:

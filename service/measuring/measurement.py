@@ -269,8 +269,10 @@ class Measurement:
         Args:
             seconds: Duration of all episodes so far.
         """
-        verdict = self.learner.verdict(seconds)
-        if self.comparison is None or not (verdict.stop or self.comparison.apart):
+        if self.comparison is None:
+            return self.learner.verdict(seconds)
+        verdict = self.learner.verdict(seconds, settles=False)
+        if not (verdict.stop or self.comparison.apart):
             return verdict
         return replace(verdict, stop=True, reason=self.comparison.words)
 

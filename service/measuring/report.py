@@ -163,7 +163,7 @@ def live_profile(
     versions: Mapping[str, str],
 ) -> Report:
     """Return the profile according to the live posterior, which says that it is not certified."""
-    status = dict(measurement.learner.verdict(_seconds(attempts)).status)
+    status = dict(measurement.verdict(_seconds(attempts)).status)
     if session.state is SessionState.CANCELLED:
         status = dict.fromkeys(status, "cancelled")
     about = provenance(session, attempts, versions)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint, differences
+from animalcat.layouts.adaptive.paired import Shared, shared
 from animalcat.layouts.checking.compare import (
     Posterior,
     difference_words,
@@ -107,6 +108,24 @@ class Compared:
             for label in one.profile.get("labels", [])
         ]
 
+    @property
+    def same_arenas(self) -> dict[tuple[str, str], Shared]:
+        """By two agents on the same battery, who passed which of the arenas that both played."""
+        passed = {name: _passed(one) for name, one in self.results.items()}
+        batteries = {name: _battery(one.profile) for name, one in self.results.items()}
+        return {
+            (one, other): shared(passed[one], passed[other])
+            for one, other in combinations(self.results, 2)
+            if batteries[one] == batteries[other] and passed[one].keys() & passed[other].keys()
+        }
+
+    def sentences(self) -> list[str]:
+        """Who passed what of the arenas that two agents played, a sentence for every two."""
+        return [
+            f"{one} and {other}: {found.words(one, other)}."
+            for (one, other), found in self.same_arenas.items()
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """What differs, and the agents with where their numbers come from, as JSON values."""
         return {
@@ -130,6 +149,10 @@ class Compared:
                 for about in [one.profile.get("provenance", {})]
             ],
             "nodes": list(self.nodes),
+            "same_arenas": [
+                {"agent": one, "other": other, **asdict(found), "words": found.words(one, other)}
+                for (one, other), found in self.same_arenas.items()
+            ],
         }
 
 
@@ -180,6 +203,15 @@ def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared
         for row in node_rows(profiles[name]["nodes"], latents, read):
             rows[row.name][name] = row
     return Compared(results, found, posteriors, profiles, rows, scales)
+
+
+def _passed(one: Results) -> dict[str, bool]:
+    """By arena, whether an agent passed it when it first played it."""
+    counts = one.table[one.table["outcome"].isin(["success", "failure"])]
+    found: dict[str, bool] = {}
+    for instance, outcome in zip(counts["instance"], counts["outcome"], strict=True):
+        found.setdefault(str(instance), outcome == "success")
+    return found
 
 
 def _scales(results: Mapping[str, Results], nodes: Sequence[str]) -> dict[str, Scale]:

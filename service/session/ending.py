@@ -102,7 +102,7 @@ class Ending:
         evidence, session = self._schedule.evidence, self._record.session
         learner = evidence.measurement.learner
         await evidence.wait_for_reach()
-        with self._record.waiting("the last fit, for its profile"):
+        with self._record.waiting(self._fits.words):
             try:
                 fit = await self._fits.profile(learner)
             except FitError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from typing import Final
 
 from animalcat.layouts.adaptive.learner import Data, Learner
 from animalcat.layouts.inference.fit import FitError, FitRequest, FitResult
@@ -17,6 +18,9 @@ from animalcat.service.session.parts import Parts
 from animalcat.service.storage.artefacts import ArtefactsError
 
 log = logging.getLogger(__name__)
+
+WAITS: Final = "the last fit, for its profile"
+"""What a session waits for at its end."""
 
 
 class FinalFits:
@@ -33,6 +37,13 @@ class FinalFits:
         """Compile a layout once, before its first fit is wanted, because that takes seconds."""
         if layout.digest not in self._warming:
             self._warming[layout.digest] = asyncio.create_task(self._warm(layout))
+
+    @property
+    def words(self) -> str:
+        """What a session waits for while its last fit is made."""
+        if not self._fitter.fitting().compiling:
+            return WAITS
+        return f"{WAITS}; its layout is being compiled, once for as long as the server runs"
 
     async def profile(self, learner: Learner) -> FitResult:
         """Fit the posterior from which the profile is made, and keep its draws.

@@ -51,7 +51,7 @@ async def test_it_serves_fits_and_restarts(
             fitter.fit(request), fitter.fit(FitRequest(aaio, features[:9], y[:9], seed=7))
         )
         await asyncio.sleep(0)
-        assert fitter.fitting() == Fitting(((socket.gethostname(), True),), 2)  # one compiles
+        assert fitter.fitting() == Fitting(((socket.gethostname(), True),), 2, compiling=True)
         first, second = await both
         assert fitter.fitting() == Fitting(((socket.gethostname(), False),), 0)
         assert first.converged

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +14,9 @@ import grpc
 import numpy as np
 import pytest
 
+from animalcat.layouts.adaptive.paired import shared
 from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.adaptive.stopping import PRECISE
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring import against
 from animalcat.service.model import (
@@ -91,12 +94,43 @@ def test_pairs_are_counted_once_and_by_arena() -> None:
         found.tell(f"a{i}", 1.0)
         found.tell(f"a{i}", 0.0)  # played again
     found.tell("unknown", 0.0)
-    assert (found.found.pairs, found.found.ahead, found.found.behind) == (10, 8, 0)
-    assert found.apart == (found.found.e_value >= 20.0)
-    assert found.found.difference == pytest.approx(0.8)
+    told = found.to_dict()
+    assert (told["pairs"], told["both_passed"], told["both_failed"]) == (10, ["a0", "a1"], [])
+    assert (told["only_this"], told["only_other"]) == ([f"a{i}" for i in range(2, 10)], [])
+    assert found.apart == (told["e_value"] >= 20.0)
     assert found.apart
-    assert found.words.startswith("told apart from other: of 10 arenas that both played")
-    assert found.to_dict()["ahead"] == 8
+    assert found.words.startswith(
+        "told apart from other: of the 10 arenas that both played, both passed 2 and both failed "
+        "0; only this agent passed 8 (a2, a3, a4, a5, a6 and 3 more); only other passed 0 (e-value"
+    )
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "words"),
+    [
+        (
+            "++-",
+            "++-",
+            "of the 3 arenas that both played, both passed the same 2 and failed the same 1",
+        ),
+        ("++", "++++", "both passed all 2 arenas that both played"),
+        ("--", "--", "both failed all 2 arenas that both played"),
+        ("", "++", "they played no arena in common"),
+        (
+            "+-+",
+            "-++",
+            "of the 3 arenas that both played, both passed 1 and both failed 0; only one passed 1 "
+            "(0); only two passed 1 (1)",
+        ),
+    ],
+)
+def test_what_is_the_same_is_said_as_well_as_what_differs(
+    mine: str, theirs: str, words: str
+) -> None:
+    first, second = (
+        {str(k): sign == "+" for k, sign in enumerate(signs)} for signs in (mine, theirs)
+    )
+    assert shared(first, second).words("one", "two") == words
 
 
 def forward(rng: np.random.Generator) -> int:
@@ -160,6 +194,7 @@ async def test_a_better_agent_is_told_apart_and_an_equal_one_is_not(
 ) -> None:
     async with start(tmp_path) as service:
         never = sessions_pb2.StoppingRule(max_episodes=24, target_sd=0.0, futility=0.0)
+        at_once = sessions_pb2.StoppingRule(max_episodes=24, target_sd=0.99)
         first = await service.create(24, agent="backs off", stop=never)
         await service.play(first, backward, agent="backs off")
         theirs = await played(service, first)
@@ -182,11 +217,21 @@ async def test_a_better_agent_is_told_apart_and_an_equal_one_is_not(
         profile = (await service.profiles.GetProfile(request)).profile_json
         assert '"apart":true' in profile.replace(" ", "")
 
-        equal = await service.create(against=facing(first), seed=2, stop=never)
+        # Its target is reached at once, which ends no comparison and is said all the same.
+        equal = await service.create(against=facing(first), seed=2, stop=at_once)
         await service.play(equal, backward)
         assert len(await played(service, equal)) == 24
         reason = (await service.get(equal)).reason
-        assert "cannot be told from backs off: of 24 arenas" in reason
+        assert "cannot be told from backs off: both failed all 24 arenas" in reason
+        request = results_pb2.GetProfileRequest(name=f"{equal}/profile")
+        profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+        assert {profile["nodes"][name]["status"] for name in ("navigationAbility",)} == {PRECISE}
+        # All 24 arenas were played, so the rate is known; of the better agent only 7 were.
+        assert profile["battery_rate"]["low"] == profile["battery_rate"]["high"] == 0.0
+        request = results_pb2.GetProfileRequest(name=f"{better}/profile")
+        profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+        assert profile["battery_rate"]["low"] is None
+        assert "none of the arenas played was drawn at random" in profile["battery_rate"]["text"]
 
         for changes, why in (
             ({"against": facing("sessions/none")}, "none"),

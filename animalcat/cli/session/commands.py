@@ -11,7 +11,7 @@ import typer
 
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
-from animalcat.cli.session.live import COLUMNS, TREND, LiveSession, estimate_of
+from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession, estimate_of
 from animalcat.cli.session.options import SPEC, Plan, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
@@ -51,6 +51,7 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.client import Client
 from animalcat.client.values import Session, Spent, Verified
+from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
 
@@ -293,7 +294,8 @@ def run_agent(
     ]
     if processes[0].note:
         typer.echo(f"note: {processes[0].note}", err=True)
-    with LiveSession(session) as shown:
+    here = client.address.startswith(("127.", "localhost", "[::1]", "unix:"))
+    with LiveSession(session, first=while_compiling(FIRST, SIMULATOR) if here else FIRST) as shown:
 
         async def play() -> None:
             async with shown.looking(client.aio):

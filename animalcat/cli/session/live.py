@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Final, Self
 
@@ -16,12 +16,16 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from animalcat.cli.session.plan import unreachable
-from animalcat.cli.shared.output import progress_console
+from animalcat.cli.shared.output import long_wait, progress_console
 from animalcat.cli.shared.progress import PipeLines
 from animalcat.cli.shared.table import Column, lay_out
 from animalcat.client import AsyncClient
 from animalcat.client.values import Capability, Episode, Session, SessionEvent
 
+FIRST: Final = "waiting for the first episode"
+"""What is said until an episode is over."""
+AN_AGENT: Final = "an agent"
+"""What a session waits for at its beginning, as everybody knows who starts one."""
 LOOK_SECONDS: Final = 1.0
 """How often it is asked what is played now, at most."""
 _SHARE: Final = 20
@@ -92,12 +96,15 @@ class LiveSession:
     tenth, and every half minute; what capabilities cannot reach is said once.
     """
 
-    def __init__(self, session: Session, console: Console | None = None) -> None:
+    def __init__(
+        self, session: Session, console: Console | None = None, first: str = FIRST
+    ) -> None:
         """Show a session.
 
         Args:
             session: As it stands.
             console: Where to; None for standard error, silent unless that is a terminal.
+            first: What is said until an episode is over, where nothing else is to be said.
         """
         self._console = console or progress_console()
         self._errors = Console(stderr=True, markup=False, emoji=False, width=10_000)
@@ -106,6 +113,9 @@ class LiveSession:
         self._outcomes: dict[tuple[int, int], str] = {}
         self._means: dict[str, list[float]] = {}
         self._said: set[str] = set()
+        self._first = first
+        self._waits_for = session.waits_for
+        self._until_first = ExitStack()
         self._lines = PipeLines(self._console.quiet, session.episodes)
         self._live = Live(
             console=self._console,
@@ -117,6 +127,8 @@ class LiveSession:
 
     def __enter__(self) -> Self:
         self._live.start()
+        if self._console.quiet:
+            self._until_first.enter_context(long_wait(self._first))
         return self
 
     def __exit__(
@@ -129,6 +141,7 @@ class LiveSession:
 
     def stop(self) -> None:
         """Take the table away; calling it twice is fine."""
+        self._until_first.close()
         self._live.stop()
 
     def tell(self, event: SessionEvent) -> None:
@@ -139,6 +152,10 @@ class LiveSession:
                 self._said.add(capability.name)
                 self._say(f"note: {unreachable(capability)}")
         most = now.spec.stop.max_episodes or 1  # answers say it
+        if now.waits_for != self._waits_for:
+            self._waits_for = now.waits_for
+            if self._console.quiet and now.waits_for not in ("", AN_AGENT):
+                self._say(f"waits for {now.waits_for}")
         if self._lines.due(now.episodes, most):
             known = "  ".join(
                 f"{c.name} {value} ({interval})"
@@ -148,6 +165,7 @@ class LiveSession:
             self._say(f"{now.episodes} of {most} episodes: {known}")
         self._remember(now)
         if event.episode is not None:
+            self._until_first.close()
             ended = event.episode
             self._outcomes[ended.number, ended.attempt] = ended.outcome or ""
             self._playing = tuple(
@@ -241,7 +259,7 @@ class LiveSession:
         if self._session.over:
             return f"nothing: {self._session.reason}"
         if not self._playing:
-            return "nothing yet" if self._session.state == "waiting" else "none just now"
+            return "none just now" if self._outcomes else f"nothing yet; {self._first}"
         return ", ".join(
             f"{one.instance} (episode {one.number}, {one.decision.reason or 'chosen'})"
             for one in self._playing

@@ -23,6 +23,7 @@ from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client, values
 from animalcat.client.values import Session
+from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.envs.backends import AUTOMATIC
@@ -286,7 +287,7 @@ class Plan:
         where = place(self.server, self.data)
         battery = find_battery(client, self.battery, self.features, where=where)
         say_layout(client, battery, self.fields["layout"])
-        with status("making the session"):
+        with status(while_compiling("making the session", LAYOUTS)):
             session = client.create_session(agent=self.agent, battery=battery, **self.fields)
             remember_hidden(client, [session], self.bounds.hide)
             gaps = left_out(client.profile(session))

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from animalcat.cli.shared.output import print_rows
+from animalcat.cli.shared.table import Column
 from animalcat.layouts.checking.compare import (
     Posterior,
     difference_words,
@@ -113,7 +114,8 @@ def print_comparison(report: dict[str, Any], *, title: str) -> None:
             }
             for row in report["ranking"]
         ]
-        print_rows(rows, list(rows[0]), as_json=False, title="Ranks; 1 has the most")
+        columns = ["node", "agent", "estimate", Column("rank", 1), "90 %", Column("P(most)", 2)]
+        print_rows(rows, columns, as_json=False, title="Ranks; 1 has the most")
     if report["differences"]:
         several = len({row["than"] for row in report["differences"]}) > 1
         rows = [

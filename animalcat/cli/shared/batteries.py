@@ -15,6 +15,7 @@ from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import operation_progress
 from animalcat.client import Client
 from animalcat.client.values import Battery
+from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.errors import AnimalcatError
 
 NOTES: Final = 5
@@ -65,7 +66,8 @@ def _of_files(
     for note in battery_files(path).notes:
         typer.echo(f"note: {path}: {note}", err=True)
     try:
-        with operation_progress(f"importing {path}") as tell:
+        words = f"importing {path}"
+        with operation_progress(while_compiling(words, SIMULATOR)) as tell:
             made = client.import_battery(
                 path,
                 name,

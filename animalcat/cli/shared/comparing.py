@@ -42,7 +42,8 @@ def show_comparison(known: Compared, *, as_json: bool) -> None:
     if as_json:
         print_json(known.to_dict() | found)
         return
-    for line in (*known.labels(), *(one.sentence for one in known.differences)):
+    differences = (one.sentence for one in known.differences)
+    for line in (*known.labels(), *differences, *known.sentences()):
         typer.echo(line)
     print_comparison(found, title="Differences")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ from animalcat.cli.shared.codes import MISSING as MISSING
 from animalcat.cli.shared.codes import UNREACHABLE as UNREACHABLE
 from animalcat.cli.shared.table import Column, lay_out, wrap
 
+LONG_WAIT: Final = 5.0
+"""Seconds after which it is said in a pipe what is waited for."""
 ENDLESS: Final = 10_000
 """Letters of a line that is as long as what stands in it."""
 
@@ -51,9 +54,43 @@ def progress_console() -> Console:
 
 @contextmanager
 def status(words: str) -> Generator[Callable[[str], None]]:
-    """A spinner beside words on standard error, while the block lasts; call it to change them."""
+    """Say on standard error what is waited for, while the block lasts; call it to change that.
+
+    It is a spinner on a terminal. In a pipe it is a line, once the wait is a long one.
+    """
+    if not sys.stderr.isatty():
+        with long_wait(words) as change:
+            yield change
+        return
     with progress_console().status(Text(words)) as shown:
         yield lambda others: shown.update(Text(others))
+
+
+@contextmanager
+def long_wait(words: str, seconds: float = LONG_WAIT) -> Generator[Callable[[str], None]]:
+    """Print a line on standard error if a block lasts long.
+
+    Args:
+        words: What is waited for. What is yielded takes other words, and the wait begins anew.
+        seconds: How long is long.
+    """
+    timer: threading.Timer | None = None
+
+    def begin(now: str) -> None:
+        nonlocal timer
+        if timer is not None:
+            timer.cancel()
+        timer = threading.Timer(seconds, lambda: typer.echo(f"{now} ...", err=True))
+        timer.daemon = True
+        timer.start()
+
+    begin(words)
+    try:
+        yield begin
+    finally:
+        assert timer is not None  # it has begun
+        timer.cancel()
+        timer.join()
 
 
 def plain_column() -> TextColumn:

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
-from animalcat.cli.shared.output import plain_column, progress_console
+from animalcat.cli.shared.output import long_wait, plain_column, progress_console
 from animalcat.client.values import Operation
 
 LINE_SECONDS: Final = 5.0
@@ -84,7 +84,8 @@ def progress(title: str, wait: float = LINE_SECONDS) -> Generator[Tell]:
         What to tell of it as it goes on.
     """
     if not sys.stderr.isatty():
-        yield _lines(wait)
+        with long_wait(title) as waiting:  # until there is something to count
+            yield _lines(wait, waiting)
         return
     with bar() as shown:
         task = shown.add_task(title, total=None)
@@ -114,11 +115,15 @@ def operation_progress(title: str) -> Generator[Callable[[Operation], None]]:
         yield told
 
 
-def _lines(wait: float) -> Tell:
+def _lines(wait: float, waiting: Callable[[str], None]) -> Tell:
     next_line = time.monotonic() + wait
+    said = ""
 
     def tell(words: str, done: int = 0, total: int | None = None) -> None:
-        nonlocal next_line
+        nonlocal next_line, said
+        if words != said:
+            said = words
+            waiting(words)
         if time.monotonic() < next_line:
             return
         next_line = time.monotonic() + LINE_SECONDS

@@ -142,10 +142,26 @@ def test_without_what_could_have_been_chosen_nothing_can_be_told() -> None:
     assert "cannot be told, since nothing was played" in learner_of(20).battery_rate.words
     old = learner_of(20)
     for k in range(5):
-        old.tell(f"i{k}", 1.0, k)  # as an older version kept it: without a wager
+        old.tell(f"i{k}", 1.0, k)  # nothing was staked on it
     found = old.battery_rate
     assert (found.played, found.passed, found.value, found.low) == (5, 5, None, None)
-    assert "cannot be told, since no decision was kept with all that could" in found.words
+    assert found.words == (
+        "Success rate of the whole battery: cannot be told, since none of the arenas played was "
+        "drawn at random (5 of 20 arenas played, 5 passed)."
+    )
+
+
+def test_arenas_in_a_given_order_tell_of_themselves_alone() -> None:
+    """Their successes bound the rate by counting, which is no interval of 90 %."""
+    learner = learner_of(20, policy=Policy(order=tuple(f"i{k}" for k in range(6))))
+    for _ in range(6):
+        choice = learner.ask()
+        assert choice is not None
+        assert choice.wager is None
+        learner.tell(choice.instance, 1.0)
+    assert learner.battery_rate.low is None
+    drawn = learner.ask()
+    assert drawn is None or drawn.wager is not None
 
 
 def test_a_learner_that_is_restored_or_told_again_says_the_same() -> None:
