@@ -231,7 +231,7 @@ def test_a_battery_of_another_size_or_seed_has_a_name_of_its_own(client: animalc
     }
     assert made == {"navigation-3": 3, "navigation-3-seed2": 3, "two": 2}
     assert client.get_battery("navigation-3").instances == 3
-    with pytest.raises(animalcat.AnimalcatError, match="nothing else.*--name navigation-3"):
+    with pytest.raises(animalcat.AnimalcatError, match=r"nothing else.*--name navigation-3"):
         client.build_battery("navigation", 3, name="navigation")
     with pytest.raises(animalcat.AnimalcatError, match="other content"):
         client.build_battery("navigation", 3, name="two")

@@ -18,13 +18,13 @@ from rich.progress import track
 from animalcat.arena_configs.builds import BUILDS, NEWEST, Build, build_named
 from animalcat.arena_configs.checks import check_loaded
 from animalcat.arena_configs.draws import OWN, UNITY, Draws, UnityDraws, draws_by_name
-from animalcat.arena_configs.features import FEATURES, bearing, measure_features
+from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, bearing
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement
 from animalcat.arena_configs.reading import check_drawn
 from animalcat.arena_configs.returns import max_return
-from animalcat.arena_configs.sequence import merged
+from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes, merged
 from animalcat.cli.arena.families import families, make
 from animalcat.cli.arena.files import arena_files, named_files, tell_problems
 from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files, placed_by
@@ -269,35 +269,46 @@ def show(
         fail("--features draws on the map: say where it goes, for example -o map.png")
     if first_person and output is None:
         fail("--first-person draws a picture: say where it goes, for example -o frame.png")
+    from animalcat.envs.measure import measure_episode  # it loads the simulator
+
     chance = _chance(rng, seed, build)
     config = _load(file, chance.build)
     arena = _arena(config, number)
     if arena.merge_next_arena:
-        words = "note: this arena merges with the next into one episode; --arena shows that one"
+        words = (
+            "note: this arena merges with the next into one episode; --arena shows that one, and "
+            "`arena features` measures the episode"
+        )
         typer.secho(words, err=True)
-        arena = arena.model_copy(update={"merge_next_arena": False})
     chosen = min(config.arenas) if number is None else number
-    instance = file.stem if len(config.arenas) == 1 else f"{file.stem}.{chosen}"
     try:
-        plan = Plan(seed, chance.rng, chance.build)
-        (placement,), played_by = placed_by(arena, instance, plan)
+        instance, episode, place = _episode_of(config, chosen, file.stem)
+        placed, played_by = placed_by(
+            episode, instance, Plan(chance.seed, chance.rng, chance.build)
+        )
+        placement = placed[place]
+        found = measure_episode([placement], played_by)
     except ArenaError as error:
         fail(f"{file}: {error}")
     if as_json:
-        print_json(_description(placement))
+        measured = {"features": found.features.values, "missing": found.features.missing}
+        print_json({**_description(placement), **measured})
     else:
-        _print_summary(file, placement, chance)
+        _print_summary(file, placement, chance, found.features)
     if output is None:
         return
     try:
         if first_person:
             if chance.rng == OWN:  # the same as on the map
-                arena = fixed_arena(Draft(instance, "", arena, played_by))
+                fixed = fixed_arena(Draft(instance, "", episode, played_by))
+                arena = episode_arenas(fixed)[place]
+            arena = arena.model_copy(update={"merge_next_arena": False})
             _first_view(arena, chance, resolution).save(output)
         else:
             from animalcat.cli.arena.map import draw_map  # matplotlib takes a while to import
 
-            draw_map(placement, output, title=file.name, features=with_features)
+            at_rest = found.played[0].at_rest if with_features else None
+            draw_map(placement, output, title=file.name, survey=at_rest)
     except (OSError, ValueError) as error:
         fail(f"cannot write {output}: {error}")
     wrote("view" if first_person else "map", output)
@@ -567,7 +578,17 @@ def _description(placement: Placement) -> dict[str, Any]:
     }
 
 
-def _print_summary(file: Path, placement: Placement, chance: _Chance) -> None:
+def _episode_of(config: ArenaConfig, number: int, name: str) -> tuple[str, Arena, int]:
+    """The episode that an arena belongs to: what a battery calls it, itself, the arena's place."""
+    known = episodes(config)
+    first = max(one for one in known if one <= number)
+    called = name if len(known) == 1 else f"{name}.{first}"
+    return called, known[first], arena_numbers(config, first).index(number)
+
+
+def _print_summary(
+    file: Path, placement: Placement, chance: _Chance, features: MeasuredFeatures
+) -> None:
     start, out = placement.agent, console()
     seconds = placement.time_limit / 10
     limit = f"{placement.time_limit} ({seconds:g} s)" if placement.time_limit else "none"
@@ -604,7 +625,7 @@ def _print_summary(file: Path, placement: Placement, chance: _Chance) -> None:
         out.print(f"{what}: {skipped.name}: {skipped.reason}")
     if placement.drawn:
         out.print(f"left to chance: {', '.join(placement.drawn)} ({chance.told()})")
-    measured = measure_features(placement).values
+    measured = features.values
     told = (f"{name} {measured[name]:.4g}" for name in there([measured]))
     out.print("   ".join(told), highlight=False)
 
