@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from animalcat.arena_configs.bounds import ENDLESS, out_of_bounds
 from animalcat.arena_configs.builds import MERGING, NEWEST, Build, unheeded
 from animalcat.arena_configs.catalogue import KINDS, ObjectKind, canonical_name
+from animalcat.arena_configs.chance import LEFT, ORDER, left_to_chance
 from animalcat.arena_configs.draws import Draws
 from animalcat.arena_configs.geometry import Solid, outside_by, overlaps
 from animalcat.arena_configs.loader import OLD_NAMES, LoadedConfig
@@ -47,7 +48,13 @@ _OPERATED: Final = ("SpawnerButton", "DataZone")
 
 
 def check_arena(
-    arena: Arena, rng: Draws, *, file: str = "", path: str = "", build: Build = NEWEST
+    arena: Arena,
+    rng: Draws,
+    *,
+    file: str = "",
+    path: str = "",
+    build: Build = NEWEST,
+    chance: bool = False,
 ) -> tuple[Problem, ...]:
     """Check one arena.
 
@@ -57,6 +64,7 @@ def check_arena(
         file: Name of its file, for the problems.
         path: Where the arena stands in its file, such as `arenas[0]`.
         build: The build that is to play it.
+        chance: Whether it is said too what the arena leaves to chance.
 
     Returns:
         Errors (Unity refuses the arena, or nobody can pass it) and warnings (something is changed,
@@ -65,7 +73,7 @@ def check_arena(
     prefix = f"{path}." if path else ""
     return tuple(
         Problem(file, None, (prefix + field).rstrip("."), severity, code, message)
-        for field, severity, code, message in _findings(arena, rng, build)
+        for field, severity, code, message in _findings(arena, rng, build, chance)
     )
 
 
@@ -104,7 +112,7 @@ def _newer_names(loaded: LoadedConfig, file: str) -> Iterator[Problem]:
 def check_config(
     config: ArenaConfig, rng: Draws, *, file: str = "", build: Build = NEWEST
 ) -> tuple[Problem, ...]:
-    """Check all arenas of a configuration.
+    """Check all arenas of a configuration, and say what is left to chance.
 
     Args:
         config: The configuration.
@@ -118,7 +126,7 @@ def check_config(
         merges = build in MERGING and _merges(config, number)
         problems.extend(
             problem
-            for problem in check_arena(arena, rng, file=file, path=path, build=build)
+            for problem in check_arena(arena, rng, file=file, path=path, build=build, chance=True)
             if not (merges and problem.code in ("unreachable-pass-mark", "sure-pass"))
         )
         if arena.merge_next_arena and build not in MERGING:
@@ -132,6 +140,8 @@ def check_config(
         message = f"{which} wants to merge with the next one, and there is none"
         field = f"arenas[{number}].mergeNextArena"
         problems.append(Problem(file, None, field, "error", "merged-last", message))
+    if config.randomize_arenas and (len(config.arenas) if lost else len(episodes(config))) > 1:
+        problems.append(Problem(file, None, "randomizeArenas", "warning", LEFT, ORDER))
     if build in MERGING and not lost:
         problems.extend(_marks_of_chains(config, rng, file))
     return tuple(problems)
@@ -173,7 +183,7 @@ def _line(loaded: LoadedConfig, field: str) -> int | None:
 _Finding = tuple[str, Severity, str, str]
 
 
-def _findings(arena: Arena, rng: Draws, build: Build) -> Iterator[_Finding]:
+def _findings(arena: Arena, rng: Draws, build: Build, chance: bool) -> Iterator[_Finding]:
     yield from _timing(arena)
     yield from _agents(arena)
     for index, item in enumerate(arena.items):
@@ -197,6 +207,9 @@ def _findings(arena: Arena, rng: Draws, build: Build) -> Iterator[_Finding]:
     fault = mark_fault(min_return(placement), max_return(placement), placement.pass_mark)
     if fault is not None:
         yield "passMark", fault.severity, fault.code, fault.message
+    if chance and (left := left_to_chance(arena, placement, build)) is not None:
+        field, message = left
+        yield field, "warning", LEFT, message
 
 
 def _timing(arena: Arena) -> Iterator[_Finding]:
