@@ -165,6 +165,7 @@ arenas:
     assert [(p.line, p.code) for p in problems] == [
         (3, "unreachable-pass-mark"),
         (5, "no-agent"),
+        (5, "no-reward"),
         (6, "unknown-object"),
         (7, "left-to-chance"),
         (11, "clamped-size"),

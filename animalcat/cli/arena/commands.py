@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import typer
-from rich.progress import track
+from rich.progress import Progress
 
 from animalcat.arena_configs.builds import BUILDS, NEWEST, Build, build_named
 from animalcat.arena_configs.checks import check_loaded
@@ -25,8 +25,9 @@ from animalcat.arena_configs.placement import Placement
 from animalcat.arena_configs.reading import check_drawn
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes, merged
+from animalcat.arena_files import same_names
 from animalcat.cli.arena.families import families, make
-from animalcat.cli.arena.files import arena_files, named_files, tell_problems
+from animalcat.cli.arena.files import found_files, instance_name, named_files, tell_problems
 from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files, placed_by
 from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.arena.solve import solve_arenas
@@ -46,6 +47,7 @@ from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.folders import cache_folder
 from animalcat.service.batteries.drafts import Draft, fixed_arena
+from animalcat.service.batteries.findings import alike
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -118,14 +120,13 @@ def check_files(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong or doubtful in arena files.
+    """Say what is wrong or doubtful in arena files, and in a battery that is made of a folder.
 
     More than 40 problems are grouped by kind, each with an example, unless --all is given. The
     exit code is 1 when there is an error.
     """
     chance = _chance(rng, seed, build or NEWEST)
-    looked = track(arena_files(paths), "checking", console=progress_console(), transient=True)
-    results = [_checked(path, strict, chance, by_build=build is not None) for path in looked]
+    results = _checked_all(paths, strict, chance, by_build=build is not None)
     problems = [problem for _, _, found in results for problem in found]
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
@@ -419,16 +420,62 @@ def _arena(config: ArenaConfig, number: int | None) -> Arena:
     return config.arenas[number]
 
 
+def _checked_all(
+    paths: Iterable[Path], strict: bool, chance: _Chance, *, by_build: bool
+) -> list[_Checked]:
+    """The files of all paths with their problems; a path is held for a battery of its own."""
+    folders = [found_files(path) for path in paths]
+    number = sum(len(found.files) for found in folders)
+    results: list[_Checked] = []
+    with Progress(console=progress_console(), transient=True) as progress:
+        task = progress.add_task("checking", total=number)
+        for found in folders:
+            here: list[_Checked] = []
+            arenas: list[tuple[str, str, Arena]] = []
+            for name, path in found.files:
+                result, known = _checked(path, strict, chance, by_build=by_build)
+                here.append(result)
+                called = instance_name(name)
+                arenas += [
+                    (str(path), called if len(known) == 1 else f"{called}.{key}", arena)
+                    for key, arena in known.items()
+                ]
+                progress.advance(task)
+            same = [
+                Problem(str(path), None, "", "error", "same-name", message)
+                for path, message in same_names(found)
+            ]
+            more = [*same, *alike(arenas)]
+            results += [
+                one._replace(problems=(*one.problems, *(p for p in more if p.file == one.file)))
+                for one in here
+            ]
+    return results
+
+
 def _checked(
     path: Path, strict: bool, chance: _Chance, *, by_build: bool
-) -> tuple[str, bool, tuple[Problem, ...]]:
-    """Name of a file, whether it could be read, and its problems."""
+) -> tuple[_Checked, dict[int, Arena]]:
+    """A file with its problems, and the arenas that its episodes start with, by number."""
     name = str(path)
     try:
         loaded = load_config(path, strict=strict, by_build=by_build)
     except ArenaError as error:
-        return name, False, error.problems
-    return name, True, check_loaded(loaded, chance.draws(), file=name, build=chance.build)
+        return _Checked(name, False, error.problems), {}
+    problems = check_loaded(loaded, chance.draws(), file=name, build=chance.build)
+    try:
+        known = episodes(loaded.config)
+    except ArenaError:
+        known = dict[int, Arena]()  # one merges with a next one that is not there, which was said
+    return _Checked(name, True, problems), known
+
+
+class _Checked(NamedTuple):
+    """A file, whether it could be read, and its problems."""
+
+    file: str
+    loaded: bool
+    problems: tuple[Problem, ...]
 
 
 def _kinds(problems: list[Problem]) -> list[dict[str, Any]]:
