@@ -7,6 +7,7 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -18,6 +19,7 @@ from animalcat.cli.battery import app
 from animalcat.cli.session.commands import app as sessions
 from animalcat.cli.shared.arena_outcomes import marked_by
 from animalcat.cli.shared.outcome_table import or_fail
+from animalcat.envs.agents import load_agent
 from animalcat.service.batteries.battery import ArenaFile, import_files
 
 from .conftest import Server
@@ -224,6 +226,34 @@ def test_a_local_folder_does_not_take_a_shipped_name(run: Run, tmp_path: Path) -
     assert "12 instances" in run("check", "batteries/navigation").output
 
 
+def test_a_session_with_arenas_that_cannot_be_played_says_so_and_fails(
+    client: animalcat.Client, server: Server, tmp_path: Path
+) -> None:
+    for name, x in (("good", 20), ("gone", 24)):
+        (tmp_path / f"{name}.yaml").write_text(
+            ARENA.format(mark=0, z=20).replace("x: 20", f"x: {x}")
+        )
+    made = client.import_battery(tmp_path, "partly")
+    (broken,) = [one for one in client.instances("partly") if one.name == "gone"]
+    for path in (server.home / "batteries" / made.digest / "arenas").iterdir():
+        if "x: 24" in path.read_text():
+            path.write_text("!ArenaConfig\narenas: {}\n")
+    session = client.create_session(agent="any", battery="partly", certify=False, futility=0)
+    client.evaluate(load_agent("builtin:forward"), session, name="any")
+    found = client.get_session(session)
+    assert (found.state, found.episodes) == ("finished", 1)
+    assert "exhausted" not in found.reason
+    assert found.reason.startswith(
+        "what could be played was played; 1 arena ('gone') could not be played, since the backend "
+        "failed 3 times at each, most recently with: backend:"
+    )
+    assert list(client.profile(session)["provenance"]["unplayable"]) == [broken.name]
+    for command in ("resume", "watch"):
+        told = CliRunner().invoke(sessions, [command, session.id, "--server", server.address])
+        assert told.exit_code == 1, told.output
+        assert "could not be played" in " ".join(told.output.split())
+
+
 def test_every_command_finds_the_same_in_a_folder(
     run: Run, client: animalcat.Client, server: Server, tmp_path: Path
 ) -> None:
@@ -345,7 +375,7 @@ def test_a_battery_is_measured_by_the_layout_that_it_names(
     assert (meant.layout, other.layout) == ("object-permanence", "")
     assert meant.digest != other.digest
 
-    def layout_of(battery: str, **options: str) -> tuple[str, str]:
+    def layout_of(battery: str, **options: Any) -> tuple[str, str]:
         spec = client.create_session(agent="any", battery=battery, **options).spec
         return spec.layout, spec.layout_variant
 
