@@ -83,16 +83,24 @@ def battery_files(source: Path) -> FoundFiles:
         AnimalcatError: As for `find_arena_files`; or two files give the same name.
     """
     found = find_arena_files(source)
+    for _, message in same_names(found):
+        raise AnimalcatError(f"{source}: {message}")
+    return found
+
+
+def same_names(found: FoundFiles) -> Iterator[tuple[Path, str]]:
+    """Find files whose arenas would have the name of others in a battery, each with what is wrong.
+
+    Args:
+        found: The files of a folder.
+    """
     known: dict[str, str] = {}
-    for relative, _ in found.files:
+    for relative, path in found.files:
         stem = os.path.splitext(relative)[0]
         if stem in known:
-            raise AnimalcatError(
-                f"{source}: {known[stem]} and {relative} both give an arena named {stem}; rename "
-                "or remove one"
-            )
-        known[stem] = relative
-    return found
+            both = f"{known[stem]} and {relative} both give an arena named {stem}"
+            yield path, f"{both}; rename or remove one"
+        known.setdefault(stem, relative)
 
 
 def has_arena_files(source: Path) -> bool:

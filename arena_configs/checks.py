@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from animalcat.arena_configs.bounds import ENDLESS, out_of_bounds
 from animalcat.arena_configs.builds import MERGING, NEWEST, Build, unheeded
 from animalcat.arena_configs.catalogue import KINDS, ObjectKind, canonical_name
+from animalcat.arena_configs.chance import LEFT, ORDER, left_to_chance
 from animalcat.arena_configs.draws import Draws
 from animalcat.arena_configs.geometry import Solid, outside_by, overlaps
 from animalcat.arena_configs.loader import OLD_NAMES, LoadedConfig
@@ -30,7 +31,7 @@ from animalcat.arena_configs.model import (
     Severity,
     ToggleObject,
 )
-from animalcat.arena_configs.outcome import mark_fault
+from animalcat.arena_configs.outcome import NO_LIMIT, NO_REWARD, mark_fault
 from animalcat.arena_configs.placement import (
     Placement,
     agent_body,
@@ -42,12 +43,22 @@ from animalcat.arena_configs.returns import max_return, min_return
 from animalcat.arena_configs.sequence import episode_arenas, episodes, pass_mark
 from animalcat.arena_configs.signs import SYMBOLS, is_known
 
+OF_MARKS: Final = ("unreachable-pass-mark", "sure-pass", "no-reward")
+"""Kinds of findings that follow from the pass mark of an episode."""
+OF_BATTERY: Final = (LEFT, "no-time-limit", "no-reward")
+"""Kinds of findings that concern who makes a battery, and not who plays an arena."""
 _OPERATED: Final = ("SpawnerButton", "DataZone")
 """Objects that run operations."""
 
 
 def check_arena(
-    arena: Arena, rng: Draws, *, file: str = "", path: str = "", build: Build = NEWEST
+    arena: Arena,
+    rng: Draws,
+    *,
+    file: str = "",
+    path: str = "",
+    build: Build = NEWEST,
+    whole: bool = False,
 ) -> tuple[Problem, ...]:
     """Check one arena.
 
@@ -57,6 +68,8 @@ def check_arena(
         file: Name of its file, for the problems.
         path: Where the arena stands in its file, such as `arenas[0]`.
         build: The build that is to play it.
+        whole: Whether it is said too what may be meant, and what a battery of it would say: what is
+            left to chance, and that nothing gives reward.
 
     Returns:
         Errors (Unity refuses the arena, or nobody can pass it) and warnings (something is changed,
@@ -65,7 +78,7 @@ def check_arena(
     prefix = f"{path}." if path else ""
     return tuple(
         Problem(file, None, (prefix + field).rstrip("."), severity, code, message)
-        for field, severity, code, message in _findings(arena, rng, build)
+        for field, severity, code, message in _findings(arena, rng, build, whole)
     )
 
 
@@ -104,7 +117,7 @@ def _newer_names(loaded: LoadedConfig, file: str) -> Iterator[Problem]:
 def check_config(
     config: ArenaConfig, rng: Draws, *, file: str = "", build: Build = NEWEST
 ) -> tuple[Problem, ...]:
-    """Check all arenas of a configuration.
+    """Check all arenas of a configuration, and say what is left to chance.
 
     Args:
         config: The configuration.
@@ -113,14 +126,19 @@ def check_config(
         build: The build that is to play it.
     """
     problems: list[Problem] = []
+    later = {number + 1 for number, arena in config.arenas.items() if arena.merge_next_arena}
     for number, arena in sorted(config.arenas.items()):
         path = f"arenas[{number}]"
         merges = build in MERGING and _merges(config, number)
         problems.extend(
             problem
-            for problem in check_arena(arena, rng, file=file, path=path, build=build)
-            if not (merges and problem.code in ("unreachable-pass-mark", "sure-pass"))
+            for problem in check_arena(arena, rng, file=file, path=path, build=build, whole=True)
+            if not (merges and problem.code in OF_MARKS)
         )
+        if arena.time_limit == 0 and not (merges and number in later):
+            message = f"no time limit ends an episode: {NO_LIMIT}"
+            field = f"{path}.timeLimit"
+            problems.append(Problem(file, None, field, "warning", "no-time-limit", message))
         if arena.merge_next_arena and build not in MERGING:
             message = _unheeded("mergeNextArena", build, MERGING)
             field = f"{path}.mergeNextArena"
@@ -132,6 +150,8 @@ def check_config(
         message = f"{which} wants to merge with the next one, and there is none"
         field = f"arenas[{number}].mergeNextArena"
         problems.append(Problem(file, None, field, "error", "merged-last", message))
+    if config.randomize_arenas and (len(config.arenas) if lost else len(episodes(config))) > 1:
+        problems.append(Problem(file, None, "randomizeArenas", "warning", LEFT, ORDER))
     if build in MERGING and not lost:
         problems.extend(_marks_of_chains(config, rng, file))
     return tuple(problems)
@@ -159,6 +179,8 @@ def _marks_of_chains(config: ArenaConfig, rng: Draws, file: str) -> Iterator[Pro
             field = f"arenas[{last}].passMark"
             message = f"of arenas {number} to {last}, which merge: {fault.message}"
             yield Problem(file, None, field, fault.severity, fault.code, message)
+            if fault.severity == "error" and max_return(*placed) <= 0.0:
+                yield Problem(file, None, field, "warning", "no-reward", NO_REWARD)
 
 
 def _line(loaded: LoadedConfig, field: str) -> int | None:
@@ -173,7 +195,7 @@ def _line(loaded: LoadedConfig, field: str) -> int | None:
 _Finding = tuple[str, Severity, str, str]
 
 
-def _findings(arena: Arena, rng: Draws, build: Build) -> Iterator[_Finding]:
+def _findings(arena: Arena, rng: Draws, build: Build, whole: bool) -> Iterator[_Finding]:
     yield from _timing(arena)
     yield from _agents(arena)
     for index, item in enumerate(arena.items):
@@ -197,6 +219,11 @@ def _findings(arena: Arena, rng: Draws, build: Build) -> Iterator[_Finding]:
     fault = mark_fault(min_return(placement), max_return(placement), placement.pass_mark)
     if fault is not None:
         yield "passMark", fault.severity, fault.code, fault.message
+        if whole and fault.severity == "error" and max_return(placement) <= 0.0:
+            yield "items", "warning", "no-reward", NO_REWARD
+    if whole and (left := left_to_chance(arena, placement, build)) is not None:
+        field, message = left
+        yield field, "warning", LEFT, message
 
 
 def _timing(arena: Arena) -> Iterator[_Finding]:

@@ -56,6 +56,15 @@ def mark_fault(least: float, greatest: float, pass_mark: float) -> MarkFault | N
     return None
 
 
+NO_REWARD: Final = "nothing gives reward: a goal is missing, or found no place as it was drawn"
+"""What is said of an arena that nobody can pass, since no return exceeds 0."""
+NO_LIMIT: Final = (
+    "an agent that stands still there plays on until its allowance is spent (--episode-seconds), "
+    "if it has one"
+)
+"""What it means that no time limit ends an episode."""
+
+
 class MarkedPlace(NamedTuple):
     """A disc on the floor; entering it counts as a choice.
 

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from animalcat.arena_configs.features import MeasuredFeatures, Survey, measure_features
+from animalcat.arena_configs.features import MeasuredFeatures
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
@@ -211,12 +211,11 @@ def table(folder: Path) -> dict[Path, Row]:
 
 def measure(path: Path) -> MeasuredFeatures | str:
     """Measure an arena, also by playing it; or say why it cannot be measured."""
-    from animalcat.envs.measure import measure_playing
+    from animalcat.envs.measure import measure_episode
 
     try:
         arena = load_config(path).config.first
-        survey = Survey(place(arena, np.random.default_rng(SEED)))
-        return measure_features(survey, *measure_playing(survey))
+        return measure_episode([place(arena, np.random.default_rng(SEED))]).features
     except (ArenaError, ValueError) as error:
         return str(error)
 

@@ -27,7 +27,7 @@ from animalcat.arena_configs.features import (
 from animalcat.arena_configs.features.sight import dark_at
 from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import ARENA_SIDE, Point
-from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject
+from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
 from animalcat.arena_configs.routes import positive_goals, run_seconds
 from animalcat.arena_configs.sightlines import SEEN
 from animalcat.envs.sim.scene import Scene, Shape
@@ -110,15 +110,34 @@ class Watch:
     rested: bool
 
 
-def measure_episode(surveys: Sequence[Survey], seed: int = 0) -> MeasuredFeatures:
+class Measured(NamedTuple):
+    """What an episode demands, and what its arenas told.
+
+    Attributes:
+        features: The meta-features of the episode.
+        surveys: Its arenas as they are placed, in the order of play.
+        played: What playing each of them told.
+    """
+
+    features: MeasuredFeatures
+    surveys: tuple[Survey, ...]
+    played: tuple[Played, ...]
+
+
+def measure_episode(placed: Sequence[Placement], seed: int = 0) -> Measured:
     """Measure every meta-feature of an episode, by playing each of its arenas.
 
+    This is the one measurement: batteries, tables, maps and what commands show are made from it.
+
     Args:
-        surveys: Its placed arenas in the order of play: one, unless arenas merge.
+        placed: Its arenas in the order of play: one, unless arenas merge.
         seed: Seed of what spawners and operations leave to chance.
     """
-    parts = [measure_features(survey, *measure_playing(survey, seed)) for survey in surveys]
-    return chain_features(parts, [survey.placement for survey in surveys])
+    surveys = tuple(map(Survey, placed))
+    played = tuple(measure_playing(survey, seed) for survey in surveys)
+    both = zip(surveys, played, strict=True)
+    parts = [measure_features(survey, *told) for survey, told in both]
+    return Measured(chain_features(parts, placed), surveys, played)
 
 
 def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Watch:

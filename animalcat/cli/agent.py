@@ -106,7 +106,7 @@ def run(
     else:
         typer.echo(
             f"{summary.session} {summary.state}: {summary.counted} episodes counted, "
-            f"{len(summary.episodes)} played here"
+            f"{len(summary.episodes)} played here{_faults(summary.episodes)}"
         )
     if summary.state != "finished":
         raise typer.Exit(FAILED)
@@ -170,3 +170,9 @@ def _agents_with(limit: str) -> str:
     if limit in limits_of(""):
         return "any"
     return ", ".join(name for name in BUILTIN if limit in limits_of(name))
+
+
+def _faults(episodes: Iterable[PlayedEpisode]) -> str:
+    """How many of the attempts count for nothing, since the backend failed."""
+    number = sum(one.fault for one in episodes)
+    return f", of which the backend failed at {number}" if number else ""

@@ -321,8 +321,9 @@ def check(
         for problem in found.problems:
             typer.echo(problem)
         typer.echo(
-            f"battery {found.id}: {found.instances} instances, {len(found.set_aside)} set aside, "
-            f"{len(sure)} that cannot be failed, {len(found.problems)} notes on its files"
+            f"battery {found.id}: {found.instances} instance{'s' * (found.instances != 1)}, "
+            f"{len(found.set_aside)} set aside, {len(sure)} that cannot be failed, "
+            f"{len(found.problems)} note{'s' * (len(found.problems) != 1)} on its files"
         )
     if found.set_aside:
         raise typer.Exit(FAILED)

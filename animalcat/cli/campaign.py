@@ -76,6 +76,7 @@ from animalcat.cli.shared.remote import (
 from animalcat.cli.shared.same_agent import check_campaign
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import left_out
+from animalcat.cli.shared.unplayable import fail_if_unplayable
 from animalcat.client import Client
 from animalcat.client.values import Campaign, Session
 from animalcat.compiling import LAYOUTS, while_compiling
@@ -338,7 +339,9 @@ def run(
             bounds = Bounds(agent_may, arena_folders(battery, features), same_agent)
             remember_hidden(client, campaign.sessions, bounds.hide)
         _tell_left_out(client, campaign)
-        show_campaign(client, _play(client, campaign, bounds), as_json, against)
+        played = _play(client, campaign, bounds)
+        show_campaign(client, played, as_json, against)
+        fail_if_unplayable(client, played.sessions)
 
 
 @app.command()
@@ -361,7 +364,9 @@ def resume(
         for reference in found.spec.agents:
             check_reference(reference)
         bounds = Bounds(agent_may, hidden_folders(client, found.sessions), same_agent)
-        show_campaign(client, _play(client, found, bounds), as_json)
+        played = _play(client, found, bounds)
+        show_campaign(client, played, as_json)
+        fail_if_unplayable(client, played.sessions)
 
 
 @app.command("list")
@@ -557,6 +562,7 @@ def _run_file(
         else:
             for campaign in played:
                 show_campaign(client, campaign, as_json=False, against=against)
+        fail_if_unplayable(client, [one for campaign in played for one in campaign.sessions])
         if failed:
             raise typer.Exit(FAILED)
 

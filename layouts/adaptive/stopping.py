@@ -29,6 +29,8 @@ Status: TypeAlias = Literal[
     "layout contradicted",
 ]
 
+EXHAUSTED: Final = "the battery is exhausted"
+"""Why a session ends that has played all that there is."""
 PRECISE: Final[Status] = "precise, if the layout holds"
 """Status of a capability whose target is reached: as good as the layout is."""
 _HORIZON: Final = 25
@@ -133,7 +135,7 @@ class Stopper:
         if contradicted and self.rule.stop_at_alarm:
             reason = "the layout does not describe this agent"
         elif not left.any() and not (reason and measured.all()):
-            reason = "the battery is exhausted"
+            reason = EXHAUSTED
         return Verdict(
             stop=bool(reason),
             reason=reason,

@@ -229,6 +229,7 @@ def import_files(
     """
     pattern = parse_pattern(names) if names else None
     drafts: list[Draft] = []
+    places: list[str] = []
     problems: list[Problem] = []
     refused: list[ArenaError] = []
     own = read_table(table) if table else None
@@ -250,6 +251,7 @@ def import_files(
         for key, arena in sorted(arenas.items()):
             name = stem if len(arenas) == 1 else f"{stem}.{key}"
             drafts.append(Draft(name, "", arena, instance_seed(seed, name)))
+            places.append(file.path)
     if refused:
         raise joined([*refused, *unfit(drafts)], number + 1, "files")
     if own is not None:
@@ -267,7 +269,8 @@ def import_files(
             drawn[draft.name] = fields
     if refused:
         raise joined(refused, len(told), "arenas")
-    lines = [*in_lines(problems), *alike(told)]
+    problems += alike((place, one.name, one.arena) for place, one in zip(places, told, strict=True))
+    lines = in_lines(problems)
     return store_drafts(told, lines, store, tick, processes, own, drawn=drawn, layout=layout)
 
 

@@ -12,7 +12,6 @@ from zlib import crc32
 
 import numpy as np
 
-from animalcat.arena_configs.features import Survey
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.placement import Placement, fix, place
@@ -148,8 +147,7 @@ def _read(draft: Draft) -> Reading:
     # Imported here: it loads the simulator, which lists do without.
     from animalcat.envs.measure import measure_episode
 
-    surveys = [Survey(placement) for placement in placements(draft)]
-    return Reading(*measure_episode(surveys, draft.seed))
+    return Reading(*measure_episode(placements(draft), draft.seed).features)
 
 
 def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) -> Fixed:

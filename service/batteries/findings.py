@@ -8,14 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from animalcat.arena_configs.checks import check_loaded
+from animalcat.arena_configs.checks import OF_MARKS, check_loaded
 from animalcat.arena_configs.loader import LoadedConfig
 from animalcat.arena_configs.model import Arena, Problem
-from animalcat.service.batteries.drafts import Draft
 
 EACH: Final = 5
 """Problems of a kind that are told one by one; of more only their number and an example."""
-_BY_MARKS: Final = ("unreachable-pass-mark", "sure-pass")
+_BY_MARKS: Final = (*OF_MARKS, "no-time-limit")
 """Kinds that `marks` finds in the instances, whose values are fixed."""
 
 
@@ -46,16 +45,25 @@ def in_lines(problems: Iterable[Problem]) -> list[str]:
     return lines
 
 
-def alike(drafts: Iterable[Draft]) -> list[str]:
-    """Say how many arenas are the same as others under another name."""
-    names: dict[Arena, list[str]] = defaultdict(list)
-    for draft in drafts:
-        names[draft.arena].append(draft.name)
-    groups = [same for same in names.values() if len(same) > 1]
-    if not groups:
-        return []
-    few = ", ".join(groups[0][:3]) + (", ..." if len(groups[0]) > 3 else "")
-    return [
-        f"{sum(map(len, groups))} arenas are only {len(groups)} under several names ({few}): they "
-        "are the same but for what is left to chance, so outcomes on them tell less than they seem"
-    ]
+def alike(arenas: Iterable[tuple[str, str, Arena]]) -> list[Problem]:
+    """Say which arenas are the same as others under another name.
+
+    Args:
+        arenas: The arenas of a battery, each after its file and the name of its instance.
+
+    Returns:
+        A warning for each arena of which there are several, on the second file that has it.
+    """
+    known: dict[Arena, list[tuple[str, str]]] = defaultdict(list)
+    for file, name, arena in arenas:
+        known[arena].append((file, name))
+    found: list[Problem] = []
+    for same in known.values():
+        if len(same) > 1:
+            few = ", ".join(name for _, name in same[:3]) + (", ..." if len(same) > 3 else "")
+            message = (
+                f"{len(same)} arenas are only 1 under several names ({few}): they are the same but "
+                "for what is left to chance, so outcomes on them tell less than they seem"
+            )
+            found.append(Problem(same[1][0], None, "arenas", "warning", "same-arena", message))
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from animalcat.arena_configs.outcome import MarkFault, mark_fault
+from animalcat.arena_configs.outcome import NO_LIMIT, NO_REWARD, MarkFault, mark_fault
 from animalcat.service.batteries.instance import Instance
 
 UNPASSABLE: Final = "no play can pass it, since no return exceeds its pass mark"
@@ -38,21 +38,14 @@ class Marks(NamedTuple):
                 "reached), or play them all the same with --keep-unpassable"
             )
         if self.bare:
-            found.append(
-                f"in {_arenas(self.bare)} of these nothing gives reward: a goal is missing, or "
-                "found no place as it was drawn"
-            )
+            found.append(f"in {_arenas(self.bare)} of these {NO_REWARD}")
         if self.sure:
             found.append(
                 f"every play passes {_arenas(self.sure)}, since every return exceeds the pass "
                 "mark: sessions play them, and successes there tell nothing"
             )
         if self.endless:
-            found.append(
-                f"no time limit ends an episode in {_arenas(self.endless)}: an agent that stands "
-                "still there plays on until its allowance is spent (--episode-seconds), if it has "
-                "one"
-            )
+            found.append(f"no time limit ends an episode in {_arenas(self.endless)}: {NO_LIMIT}")
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:

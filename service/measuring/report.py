@@ -29,6 +29,7 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import arena_identity
 from animalcat.service.batteries.naming import task_of, variant_of
 from animalcat.service.measuring.coverage import covered_features
+from animalcat.service.measuring.faults import unplayable
 from animalcat.service.measuring.gate import through_gate
 from animalcat.service.measuring.generation import played_instance
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, Measurement
@@ -247,6 +248,7 @@ def provenance(
         "successes": outcomes.count(Outcome.SUCCESS),
         "voids": outcomes.count(Outcome.VOID),
         "faults": outcomes.count(Outcome.FAULT),
+        "unplayable": unplayable(attempts),
         "invalid": sum(bool(e.invalid) and not e.practice for e in attempts),
         "failures_by_default": sum(e.by_default for e in scored),
         "overspent": sum(e.overspent for e in scored),

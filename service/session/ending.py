@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from animalcat.layouts.inference.fit import FitError, FitResult
+from animalcat.service.measuring.faults import told_with, unplayable
 from animalcat.service.measuring.kept_fits import load_fit
 from animalcat.service.measuring.report import Report
 from animalcat.service.model import Cause, Session, SessionState
@@ -111,7 +112,8 @@ class Ending:
                 fit = error
             second = await self._fits.second_reading(learner)
         certificates = await asyncio.to_thread(self._parts.store.certificates, session.id)
-        reason = (await evidence.verdict()).reason or self._schedule.conclusion
+        why = (await evidence.verdict()).reason or self._schedule.conclusion
+        reason = told_with(why, unplayable(evidence.ledger.attempts))
         report = await evidence.exported_report(
             replace(self._record.session, reason=reason), fit, certificates, second
         )

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.model import Decision, Episode
 
-MAX_FAULTS: Final = 3
-"""Backend faults of one instance after which it is set aside."""
 MAX_FAULTS_IN_A_ROW: Final = 9
 """Backend faults in a row, of any instances, after which the session pauses."""
 

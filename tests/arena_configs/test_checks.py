@@ -165,9 +165,88 @@ arenas:
     assert [(p.line, p.code) for p in problems] == [
         (3, "unreachable-pass-mark"),
         (5, "no-agent"),
+        (5, "no-reward"),
         (6, "unknown-object"),
+        (7, "left-to-chance"),
         (11, "clamped-size"),
     ]
+
+
+NOTHING_LEFT = """!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: 250
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {x: 20, y: 0, z: 5}]
+      rotations: [0]
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {x: 20, y: 0, z: 25}]
+      sizes: [!Vector3 {x: 1, y: 1, z: 1}]
+    - !Item
+      name: Wall
+      positions: [!Vector3 {x: 9, y: 0, z: 9}, !Vector3 {x: 30, y: 0, z: 9}]
+      rotations: [0, 90]
+      sizes: [!Vector3 {x: 1, y: 1, z: 1}, !Vector3 {x: 1, y: 1, z: 1}]
+      colors: [!RGB {r: 1, g: 1, b: 1}, !RGB {r: 1, g: 1, b: 1}]
+    - !Item
+      name: SignBoard
+      positions: [!Vector3 {x: 9, y: 0, z: 30}]
+      rotations: [0]
+      symbolNames: ["01/10"]
+    - !Item
+      name: SpawnerButton
+      positions: [!Vector3 {x: 33, y: 0, z: 30}]
+      rotations: [0]
+      operations: [!grantReward {reward: 1}]
+"""
+CHOICE = "[!operationFromList {operations: [!grantReward {reward: 1}, !endEpisode {}]}]"
+
+
+@pytest.mark.parametrize(
+    ("given", "left", "words"),
+    [
+        ("rotations: [0, 90]", "rotations: [0, -1]", "1 rotation is"),
+        ("rotations: [0, 90]", "rotations: [-1, -1]", "2 rotations are"),
+        ("x: 9, y: 0, z: 9", "x: -1, y: 0, z: 9", "1 position is"),
+        ("z: 25}]", "z: -1}]", "1 position is"),
+        ("      sizes: [!Vector3 {x: 1, y: 1, z: 1}]\n", "", "1 size is"),
+        (
+            "sizes: [!Vector3 {x: 1, y: 1, z: 1}, ",
+            "sizes: [!Vector3 {x: 1, y: -1, z: 1}, ",
+            "1 size",
+        ),
+        (
+            "colors: [!RGB {r: 1, g: 1, b: 1}, ",
+            "colors: [!RGB {r: -1, g: 1, b: 1}, ",
+            "1 colour is",
+        ),
+        ("      colors: [!RGB {r: 1, g: 1, b: 1}, !RGB {r: 1, g: 1, b: 1}]\n", "", "2 colours are"),
+        ('"01/10"', '"3x3"', "1 picture of a sign is"),
+        ("[!grantReward {reward: 1}]", CHOICE, "1 operation in play is"),
+    ],
+)
+def test_what_is_left_to_chance_is_said(given: str, left: str, words: str) -> None:
+    def codes(text: str) -> list[tuple[str, str, int | None, str]]:
+        found = check_loaded(load_text(text, "f.yml"), np.random.default_rng(0), file="f.yml")
+        return [(p.severity, p.code, p.line, p.message) for p in found]
+
+    assert codes(NOTHING_LEFT) == []
+    assert NOTHING_LEFT.count(given) == 1
+    ((severity, code, line, message),) = codes(NOTHING_LEFT.replace(given, left))
+    assert (severity, code) == ("warning", "left-to-chance")
+    assert message.startswith(words)
+    assert message.endswith("left to chance")
+    assert line
+
+
+def test_the_order_of_arenas_that_is_left_to_chance_is_said() -> None:
+    second = NOTHING_LEFT[NOTHING_LEFT.index("  0: !Arena") :].replace("0: !Arena", "1: !Arena")
+    text = NOTHING_LEFT.replace("arenas:", "randomizeArenas: true\narenas:", 1) + second
+    found = check_loaded(load_text(text, "f.yml"), np.random.default_rng(0), file="f.yml")
+    assert [(p.code, p.field, p.line) for p in found] == [("left-to-chance", "randomizeArenas", 2)]
 
 
 @pytest.mark.parametrize(

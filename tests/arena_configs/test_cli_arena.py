@@ -108,7 +108,8 @@ def test_check_exit_code_and_strict(folder: Path) -> None:
 
 def test_check_of_many_problems_groups_them(tmp_path: Path) -> None:
     for number in range(45):
-        (tmp_path / f"{number:02}.yml").write_text(LENIENT if number else UNREACHABLE)
+        one = LENIENT.replace("z: 25", f"z: {20 + number / 4}")
+        (tmp_path / f"{number:02}.yml").write_text(one if number else UNREACHABLE)
     table = run("check", tmp_path, code=1)
     assert "45 files: 0 clean, 1 error, 44 warnings" in table
     assert "(duplicate-key 44, unreachable-pass-mark 1)" in table
@@ -161,6 +162,68 @@ def test_features(tmp_path: Path) -> None:
     assert made.drawn == {"b": ["items[1].positions[0].x"]}
     text = run("features", tmp_path / "a.yml", tmp_path / "b.yml", "--seed", 3)
     assert "from seed 3, as batteries draw it; 1 of 2 arenas leaves something to it" in text
+
+
+ROLLING = """!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: 250
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {x: 20, y: 0, z: 5}]
+      rotations: [0]
+    - !Item
+      name: GOAL
+      WHERE
+"""
+LEFT = {
+    "rotation": "positions: [!Vector3 {x: 20, y: 0, z: 25}]",
+    "minus": "{positions: [!Vector3 {x: 24, y: 0, z: 20}], rotations: [-1]}",
+    "position": "rotations: [90]",
+    "size": "{positions: [!Vector3 {x: 15, y: 3, z: 20}], sizes: [!Vector3 {x: -1, y: -1, z: -1}]}",
+    "all": "positions: [!Vector3 {x: -1, y: 0, z: -1}]",
+}
+
+
+@pytest.mark.parametrize("goal", ["GoodGoalBounce", "GoodGoalMultiBounce", "GrowGoal"])
+def test_one_measurement_gives_one_answer_everywhere(tmp_path: Path, goal: str) -> None:
+    files: list[ArenaFile] = []
+    for name, where in LEFT.items():
+        fields = where.strip("{}") if where.startswith("{") else where
+        lines = fields.replace("], ", "]\n      ")
+        text = ROLLING.replace("GOAL", goal).replace("WHERE", lines)
+        files.append(ArenaFile(f"{name}.yml", text))
+        (tmp_path / f"{name}.yml").write_text(text)
+    rows = checked("arena_features", run("features", tmp_path, "--json", "--seed", 7))
+    made = {one.name: one for one in import_files(files, 7, tmp_path / "store").instances}
+    moved = 0
+    for row in rows:
+        path = tmp_path / f"{row['instance']}.yml"
+        shown = json.loads(run("show", path, "--json", "--seed", 7))
+        assert shown["features"] == row["features"] == made[row["instance"]].features
+        assert shown["missing"] == row["missing"] == made[row["instance"]].missing
+        assert shown["drawn"] == row["drawn"]
+        moved += row["features"]["goalTravel"] > 1.0
+        words = run("show", path, "--seed", 7).split()
+        way = row["features"]["wayLength"]
+        assert words[words.index("wayLength") + 1] == f"{way:.4g}"
+    assert moved >= (0 if goal == "GrowGoal" else 4)
+    run("show", tmp_path / "rotation.yml", "--features", "--seed", 7, "-o", tmp_path / "map.svg")
+    assert ("at rest" in (tmp_path / "map.svg").read_text()) == (goal != "GrowGoal")
+
+
+def test_arenas_that_merge_are_shown_as_they_are_measured(tmp_path: Path) -> None:
+    one = RANDOM[RANDOM.index("  0: !Arena") :]
+    merging = one.replace("pass_mark: 0", "pass_mark: 0\n    mergeNextArena: true")
+    text = RANDOM.replace(one, merging) + one.replace("0: !Arena", "1: !Arena")
+    (tmp_path / "two.yml").write_text(text)
+    [row] = checked("arena_features", run("features", tmp_path, "--json", "--seed", 5))
+    field = "items[1].positions[0].x"
+    for number, name in ((0, field), (1, f"arenas[1].{field}")):
+        said = run("show", tmp_path / "two.yml", "--arena", number, "--json", "--seed", 5)
+        shown = json.loads(said[said.index("{") :])
+        assert shown["drawn"] == {field: row["drawn"][name]}
 
 
 def test_features_as_csv(tmp_path: Path) -> None:

@@ -7,15 +7,19 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 import animalcat
+from animalcat.arena_configs.checks import OF_MARKS
+from animalcat.cli.arena.commands import app as arena_app
 from animalcat.cli.battery import app
 from animalcat.cli.session.commands import app as sessions
 from animalcat.cli.shared.arena_outcomes import marked_by
 from animalcat.cli.shared.outcome_table import or_fail
+from animalcat.envs.agents import load_agent
 from animalcat.service.batteries.battery import ArenaFile, import_files
 
 from .conftest import Server
@@ -222,6 +226,129 @@ def test_a_local_folder_does_not_take_a_shipped_name(run: Run, tmp_path: Path) -
     assert "12 instances" in run("check", "batteries/navigation").output
 
 
+def test_a_session_with_arenas_that_cannot_be_played_says_so_and_fails(
+    client: animalcat.Client, server: Server, tmp_path: Path
+) -> None:
+    for name, x in (("good", 20), ("gone", 24)):
+        (tmp_path / f"{name}.yaml").write_text(
+            ARENA.format(mark=0, z=20).replace("x: 20", f"x: {x}")
+        )
+    made = client.import_battery(tmp_path, "partly")
+    (broken,) = [one for one in client.instances("partly") if one.name == "gone"]
+    for path in (server.home / "batteries" / made.digest / "arenas").iterdir():
+        if "x: 24" in path.read_text():
+            path.write_text("!ArenaConfig\narenas: {}\n")
+    session = client.create_session(agent="any", battery="partly", certify=False, futility=0)
+    client.evaluate(load_agent("builtin:forward"), session, name="any")
+    found = client.get_session(session)
+    assert (found.state, found.episodes) == ("finished", 1)
+    assert "exhausted" not in found.reason
+    assert found.reason.startswith(
+        "what could be played was played; 1 arena ('gone') could not be played, since the backend "
+        "failed 3 times at each, most recently with: backend:"
+    )
+    assert list(client.profile(session)["provenance"]["unplayable"]) == [broken.name]
+    for command in ("resume", "watch"):
+        told = CliRunner().invoke(sessions, [command, session.id, "--server", server.address])
+        assert told.exit_code == 1, told.output
+        assert "could not be played" in " ".join(told.output.split())
+
+
+def test_every_command_finds_the_same_in_a_folder(
+    run: Run, client: animalcat.Client, server: Server, tmp_path: Path
+) -> None:
+    good = ARENA.format(mark=0, z=20).replace(
+        "x: 20, y: 0, z: 5}]", "x: 20, y: 0, z: 5}]\n      rotations: [0]"
+    )
+    kinds = {
+        "good": good,
+        "clamped": good.replace("x: 1, y: 1, z: 1", "x: 99, y: 1, z: 1"),
+        "misspelt": good.replace("GoodGoal", "GodGoal"),
+        "drawn": good.replace("z: 20}]", "z: -1}]"),
+        "twin": good,
+        "unpassable": good.replace("passMark: 0", "passMark: 3"),
+        "sure": good.replace("passMark: 0", "passMark: -5"),
+        "endless": good.replace("timeLimit: 250", "timeLimit: 0"),
+    }
+    folder = tmp_path / "kinds"
+    folder.mkdir()
+    for name, text in kinds.items():
+        (folder / f"{name}.yaml").write_text(text)
+
+    def flat(done: Result) -> str:
+        return " ".join(done.output.split())
+
+    checked = CliRunner().invoke(arena_app, ["check", "kinds", "--json"])
+    found = {
+        (Path(row["file"]).stem, problem["code"]): problem["message"]
+        for row in json.loads(checked.stdout)
+        for problem in row["problems"]
+    }
+    assert set(found) == {
+        ("clamped", "clamped-size"),
+        ("misspelt", "unknown-object"),
+        ("misspelt", "unreachable-pass-mark"),
+        ("misspelt", "no-reward"),
+        ("drawn", "left-to-chance"),
+        ("twin", "same-arena"),
+        ("unpassable", "unreachable-pass-mark"),
+        ("sure", "sure-pass"),
+        ("endless", "no-time-limit"),
+    }
+    outputs = {
+        "import": run("import", "kinds", "--name", "of-kinds"),
+        "folder": run("check", "./kinds"),
+        "stored": run("check", "batteries/of-kinds"),
+        "session": CliRunner().invoke(
+            sessions,
+            ["create", "--agent", "any", "--battery", "./kinds", "--server", server.address],
+        ),
+    }
+    for what, done in outputs.items():
+        for (name, code), message in found.items():
+            of_marks = code in (*OF_MARKS, "no-time-limit")
+            if not of_marks:
+                assert message in flat(done), (what, code)
+                assert f"[{code}]" in done.output
+            elif code in ("unreachable-pass-mark", "sure-pass"):
+                assert (
+                    client.get_battery("of-kinds").manifest[
+                        "set_aside" if code.startswith("un") else "cannot_fail"
+                    ][name]
+                    == message
+                )
+                assert name in done.output
+            else:
+                assert message.partition(": ")[2] in flat(done), (what, code)
+        assert [done.exit_code for done in (checked, outputs["folder"], outputs["stored"])] == [
+            1
+        ] * 3
+    for name, text in kinds.items():  # each file alone, too
+        alone = CliRunner().invoke(arena_app, ["check", f"kinds/{name}.yaml", "--json"])
+        (row,) = json.loads(alone.stdout)
+        codes = {problem["code"] for problem in row["problems"]}
+        assert codes == {code for one, code in found if one == name} - {"same-arena"}
+        told = run("check", f"kinds/{name}.yaml")
+        assert told.exit_code == alone.exit_code
+        assert all(
+            f"[{code}]" in told.output for code in codes if code not in (*OF_MARKS, "no-time-limit")
+        ), text
+
+
+def test_two_files_of_one_name_are_found_before_an_import(run: Run, tmp_path: Path) -> None:
+    two_endings(tmp_path)
+    refused = run("import", "pair")
+    checked = CliRunner().invoke(arena_app, ["check", "pair", "--json"])
+    (message,) = [
+        problem["message"]
+        for row in json.loads(checked.stdout)
+        for problem in row["problems"]
+        if problem["code"] == "same-name"
+    ]
+    assert checked.exit_code == 1
+    assert message in " ".join(refused.output.split())
+
+
 def test_a_battery_of_another_size_or_seed_has_a_name_of_its_own(client: animalcat.Client) -> None:
     usual = client.get_battery("navigation").digest
     made = {
@@ -248,7 +375,7 @@ def test_a_battery_is_measured_by_the_layout_that_it_names(
     assert (meant.layout, other.layout) == ("object-permanence", "")
     assert meant.digest != other.digest
 
-    def layout_of(battery: str, **options: str) -> tuple[str, str]:
+    def layout_of(battery: str, **options: Any) -> tuple[str, str]:
         spec = client.create_session(agent="any", battery=battery, **options).spec
         return spec.layout, spec.layout_variant
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -315,7 +316,16 @@ class TestBackend:
                     path.write_text("!ArenaConfig\narenas: {}\n")
             end = await service.play(session)
             episodes = await service.list_episodes(session)
+            asked = results_pb2.GetProfileRequest(name=f"{session}/profile")
+            profile = json.loads((await service.profiles.GetProfile(asked)).profile_json)
+        provenance = profile["provenance"]
         assert (end.state, end.episodes) == (sessions_pb2.SESSION_STATE_FINISHED, 2)
+        assert "exhausted" not in end.reason
+        assert (
+            f"1 arena ({broken!r}) could not be played, since the backend failed 3 times at each"
+        ) in end.reason
+        assert list(provenance["unplayable"]) == [broken]
+        assert (provenance["episodes"], provenance["faults"]) == (2, 3)
         faults = [e for e in episodes if e.outcome == types_pb2.OUTCOME_FAULT]
         assert [e.instance for e in faults] == [broken] * 3
         assert len({e.episode for e in faults}) == 1

@@ -227,6 +227,7 @@ def test_answers_have_every_field_of_a_spec_set() -> None:
         "a",
         "b",
         battery_digest="0",
+        layout="l",
         layout_variant="v",
         stop=StoppingRule(targets={"x": 0.1}),
         policy=Policy("listed", order=("one",), balance=1),

@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import typer
-from rich.progress import track
+from rich.progress import Progress
 
 from animalcat.arena_configs.builds import BUILDS, NEWEST, Build, build_named
 from animalcat.arena_configs.checks import check_loaded
 from animalcat.arena_configs.draws import OWN, UNITY, Draws, UnityDraws, draws_by_name
-from animalcat.arena_configs.features import FEATURES, bearing, measure_features
+from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, bearing
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement
 from animalcat.arena_configs.reading import check_drawn
 from animalcat.arena_configs.returns import max_return
-from animalcat.arena_configs.sequence import episodes, merged
+from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes, merged
+from animalcat.arena_files import same_names
 from animalcat.cli.arena.families import families, make
-from animalcat.cli.arena.files import arena_files, named_files, tell_problems
+from animalcat.cli.arena.files import found_files, instance_name, named_files, tell_problems
 from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files, placed_by
 from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.arena.solve import solve_arenas
@@ -47,6 +48,7 @@ from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.folders import cache_folder
 from animalcat.service.batteries.drafts import Draft, fixed_arena
+from animalcat.service.batteries.findings import alike
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -119,14 +121,13 @@ def check_files(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong or doubtful in arena files.
+    """Say what is wrong or doubtful in arena files, and in a battery that is made of a folder.
 
     More than 40 problems are grouped by kind, each with an example, unless --all is given. The
     exit code is 1 when there is an error.
     """
     chance = _chance(rng, seed, build or NEWEST)
-    looked = track(arena_files(paths), "checking", console=progress_console(), transient=True)
-    results = [_checked(path, strict, chance, by_build=build is not None) for path in looked]
+    results = _checked_all(paths, strict, chance, by_build=build is not None)
     problems = [problem for _, _, found in results for problem in found]
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
@@ -270,35 +271,46 @@ def show(
         fail("--features draws on the map: say where it goes, for example -o map.png")
     if first_person and output is None:
         fail("--first-person draws a picture: say where it goes, for example -o frame.png")
+    from animalcat.envs.measure import measure_episode  # it loads the simulator
+
     chance = _chance(rng, seed, build)
     config = _load(file, chance.build)
     arena = _arena(config, number)
     if arena.merge_next_arena:
-        words = "note: this arena merges with the next into one episode; --arena shows that one"
+        words = (
+            "note: this arena merges with the next into one episode; --arena shows that one, and "
+            "`arena features` measures the episode"
+        )
         typer.secho(words, err=True)
-        arena = arena.model_copy(update={"merge_next_arena": False})
     chosen = min(config.arenas) if number is None else number
-    instance = file.stem if len(config.arenas) == 1 else f"{file.stem}.{chosen}"
     try:
-        plan = Plan(seed, chance.rng, chance.build)
-        (placement,), played_by = placed_by(arena, instance, plan)
+        instance, episode, place = _episode_of(config, chosen, file.stem)
+        placed, played_by = placed_by(
+            episode, instance, Plan(chance.seed, chance.rng, chance.build)
+        )
+        placement = placed[place]
+        found = measure_episode([placement], played_by)
     except ArenaError as error:
         fail(f"{file}: {error}")
     if as_json:
-        print_json(_description(placement))
+        measured = {"features": found.features.values, "missing": found.features.missing}
+        print_json({**_description(placement), **measured})
     else:
-        _print_summary(file, placement, chance)
+        _print_summary(file, placement, chance, found.features)
     if output is None:
         return
     try:
         if first_person:
             if chance.rng == OWN:  # the same as on the map
-                arena = fixed_arena(Draft(instance, "", arena, played_by))
+                fixed = fixed_arena(Draft(instance, "", episode, played_by))
+                arena = episode_arenas(fixed)[place]
+            arena = arena.model_copy(update={"merge_next_arena": False})
             _first_view(arena, chance, resolution).save(output)
         else:
             from animalcat.cli.arena.map import draw_map  # matplotlib takes a while to import
 
-            draw_map(placement, output, title=file.name, features=with_features)
+            at_rest = found.played[0].at_rest if with_features else None
+            draw_map(placement, output, title=file.name, survey=at_rest)
     except (OSError, ValueError) as error:
         fail(f"cannot write {output}: {error}")
     wrote("view" if first_person else "map", output)
@@ -433,16 +445,62 @@ def _arena(config: ArenaConfig, number: int | None) -> Arena:
     return config.arenas[number]
 
 
+def _checked_all(
+    paths: Iterable[Path], strict: bool, chance: _Chance, *, by_build: bool
+) -> list[_Checked]:
+    """The files of all paths with their problems; a path is held for a battery of its own."""
+    folders = [found_files(path) for path in paths]
+    number = sum(len(found.files) for found in folders)
+    results: list[_Checked] = []
+    with Progress(console=progress_console(), transient=True) as progress:
+        task = progress.add_task("checking", total=number)
+        for found in folders:
+            here: list[_Checked] = []
+            arenas: list[tuple[str, str, Arena]] = []
+            for name, path in found.files:
+                result, known = _checked(path, strict, chance, by_build=by_build)
+                here.append(result)
+                called = instance_name(name)
+                arenas += [
+                    (str(path), called if len(known) == 1 else f"{called}.{key}", arena)
+                    for key, arena in known.items()
+                ]
+                progress.advance(task)
+            same = [
+                Problem(str(path), None, "", "error", "same-name", message)
+                for path, message in same_names(found)
+            ]
+            more = [*same, *alike(arenas)]
+            results += [
+                one._replace(problems=(*one.problems, *(p for p in more if p.file == one.file)))
+                for one in here
+            ]
+    return results
+
+
 def _checked(
     path: Path, strict: bool, chance: _Chance, *, by_build: bool
-) -> tuple[str, bool, tuple[Problem, ...]]:
-    """Name of a file, whether it could be read, and its problems."""
+) -> tuple[_Checked, dict[int, Arena]]:
+    """A file with its problems, and the arenas that its episodes start with, by number."""
     name = str(path)
     try:
         loaded = load_config(path, strict=strict, by_build=by_build)
     except ArenaError as error:
-        return name, False, error.problems
-    return name, True, check_loaded(loaded, chance.draws(), file=name, build=chance.build)
+        return _Checked(name, False, error.problems), {}
+    problems = check_loaded(loaded, chance.draws(), file=name, build=chance.build)
+    try:
+        known = episodes(loaded.config)
+    except ArenaError:
+        known = dict[int, Arena]()  # one merges with a next one that is not there, which was said
+    return _Checked(name, True, problems), known
+
+
+class _Checked(NamedTuple):
+    """A file, whether it could be read, and its problems."""
+
+    file: str
+    loaded: bool
+    problems: tuple[Problem, ...]
 
 
 def _kinds(problems: list[Problem]) -> list[dict[str, Any]]:
@@ -592,7 +650,17 @@ def _description(placement: Placement) -> dict[str, Any]:
     }
 
 
-def _print_summary(file: Path, placement: Placement, chance: _Chance) -> None:
+def _episode_of(config: ArenaConfig, number: int, name: str) -> tuple[str, Arena, int]:
+    """The episode that an arena belongs to: what a battery calls it, itself, the arena's place."""
+    known = episodes(config)
+    first = max(one for one in known if one <= number)
+    called = name if len(known) == 1 else f"{name}.{first}"
+    return called, known[first], arena_numbers(config, first).index(number)
+
+
+def _print_summary(
+    file: Path, placement: Placement, chance: _Chance, features: MeasuredFeatures
+) -> None:
     start, out = placement.agent, console()
     seconds = placement.time_limit / 10
     limit = f"{placement.time_limit} ({seconds:g} s)" if placement.time_limit else "none"
@@ -629,7 +697,7 @@ def _print_summary(file: Path, placement: Placement, chance: _Chance) -> None:
         out.print(f"{what}: {skipped.name}: {skipped.reason}")
     if placement.drawn:
         out.print(f"left to chance: {', '.join(placement.drawn)} ({chance.told()})")
-    measured = measure_features(placement).values
+    measured = features.values
     told = (f"{name} {measured[name]:.4g}" for name in there([measured]))
     out.print("   ".join(told), highlight=False)
 

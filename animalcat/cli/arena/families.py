@@ -29,11 +29,10 @@ from animalcat.arena_configs.families.search import Found, demands_of, search
 from animalcat.arena_configs.features import (
     FEATURES,
     MeasuredFeatures,
-    Survey,
-    measure_features,
 )
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.arena_files import is_yaml
 from animalcat.cli.arena.family import show_family
@@ -200,10 +199,10 @@ class Player:
 
     def __call__(self, arena: Arena) -> MeasuredFeatures:
         """Measure an arena."""
-        from animalcat.envs.measure import measure_playing  # it loads the simulator
+        from animalcat.envs.measure import measure_episode  # it loads the simulator
 
-        survey = Survey(place(arena, np.random.default_rng(0)))
-        return measure_features(survey, *measure_playing(survey, self.seed))
+        placed = [place(one, np.random.default_rng(0)) for one in episode_arenas(arena)]
+        return measure_episode(placed, self.seed).features
 
 
 def _family(name: str) -> AnyFamily:

@@ -8,7 +8,7 @@ from typing import Final
 
 import typer
 
-from animalcat.arena_files import find_arena_files
+from animalcat.arena_files import FoundFiles, find_arena_files
 from animalcat.cli.shared.output import fail
 from animalcat.errors import AnimalcatError
 
@@ -31,15 +31,26 @@ def named_files(paths: Iterable[Path]) -> list[tuple[Path, str]]:
     Raises:
         typer.Exit: As for `arena_files`.
     """
-    found: list[tuple[Path, str]] = []
-    for path in paths:
-        try:
-            files, notes = find_arena_files(path)
-        except AnimalcatError as error:
-            fail(str(error))
-        for note in notes:
-            typer.echo(f"note: {path}: {note}", err=True)
-        found += [(file, str(PurePosixPath(name).with_suffix(""))) for name, file in files]
+    return [(file, instance_name(name)) for path in paths for name, file in found_files(path).files]
+
+
+def instance_name(name: str) -> str:
+    """What a battery calls the instance of a file, by the file's path in its folder."""
+    return str(PurePosixPath(name).with_suffix(""))
+
+
+def found_files(path: Path) -> FoundFiles:
+    """The files of a folder, or a file alone; what is left out is said.
+
+    Raises:
+        typer.Exit: As for `arena_files`.
+    """
+    try:
+        found = find_arena_files(path)
+    except AnimalcatError as error:
+        fail(str(error))
+    for note in found.notes:
+        typer.echo(f"note: {path}: {note}", err=True)
     return found
 
 

@@ -26,23 +26,24 @@ _VIEW = 50.0
 """Half of the camera's field of view, in degrees."""
 
 
-def draw_map(placement: Placement, path: Path, *, title: str = "", features: bool = False) -> None:
+def draw_map(
+    placement: Placement, path: Path, *, title: str = "", survey: Survey | None = None
+) -> None:
     """Draw everything where it stands: names, headings, rewards.
 
     Args:
         placement: An arena with everything in its place.
         path: Where to write; its ending says how (png, svg, pdf).
         title: Written above the map.
-        features: Whether to draw the way to the nearest reward, its turns and choices too.
+        survey: The arena with its rewards at rest, of which the way, its turns and choices are
+            drawn too; None to leave them out.
 
     Raises:
         OSError: The file cannot be written.
         ValueError: The ending is not known.
     """
     figure = Figure(figsize=(8.0, 8.4), layout="constrained")
-    draw_arena(
-        figure.add_subplot(), placement, title=title, survey=Survey(placement) if features else None
-    )
+    draw_arena(figure.add_subplot(), placement, title=title, survey=survey)
     figure.savefig(path, dpi=110)
 
 
@@ -76,6 +77,8 @@ def draw_arena(
             _arrow(axes, where, thing.yaw, 2.0, "black")
     _legend(axes, placement, counts)
     reward = nearest_reward(placement)
+    if survey is not None:
+        _rests(axes, placement, survey)
     if survey is not None and not isinstance(survey.way, str):
         _demands(axes, survey, survey.way)
     elif reward is not None:
@@ -99,6 +102,20 @@ def draw_arena(
         zorder=7,
         bbox=_LABEL,
     )
+
+
+def _rests(axes: Axes, placement: Placement, survey: Survey) -> None:
+    """Where rewards that roll or fall come to rest: the way is measured to there."""
+    places = {thing.source: thing.position for thing in placement.objects}
+    for thing in survey.placement.objects:
+        here = (thing.position.x, thing.position.z)
+        begin = places.get(thing.source)
+        if begin is None or math.dist((begin.x, begin.z), here) < thing.size.x / 2:
+            continue  # its own label is there
+        axes.plot([begin.x, here[0]], [begin.z, here[1]], color=_REWARD, lw=0.8, ls=":")
+        circle = Circle(here, thing.size.x / 2, facecolor="none", edgecolor=_REWARD, lw=0.8)
+        axes.add_patch(circle)
+        axes.annotate("at rest", here, fontsize=7, ha="center", va="center", color=_REWARD)
 
 
 def _label(axes: Axes, thing: PlacedObject) -> None:

@@ -15,13 +15,7 @@ from typing import Any, Final
 
 from animalcat.arena_configs.builds import Build
 from animalcat.arena_configs.draws import OWN, draws_by_name
-from animalcat.arena_configs.features import (
-    FEATURES,
-    MeasuredFeatures,
-    Survey,
-    chain_features,
-    measure_features,
-)
+from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import Placement, place
@@ -152,7 +146,7 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
     What an arena leaves to chance is drawn as a battery draws it that is made of the file with the
     same seed, unless Unity is to draw.
     """
-    from animalcat.envs.measure import measure_playing  # it loads the simulator
+    from animalcat.envs.measure import measure_episode  # it loads the simulator
 
     try:
         loaded = load_config(path)
@@ -174,13 +168,10 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
             row = FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error))
             rows.append(replace(row, problems=met))
             continue
-        parts: list[MeasuredFeatures] = []
+        found = measure_episode(placed, seed)
         told: list[dict[str, Any]] = []
-        for survey in map(Survey, placed):
-            played = measure_playing(survey, seed)
-            parts.append(measure_features(survey, *played))
-            if plan.explain:
-                told.append(explanation(survey, played))
+        if plan.explain:
+            told = [*map(explanation, found.surveys, found.played)]
         rows.append(
             FeatureRow(
                 str(path),
@@ -188,7 +179,7 @@ def feature_rows(path: Path, name: str, plan: Plan) -> list[FeatureRow]:
                 instance,
                 *plan.drawn_by,
                 _drawn(placed),
-                *chain_features(parts, placed),
+                *found.features,
                 explanation=_together(told),
                 problems=met,
             )

@@ -49,6 +49,7 @@ from animalcat.cli.shared.remote import (
 from animalcat.cli.shared.same_agent import check_session
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import coverage_words, print_profile
+from animalcat.cli.shared.unplayable import unplayable
 from animalcat.client import Client
 from animalcat.client.values import Session, Spent, Verified
 from animalcat.compiling import SIMULATOR, while_compiling
@@ -400,7 +401,7 @@ def _report(
         where = " ".join(["", *_same_server(server, data)])
         typer.echo(f"profile:  animalcat profile export {name} --format html{where}")
         typer.echo(f"episodes: {recordings or f'animalcat episode list {name}{where}'}")
-    if session.state != "finished":
+    if session.state != "finished" or unplayable(profile):
         raise typer.Exit(FAILED)
 
 

@@ -19,6 +19,7 @@ from animalcat.cli.shared.remote import (
     episode_row,
     session_row,
 )
+from animalcat.cli.shared.unplayable import fail_if_unplayable
 from animalcat.client import Client
 from animalcat.client.values import Session, SessionEvent
 
@@ -29,7 +30,8 @@ def watch(
     """Follow a session that somebody else runs, until it is over.
 
     On a terminal it is a table that changes, else a line now and then; with --json every event is
-    a line of JSON. Ctrl-C ends watching alone. The exit code is 1 when the session does not finish.
+    a line of JSON. Ctrl-C ends watching alone. The exit code is 1 when the session does not finish,
+    or some of its arenas could not be played.
     """
     if not server:
         from animalcat.service.host.lock import running_server
@@ -54,6 +56,8 @@ def watch(
                 f"{found.episodes} episodes passed",
                 highlight=False,
             )
+        if found.state == "finished":
+            fail_if_unplayable(client, [found])
     if found.state != "finished":
         raise typer.Exit(FAILED)
 

@@ -1,0 +1,45 @@
+"""Tells which arenas could not be played, since the backend failed there again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from animalcat.layouts.adaptive.stopping import EXHAUSTED
+from animalcat.service.batteries.naming import some
+from animalcat.service.model import Episode
+
+MAX_FAULTS: Final = 3
+"""Backend faults of one instance after which it is set aside."""
+
+
+def unplayable(attempts: Iterable[Episode]) -> dict[str, str]:
+    """Arenas that were set aside as the backend failed too often, each with the last cause.
+
+    Args:
+        attempts: The attempts of a session, in order.
+    """
+    causes: dict[str, list[str]] = {}
+    for one in attempts:
+        if one.backend_fault:
+            causes.setdefault(one.decision.instance, []).append(one.cause)
+    return {name: told[-1] for name, told in causes.items() if len(told) >= MAX_FAULTS}
+
+
+def told_with(reason: str, lost: dict[str, str]) -> str:
+    """Why a session ended, and what it could not play.
+
+    Args:
+        reason: Why it ended.
+        lost: What `unplayable` found.
+    """
+    if not lost:
+        return reason
+    if reason == EXHAUSTED:
+        reason = "what could be played was played"
+    many = f"{len(lost)} arena{'s' * (len(lost) != 1)} ({some(list(lost))})"
+    cause = list(lost.values())[-1]
+    return (
+        f"{reason}; {many} could not be played, since the backend failed {MAX_FAULTS} times at "
+        f"each, most recently with: {cause}"
+    )
