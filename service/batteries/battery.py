@@ -393,7 +393,7 @@ def store_drafts(
     if own is not None:
         _check_places(ordered, own)
         made = [_with_own(one, own, units) for one in made]
-        units |= own.units
+        units = {**own.units, **units}
     return load(write_battery(made, units, store, problems, drawn=drawn), store)
 
 
