@@ -13,12 +13,14 @@ It needs pandas, and for Parquet pyarrow, which the extra `server` brings.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from animalcat.files import write_whole
 from animalcat.layouts.model.tables import TableError, name_and_unit, read_sheet
+from animalcat.layouts.model.units import UnitError, conversion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,6 +97,8 @@ _DTYPES: Final[Mapping[Kind, str]] = {
     "count": "Int64",
     "flag": "boolean",
 }
+_ROUNDING: Final = 1e-9
+"""By how much a value may be out of its range."""
 _MOST_COUNT: Final = 2.0**63
 """Counts are kept in 64 bits with a sign."""
 
@@ -127,11 +131,13 @@ def outcomes_frame(
     return check_outcomes(pd.DataFrame(cells, columns=names))
 
 
-def check_outcomes(frame: pd.DataFrame) -> pd.DataFrame:
+def check_outcomes(frame: pd.DataFrame, lines: Sequence[int] = ()) -> pd.DataFrame:
     """Return a table with the columns and types of the schema, in its order.
 
     Args:
         frame: The table. Columns of the schema may be absent, except for `REQUIRED`.
+        lines: The line of each row in the file that it was read from, for messages. Without them
+            rows are counted as a spreadsheet counts: the header is row 1.
 
     Raises:
         OutcomesError: A column is missing or given twice, or a cell does not fit its column.
@@ -151,13 +157,13 @@ def check_outcomes(frame: pd.DataFrame) -> pd.DataFrame:
     kinds: dict[str, Kind] = {**COLUMNS, **dict.fromkeys(features, "number")}
     for name, kind in kinds.items():
         given = frame[name] if name in columns else pd.Series([None] * len(frame), frame.index)
-        made[name] = _column(given, name, kind)
+        made[name] = _column(given, name, kind, lines)
     checked = pd.DataFrame(made, index=pd.RangeIndex(len(frame)))
     known = checked["outcome"].isin(OUTCOMES)
     if not known.all():
         row = int((~known).to_numpy().argmax())
         raise OutcomesError(
-            f"row {row + 1}, column 'outcome': {checked['outcome'].iloc[row]!r} is unknown; "
+            f"{_place(row, lines)}, column 'outcome': {checked['outcome'].iloc[row]!r} is unknown; "
             f"valid: {', '.join(OUTCOMES)}"
         )
     return checked
@@ -199,6 +205,7 @@ def read_outcomes(source: Path | str | bytes, form: Form | None = None) -> pd.Da
     """
     import pandas as pd
 
+    lines: Sequence[int] = ()
     content = source if isinstance(source, bytes) else Path(source).read_bytes()
     if form is None:
         form = "parquet" if content[:4] == b"PAR1" else "csv"
@@ -207,13 +214,13 @@ def read_outcomes(source: Path | str | bytes, form: Form | None = None) -> pd.Da
             frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
         else:
             sheet = read_sheet(content, units=False, may_be_empty=True)
-            heads = pd.Index(sheet.heads, dtype="object")
+            heads, lines = pd.Index(sheet.heads, dtype="object"), sheet.lines
             frame = pd.DataFrame(list(sheet.rows), columns=heads, dtype=str)
     except TableError as error:
         raise OutcomesError(str(error)) from None
     except (ValueError, OSError) as error:  # of which the parser's errors are kinds
         raise OutcomesError(f"this is no Parquet: {error}") from None
-    return check_outcomes(frame)
+    return check_outcomes(frame, lines)
 
 
 def write_outcomes(frame: pd.DataFrame, path: Path | str) -> None:
@@ -239,35 +246,69 @@ def _head(feature: str, unit: str) -> str:
     return f"{feature} [{unit or 1}]" if unit or feature in COLUMNS else feature
 
 
-def _column(given: pd.Series[Any], name: str, kind: Kind) -> pd.Series[Any]:
+def _place(row: int, lines: Sequence[int]) -> str:
+    """Where a row is, as a spreadsheet counts."""
+    return f"line {lines[row]}" if lines else f"row {row + 2} (the header is row 1)"
+
+
+def _column(given: pd.Series[Any], name: str, kind: Kind, lines: Sequence[int]) -> pd.Series[Any]:
     """A column of the right type; an empty cell of CSV is a missing one."""
     import pandas as pd
 
-    cells: list[Any] = [_cell(cell, row, name, kind) for row, cell in enumerate(given.tolist())]
+    low, high = _range(name, kind)
+    cells: list[Any] = []
+    for row, cell in enumerate(given.tolist()):
+        try:
+            cells.append(_cell(cell, kind, low, high))
+        except ValueError as error:
+            where = f"{_place(row, lines)}, column {name!r}"
+            raise OutcomesError(f"{where}: {cell!r} {error}") from None
     return pd.Series(cells, dtype=_DTYPES[kind])  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType]
 
 
-def _cell(cell: Any, row: int, name: str, kind: Kind) -> Any:
-    """A cell of the right type; None where it is missing."""
+def _range(name: str, kind: Kind) -> tuple[float, float]:
+    """The least and the greatest value that a column may have; infinite where there is none."""
+    if name in COLUMNS:
+        return (0.0 if kind == "count" or name == "weight" else -math.inf), math.inf
+    try:
+        from animalcat.arena_configs.features import FEATURES
+    except ModuleNotFoundError:  # the client alone: the server checks
+        return -math.inf, math.inf
+    feature, unit = name_and_unit(name)
+    known = FEATURES.get(feature)
+    try:
+        factor = conversion(known.unit, unit) if known is not None and unit else 1.0
+    except UnitError:
+        return -math.inf, math.inf
+    return (known.low * factor, known.high * factor) if known else (-math.inf, math.inf)
+
+
+def _cell(cell: Any, kind: Kind, low: float, high: float) -> Any:
+    """A cell of the right type; None where it is missing.
+
+    Raises:
+        ValueError: It does not fit; the message is the end of a sentence.
+    """
     missing: Any = cell is None or cell != cell
     if type(missing) is not bool or missing or (isinstance(cell, str) and not cell.strip()):
         return None  # pandas' own missing value is equal to nothing, not even unequal
-    wrong = f"row {row + 1}, column {name!r}: {cell!r}"
     if kind == "text":
         return str(cell)
     if kind == "flag":
         known = {"true": True, "false": False, "1": True, "0": False}
         if str(cell).lower() not in known:
-            raise OutcomesError(f"{wrong} is neither True nor False")
+            raise ValueError("is neither True nor False")
         return known[str(cell).lower()]
     try:
         value = float(str(cell))
     except (TypeError, ValueError):
-        raise OutcomesError(f"{wrong} is no number") from None
-    if kind == "number":
-        return value
-    if not value.is_integer():
-        raise OutcomesError(f"{wrong} is no whole number")
-    if abs(value) >= _MOST_COUNT:
-        raise OutcomesError(f"{wrong} is too large; give less than 2**63")
-    return int(value)
+        raise ValueError("is no number") from None
+    if kind == "count" and abs(value) >= _MOST_COUNT:
+        raise ValueError("is too large; give less than 2**63")
+    if kind == "count" and not value.is_integer():
+        raise ValueError("is no whole number")
+    if math.isinf(value):
+        raise ValueError("is no finite number; leave a cell empty where there is none")
+    if not low - _ROUNDING <= value <= high + _ROUNDING:
+        raise ValueError(f"is out of range; it goes from {low:g} to {high:g}")
+    return int(value) if kind == "count" else value

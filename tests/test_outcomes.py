@@ -16,6 +16,7 @@ from animalcat.files import write_whole
 from animalcat.outcomes import (
     COLUMNS,
     OutcomesError,
+    check_outcomes,
     feature_units,
     outcomes_bytes,
     outcomes_frame,
@@ -74,10 +75,10 @@ def test_what_is_written_is_read_again(form: Any, frame: pd.DataFrame, tmp_path:
     [
         (b"", "empty"),
         (b"instance\na\n", "no column 'outcome'; columns: instance"),
-        (b"instance,outcome\na,won\n", "row 1, column 'outcome': 'won'.*success, failure"),
-        (b"instance,outcome\na,\n", "row 1, column 'outcome'"),
-        (b"instance,outcome,steps\na,success,1\nb,failure,1.5\n", "row 2, column 'steps': '1.5'"),
-        (b"instance,outcome,size [m]\na,success,big\n", "row 1, column 'size .m.': 'big'"),
+        (b"instance,outcome\na,won\n", "line 2, column 'outcome': 'won'.*success, failure"),
+        (b"instance,outcome\na,\n", "line 2, column 'outcome'"),
+        (b"instance,outcome,steps\na,success,1\nb,failure,1.5\n", "line 3, column 'steps': '1.5'"),
+        (b"instance,outcome,size [m]\na,success,big\n", "line 2, column 'size .m.': 'big'"),
         (b"instance,outcome,peers_open\na,success,perhaps\n", "neither True nor False"),
         (b"\xff\xfe", "no text in UTF-8"),
         (b"PAR1 but not really", "no Parquet"),
@@ -119,14 +120,52 @@ def test_tables_are_imported_listed_and_exported_again(tmp_path: Path) -> None:
     source.write_text("instance,outcome\na,won\n")
     bad = run("import", str(source), "--replace")
     assert bad.exit_code == 2
-    assert "row 1, column 'outcome': 'won'" in bad.stderr
+    assert "line 2, column 'outcome': 'won'" in bad.stderr
 
 
 @pytest.mark.parametrize("steps", ["9" * 25, "-1e30"])
 def test_a_count_that_no_column_holds_is_named(steps: str) -> None:
     text = f"instance,outcome,steps\na,success,{steps}\n"
-    with pytest.raises(OutcomesError, match=r"row 1, column 'steps': .* too large"):
+    with pytest.raises(OutcomesError, match=r"line 2, column 'steps': .* too large"):
         read_outcomes(text.encode(), "csv")
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "words"),
+    [
+        ("wayLength [m]", "-4", r"column 'wayLength \[m\]': '-4' is out of range; it goes from 0"),
+        ("wayLength [cm]", "-4", "is out of range; it goes from 0"),
+        ("wayLength [m]", "inf", "'inf' is no finite number"),
+        ("goalSeen", "1.5", "it goes from 0 to 1"),
+        ("noise [dB]", "-inf", "'-inf' is no finite number"),
+        ("steps", "-1", "column 'steps': '-1' is out of range"),
+        ("return", "1e999", "'1e999' is no finite number"),
+        ("weight", "-0.5", "is out of range"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(column: str, cell: str, words: str) -> None:
+    text = f"instance,outcome,{column}\n\na,success,\nb,success,{cell}\n"
+    with pytest.raises(OutcomesError, match=rf"^line 4, .*{words}"):
+        read_outcomes(text.encode(), "csv")
+    frame = pd.DataFrame({"instance": ["a"], "outcome": ["success"], column: [float(cell)]})
+    with pytest.raises(OutcomesError, match=r"^row 2 \(the header is row 1\), "):
+        check_outcomes(frame)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("peers_propensity", "1.0000000000000002"),
+        ("wayBearing [deg]", "-30"),
+        ("leastReturn", "-4"),
+        ("noise [dB]", "-4"),
+        ("wayLength [s]", "-4"),
+        ("return", "-1"),
+    ],
+)
+def test_what_can_be_is_taken(column: str, cell: str) -> None:
+    text = f"instance,outcome,{column}\na,success,{cell}\n"
+    assert read_outcomes(text.encode(), "csv")[column].tolist() == [float(cell)]
 
 
 def evidence(rows: list[dict[str, Any]]) -> tuple[list[str], list[float], tuple[str, ...]]:

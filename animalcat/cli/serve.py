@@ -15,6 +15,7 @@ import typer
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.cli.shared.remote import AllowBuild, Data, EngineName
 from animalcat.service.access.certificates import CertificateError, self_signed
+from animalcat.service.access.tokens import TokenError
 from animalcat.service.cluster.connect import ClusterError
 from animalcat.service.host.lock import DirectoryInUseError
 from animalcat.service.host.settings import WORKER_BYTES, ExposureError, Settings, SettingsError
@@ -384,6 +385,7 @@ def command(
         StoreUnreachableError,
         ArtefactsUrlError,
         MetricsError,
+        TokenError,
     ) as error:
         fail(str(error), BAD_INPUT)
     except ClusterError as error:

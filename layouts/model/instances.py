@@ -40,6 +40,7 @@ class Instances:
         names: A name for each instance; empty if they have none.
         units: The unit of each meta-feature; None for that of the layout, which all have if it is
             empty.
+        lines: The line of each instance in the file that it was read from; empty if in none.
     """
 
     columns: tuple[str, ...]
@@ -47,6 +48,7 @@ class Instances:
     paradigms: tuple[str, ...] = ()
     names: tuple[str, ...] = field(default=(), repr=False)
     units: tuple[str | None, ...] = field(default=(), repr=False)
+    lines: tuple[int, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
@@ -55,7 +57,11 @@ class Instances:
             )
         if twice := [name for name in self.columns if self.columns.count(name) > 1]:
             raise TableError(f"column {twice[0]} is there {self.columns.count(twice[0])} times")
-        for what, given in (("paradigms", self.paradigms), ("names", self.names)):
+        for what, given in (
+            ("paradigms", self.paradigms),
+            ("names", self.names),
+            ("lines", self.lines),
+        ):
             if given and len(given) != len(self.values):
                 raise TableError(f"{len(given)} {what} for {len(self.values)} instances")
         if self.units and len(self.units) != len(self.columns):
@@ -109,7 +115,7 @@ class Instances:
                     for name, row in zip(self.names, table.tolist(), strict=True)
                 ]
             ).reshape(table.shape)
-        return layout.check_features(table)
+        return layout.check_features(table, self.called)
 
     def covered(self, layout: Layout) -> Covered:
         """What a layout describes of these instances, by the rule by which sessions go.
@@ -139,6 +145,7 @@ class Instances:
             tuple(self.paradigms[i] for i in picked) if self.paradigms else (),
             tuple(self.names[i] for i in picked) if self.names else (),
             self.units,
+            tuple(self.lines[i] for i in picked) if self.lines else (),
         )
 
     def _features(self, layout: Layout) -> Floats:
@@ -206,8 +213,10 @@ class Instances:
                 )
 
     def called(self, row: int) -> str:
-        """An instance by its name, or by its row where it has none."""
-        return f"instance {self.names[row]}" if self.names else f"row {row}"
+        """An instance by its name, by its line in a file, or by its row in the arrays, from 0."""
+        if self.names:
+            return f"instance {self.names[row]}"
+        return f"line {self.lines[row]}" if self.lines else f"row {row}"
 
     def _place(self, name: str) -> int:
         try:
@@ -431,6 +440,7 @@ def instances_of(
         tuple(sheet.column(paradigm)) if paradigm in sheet else (),
         sheet.row_names(name) if name in sheet else (),
         tuple(sheet.unit(column) for column in columns),
+        sheet.lines,
     )
     outcomes = np.array([sheet.outcomes(a) for a in agents], np.float64)
     return OutcomeTable(instances, tuple(agents), outcomes.reshape(len(agents), len(sheet.rows)))

@@ -279,11 +279,15 @@ class Layout:
             return ()
         return tuple(i for i, name in enumerate(self.feature_names) if name in TAUGHT)
 
-    def check_features(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def check_features(
+        self, values: npt.ArrayLike, called: Callable[[int], str] = "row {}".format
+    ) -> npt.NDArray[np.float64]:
         """Require finite features within their declared ranges.
 
         Args:
             values: (instances, features), in the units of the features; NaN if missing.
+            called: What a message calls an instance, by its index; by default its row in the array,
+                from 0.
 
         Returns:
             A C-contiguous float64 copy, with missing values filled in by their declared rule.
@@ -305,8 +309,9 @@ class Layout:
                 bad = np.flatnonzero((column != 0.0) & (column != 1.0))
                 wanted = "0 or 1"
             if bad.size:
+                found = f"{column[bad[0]]:g} {feature.unit}"
                 raise ValueError(
-                    f"feature {feature.name} of row {bad[0]} is {column[bad[0]]:g} {feature.unit}; "
+                    f"feature {feature.name} of {called(int(bad[0]))} is {found}; "
                     f"layout {self.name} takes {wanted}"
                 )
         return array

@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Final
 
 from animalcat.service.access.callers import MACHINE, Caller, Role
-from animalcat.service.access.tokens import FOLDER, make_private, private_folder, utc_now
+from animalcat.service.access.tokens import (
+    FOLDER,
+    TokenError,
+    make_private,
+    private_folder,
+    utc_now,
+)
 
 PREFIX: Final = "acat-ticket"
 LOCAL: Final = "acat-local"
@@ -40,6 +46,9 @@ class Tickets:
         Args:
             data: The data directory.
             clock: Returns the current time with time zone.
+
+        Raises:
+            TokenError: The file holds no such key; the message says what to do.
         """
         self._clock = clock
         file = data / FOLDER / "ticket.key"
@@ -47,6 +56,15 @@ class Tickets:
             private_folder(file.parent)
             make_private(file, secrets.token_bytes(_KEY_BYTES))
         self._key = file.read_bytes()
+        # Whoever knows the key can make passes, and one that is empty or of zeros, as files that a
+        # power cut tore, is known to everybody.
+        if len(self._key) != _KEY_BYTES or len(set(self._key)) == 1:
+            found = "zeros" if len(self._key) == _KEY_BYTES else f"{len(self._key)} bytes"
+            raise TokenError(
+                f"{file} holds {found} where a key of {_KEY_BYTES} random bytes belongs, so that "
+                "passes could be forged. Restore the file, or delete it: then a new key is made, "
+                "and agents that play get new tickets by `session resume`"
+            )
 
     def issue(self, session: str) -> tuple[str, datetime]:
         """Return a ticket for a session, and when it ends."""

@@ -428,7 +428,7 @@ def store_drafts(
     if own is not None:
         _check_places(ordered, own)
         made = [_with_own(one, own, units) for one in made]
-        units |= own.units
+        units = {**own.units, **units}
     digest = write_battery(made, units, store, problems, drawn=drawn, layout=layout)
     return load(digest, store)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Collection, Mapping
@@ -11,6 +9,8 @@ from typing import Final, NamedTuple
 
 from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.layouts.model.tables import Sheet, TableError, read_sheet
+from animalcat.layouts.model.units import UnitError, conversion
 from animalcat.service.batteries.naming import KIND, MOST, Kind, KnownNames, NamesError, some
 
 INSTANCE: Final = "instance"
@@ -19,19 +19,16 @@ CHOICES: Final = "choices"
 CLOSE: Final = 1e-6
 """Tolerance, relative and absolute, between a value given and the same feature as measured."""
 
-_HEADER: Final = re.compile(r"\s*([^\[\]]*?)\s*(?:\[\s*([^\[\]]*?)\s*\])?\s*")
+_TEXT: Final = (INSTANCE, *KIND, CHOICES)
+"""Columns that hold text; every other one is a meta-feature."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
-
-
-class TableError(ValueError):
-    """A table that cannot be used; the message names the place."""
 
 
 class FeatureRow(NamedTuple):
     """One row of a table.
 
     Attributes:
-        line: Line in the table, counted from 1.
+        line: Line in the table, as a spreadsheet counts: the header is line 1.
         values: Feature values by name, without those of empty cells.
         places: Places that are marked as choices.
         kind: What kind of task the instance is, as far as the table says it.
@@ -120,7 +117,8 @@ class FeatureTable(NamedTuple):
             All features by name, and the reason for each of the user's own that is missing.
 
         Raises:
-            TableError: A column has the name of a measured feature but another value or unit.
+            TableError: A column has the name of a measured feature but another value, or a unit
+                that is none of the feature's.
         """
         row = self.rows[instance]
         for name in self.units.keys() & units.keys():
@@ -128,9 +126,11 @@ class FeatureTable(NamedTuple):
             same = (
                 given == found
                 if given is None or found is None
-                else math.isclose(given, found, rel_tol=CLOSE, abs_tol=CLOSE)
+                else math.isclose(
+                    given * self._factor(name, units[name]), found, rel_tol=CLOSE, abs_tol=CLOSE
+                )
             )
-            if not same or self.units[name] != units[name]:
+            if not same:
                 raise TableError(
                     f"table, line {row.line}, column {name}: {_said(given, self.units[name])}, but "
                     f"{name} is a measured feature and is {_said(found, units[name])}; give a "
@@ -139,6 +139,13 @@ class FeatureTable(NamedTuple):
         own = {name: value for name, value in row.values.items() if name not in units}
         missing = self.units.keys() - row.values.keys() - units.keys()
         return {**values, **own}, dict.fromkeys(sorted(missing), "empty in the table")
+
+    def _factor(self, name: str, wanted: str) -> float:
+        """By what to multiply a column of a measured feature; one without a unit is in its own."""
+        try:
+            return conversion(self.units[name], wanted) if self.units[name] else 1.0
+        except UnitError as error:
+            raise TableError(f"table, column {name} [{self.units[name]}]: {error}") from None
 
 
 def read_table(text: str) -> FeatureTable:
@@ -153,74 +160,60 @@ def read_table(text: str) -> FeatureTable:
     Raises:
         TableError: The table cannot be read; the message names line and column.
     """
-    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")))
     try:
-        lines = [(reader.line_num, cells) for cells in reader if any(map(str.strip, cells))]
-    except csv.Error as error:
-        raise TableError(f"table, line {reader.line_num}: {error}") from error
-    if not lines:
-        raise TableError("table: it is empty; its first line names the columns")
-    columns = [_column(cell) for cell in lines[0][1]]
-    names = [name for name, _ in columns]
-    if INSTANCE not in names:
-        raise TableError(f"table: no column `{INSTANCE}`; columns: {', '.join(names)}")
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise TableError(f"table: two columns are named {twice}")
-    for name, unit in columns:
-        if unit and name in (*KIND, INSTANCE, CHOICES):
-            raise TableError(f"table: column `{name} [{unit}]`: {name} is text and has no unit")
-    rows: dict[str, FeatureRow] = {}
-    for number, cells in lines[1:]:
-        if len(cells) != len(names):
+        return _table(read_sheet(text.encode()))
+    except TableError as error:
+        said = str(error)
+        raise TableError(
+            f"table{', ' if said.startswith(('line ', 'column ')) else ': '}{said}"
+        ) from None
+
+
+def _table(sheet: Sheet) -> FeatureTable:
+    """What a sheet says.
+
+    Raises:
+        TableError: It says something else; the message names line and column.
+    """
+    for head, name, unit in zip(sheet.heads, sheet.names, sheet.units, strict=True):
+        if not _NAME.fullmatch(name):
             raise TableError(
-                f"table, line {number}: {len(cells)} cells; the header has {len(names)}"
+                f"column {head!r}: give a name of letters, digits and _, followed by its unit "
+                "in brackets if it has one, as in `noise [dB]`"
             )
-        row = dict(zip(names, map(str.strip, cells), strict=True))
-        instance = row.pop(INSTANCE)
+        if unit and name in _TEXT:
+            raise TableError(f"column `{head}`: {name} is text and has no unit")
+    instances = sheet.column(INSTANCE)
+    features = [name for name in sheet.names if name not in _TEXT]
+    try:
+        columns = {name: sheet.numbers(name) for name in features}
+    except TableError as error:
+        raise TableError(f"{error}. Text stands in the columns {', '.join(_TEXT)}") from None
+    said = {name: sheet.column(name) for name in _TEXT if name in sheet}
+    rows: dict[str, FeatureRow] = {}
+    for i, (line, instance) in enumerate(zip(sheet.lines, instances, strict=True)):
         if not instance:
-            raise TableError(f"table, line {number}, column {INSTANCE}: it is empty")
+            raise TableError(f"line {line}, column {INSTANCE}: it is empty")
         if instance in rows:
             raise TableError(
-                f"table, line {number}: instance {instance!r} was on line {rows[instance].line}"
+                f"line {line}: instance {instance!r} was on line {rows[instance].line}"
             )
-        places = _choices(row.pop(CHOICES, ""), number)
-        kind = Kind(**{part: _text(row.pop(part, ""), number, part) for part in KIND})
-        values = {name: _number(cell, number, name) for name, cell in row.items() if cell}
-        rows[instance] = FeatureRow(number, values, places, kind)
-    units = {name: unit for name, unit in columns if name not in (INSTANCE, CHOICES, *KIND)}
-    return FeatureTable(units, rows)
-
-
-def _column(cell: str) -> tuple[str, str]:
-    """Return the name and the unit in a column's header."""
-    matched = _HEADER.fullmatch(cell)
-    if matched is None or not _NAME.fullmatch(matched[1]):
-        raise TableError(
-            f"table: column {cell!r}: give a name of letters, digits and _, followed by its unit "
-            "in brackets if it has one, as in `noise [dB]`"
+        cells = {name: column[i] for name, column in said.items()}
+        rows[instance] = FeatureRow(
+            line,
+            {name: column[i] for name, column in columns.items() if not math.isnan(column[i])},
+            _choices(cells.get(CHOICES, ""), line),
+            Kind(**{part: _text(cells.get(part, ""), line, part) for part in KIND}),
         )
-    unit = matched[2] or ""
-    return matched[1], "" if unit == "1" else unit
-
-
-def _number(cell: str, line: int, column: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise TableError(
-            f"table, line {line}, column {column}: {cell!r} is not a finite number; text columns "
-            f"are {', '.join((INSTANCE, *KIND, CHOICES))}"
-        )
-    return value
+    units = {name: sheet.unit(name) or "" for name in features}
+    return FeatureTable({n: "" if unit == "1" else unit for n, unit in units.items()}, rows)
 
 
 def _text(cell: str, line: int, column: str) -> str:
     """Return what a table says in a column of text."""
     if len(cell) > MOST or not (cell.isprintable() or not cell):
         raise TableError(
-            f"table, line {line}, column {column}: {cell[:MOST]!r}: give at most {MOST} printable "
+            f"line {line}, column {column}: {cell[:MOST]!r}: give at most {MOST} printable "
             "characters"
         )
     return cell
@@ -239,7 +232,7 @@ def _place(text: str, line: int) -> MarkedPlace:
     inside = 0.0 <= x <= ARENA_SIDE and 0.0 <= z <= ARENA_SIDE and 0.0 < radius < math.inf
     if kind not in ("right", "wrong") or not inside:
         raise TableError(
-            f"table, line {line}, column {CHOICES}: {text.strip()!r}; give right or wrong, then x "
+            f"line {line}, column {CHOICES}: {text.strip()!r}; give right or wrong, then x "
             f"and z from 0 to {ARENA_SIDE:g} and a radius above 0, in metres, as in `right 10 20 2`"
         )
     return MarkedPlace(kind == "right", x, z, radius)

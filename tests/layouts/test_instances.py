@@ -77,3 +77,13 @@ def test_a_column_that_is_not_there_may_have_a_rule() -> None:
     assert "chance" not in battery
     features = battery.features(printed)
     assert (features[:, printed.feature_names.index("chance")] == 0.5).all()
+
+
+def test_a_value_out_of_range_is_named_by_its_instance_or_its_line() -> None:
+    layout = load_layout("one-capability")
+    text = "instance,difficulty,me\nfirst,1,1\n\nsecond,1e9,0\n"
+    with pytest.raises(ValueError, match="difficulty of instance second is"):
+        read_csv(text, ["me"]).instances.features(layout)
+    nameless = text.replace("instance,", "").replace("first,", "").replace("second,", "")
+    with pytest.raises(ValueError, match="difficulty of line 4 is"):
+        read_csv(nameless, ["me"]).instances.rows([1]).features(layout)

@@ -331,10 +331,10 @@ def test_attempts_that_do_not_count_are_told() -> None:
     ("change", "agents", "words"),
     [
         (("success,you", "success,"), (), "an outcome on two names no agent .1 do not."),
-        (("agent", "who"), (), "row 1, column 'who': 'me' is no number"),
+        (("agent", "who"), (), "line 2, column 'who': 'me' is no number"),
         (("failure,me", "failure,Me"), (), "agents 'me' and 'Me' differ in case alone"),
-        (("success,me", "1,me"), (), "row 1, column 'outcome': '1' is unknown; valid: success"),
-        (("success,me", ",me"), (), "row 1, column 'outcome'"),
+        (("success,me", "1,me"), (), "line 2, column 'outcome': '1' is unknown; valid: success"),
+        (("success,me", ",me"), (), "line 2, column 'outcome'"),
         (("me", "me"), ("mee",), "no agent 'mee'; agents: me, you"),
         (("Distance [m]", "Distance [s]"), (), "rewardDistance .s.: the unit 's' is another here"),
         (("XPos", "Unnamed: 9"), (), "is called 'Unnamed: 9'"),

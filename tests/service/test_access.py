@@ -29,7 +29,7 @@ from animalcat.service.access.gate import Gate
 from animalcat.service.access.rates import Rates
 from animalcat.service.access.rules import RULES, Own
 from animalcat.service.access.tickets import Tickets
-from animalcat.service.access.tokens import Quota, TokenError, Tokens, make_private
+from animalcat.service.access.tokens import Quota, TokenError, Tokens, make_private, private_folder
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.settings import ExposureError, Settings, check_tls
 from animalcat.service.rpc.access import is_this_machine
@@ -516,6 +516,22 @@ def test_a_ticket_ends_and_cannot_be_stretched(tmp_path: Path) -> None:
     assert Tickets(tmp_path / "other").caller(text) is None
     now[0] = ends
     assert tickets.caller(text) is None
+
+
+@pytest.mark.parametrize("key", [b"", b"\0" * 32, b"short", b"x" * 33])
+def test_a_key_that_everybody_may_know_makes_no_tickets(tmp_path: Path, key: bytes) -> None:
+    """It would admit passes that anybody can sign."""
+    private_folder(tmp_path / "access")
+    file = tmp_path / "access" / "ticket.key"
+    file.write_bytes(key)
+    with pytest.raises(TokenError, match=r"key holds .* could be forged\. Restore .* delete it"):
+        Tickets(tmp_path)
+    if not key:
+        words = ["serve", "--data", str(tmp_path), "--port", "0"]
+        done = CliRunner().invoke(build(words), words)
+        assert (done.exit_code, "passes could be forged" in done.stderr) == (2, True)
+    file.unlink()
+    assert Tickets(tmp_path).caller(Tickets(tmp_path).local_pass()) is MACHINE
 
 
 def test_of_several_servers_one_makes_the_key(tmp_path: Path) -> None:

@@ -41,16 +41,26 @@ def test_columns_are_joined_and_kept(tmp_path: Path) -> None:
         (("b,,4.5", "c,,4.5"), r"line 3: the battery has no instance 'c'; it has 'a', 'b'"),
         (("b,,4.5,,2\n", ""), r"no row for 'b'; give every instance a row"),
         (("b,,4.5", "a,,4.5"), r"line 3: instance 'a' was on line 2"),
-        (("40", "loud"), r"line 2, column noise: 'loud' is not a finite number"),
-        (("40", "inf"), r"line 2, column noise: 'inf' is not a finite number"),
+        (
+            ("40", "loud"),
+            r"line 2, column noise: 'loud' is no finite number.*Text stands in",
+        ),
+        (("40", "inf"), r"line 2, column noise: 'inf' is no finite number"),
         (("b,,4.5,,2", "b,,4.5,,3"), r"line 3, column rewardSize: 3 m, but .* is 2 m"),
         (("rewardSize [m]", "rewardSize [cm]"), r"line 2, column rewardSize: 1 cm, but .* 1 m"),
         (("right 10", "maybe 10"), r"line 2, column choices: 'maybe 10 20 2'"),
         (("right 10 20 2", "right 10 60 2"), r"x and z from 0 to 40"),
         (("instance,", "name,"), r"no column `instance`; columns: name, noise"),
-        (("difficulty", "noise"), r"two columns are named noise"),
+        (("difficulty", "noise"), r"column noise is there 2 times"),
         (("noise [dB]", "noise (dB)"), r"column 'noise \(dB\)'.*`noise \[dB\]`"),
         (("40,3,", "40,"), r"line 2: 4 cells; the header has 5"),
+        ((TABLE, TABLE.replace(";", "").replace(",", ";")), "line 1: commas are wanted between"),
+        (("40,3,", '"40,5",3,'), r"line 2, column noise: '40,5' is no .* write it with a point"),
+        (("40,3,", "40,5,3,"), r"line 2: 6 cells; the header has 5.* written with a point"),
+        (("40", "1_000"), r"line 2, column noise: '1_000' is no finite number"),
+        (("rewardSize [m]", "rewardSize [s]"), r"column rewardSize \[s\]: the unit 's' is another"),
+        (("difficulty", ""), r"column 3 has no name"),
+        ((",choices,", ",choices [m],"), r"column `choices \[m\]`: choices is text"),
     ],
 )
 def test_what_does_not_fit_names_the_place(
@@ -59,6 +69,27 @@ def test_what_does_not_fit_names_the_place(
     with pytest.raises(TableError, match=words):
         import_files(FILES, 0, tmp_path, TABLE.replace(*change))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("head", "of"), [("[cm]", 100), ("(cm)", 100), ("[km]", 0.001), ("", 1), ("[ m ]", 1)]
+)
+def test_a_measured_feature_may_be_given_in_another_unit(
+    tmp_path: Path, head: str, of: float
+) -> None:
+    table = TABLE.replace("rewardSize [m]", f"rewardSize {head}")
+    table = table.replace("2.5,1", f"2.5,{of}").replace(",,2", f",,{2 * of}")
+    made = import_files(FILES, 0, tmp_path, table)
+    assert [one.features["rewardSize"] for one in made.instances] == [1, 2]
+    assert made.units["rewardSize"] == "m"
+    assert made.digest == import_files(FILES, 0, tmp_path, TABLE).digest
+
+
+def test_a_layout_reads_a_demand_of_ones_own_in_its_own_unit(tmp_path: Path) -> None:
+    layout = load_layout("one-capability")
+    made = import_files(FILES, 0, tmp_path, TABLE.replace("difficulty", "difficulty [%]"))
+    assert made.units["difficulty"] == "%"
+    assert dict(coverage(layout, made).features) == {"a": [0.03], "b": [0.045]}
 
 
 def test_a_layout_wants_its_own_unit(tmp_path: Path) -> None:

@@ -161,9 +161,12 @@ run-near-red,,,,,4
         ("instance,paradigm\na,p\nb.yaml,p\n", r"line 3: 'b.yaml' is 'x/b', 'y/b'; give the fol"),
         ("instance,paradigm\n,p\n", r"line 2, column instance: it is empty"),
         ("instance,paradigm [m]\na,p\n", r"column `paradigm \[m\]`: paradigm is text and has no"),
-        ("instance,colour\na,red\n", r"line 2, column colour: 'red' is not .*; text columns are"),
+        (
+            "instance,colour\na,red\n",
+            r"line 2, column colour: 'red' is no .* Text stands in",
+        ),
         (f"instance,task\na,{'x' * (MOST + 1)}\n", r"line 2, column task: 'x+': give at most 200"),
-        ("instance,task,task\na,p,q\n", r"two columns are named task"),
+        ("instance,task,task\na,p,q\n", r"column task is there 2 times"),
     ],
 )
 def test_what_does_not_fit_names_the_place(tmp_path: Path, table: str, words: str) -> None:

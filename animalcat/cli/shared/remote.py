@@ -133,9 +133,12 @@ def _connect(address: str, server: str | None, data: Path | None) -> Client:
     if server:
         return connect(address)
     from animalcat.service.access.tickets import Tickets
+    from animalcat.service.access.tokens import TokenError
 
     try:
         shown = Tickets(data_folder(data)).local_pass()
+    except TokenError as error:
+        fail(str(error))
     except OSError:  # the directory of another user
         return connect(address)
     return connect(address, token=shown, ca="")
