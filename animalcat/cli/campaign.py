@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -36,6 +37,7 @@ from animalcat.cli.session.options import (
     Variant,
     allowance,
     arena_folders,
+    bounds_of,
     observation,
     parse_backend,
 )
@@ -44,14 +46,14 @@ from animalcat.cli.shared.agent_process import (
     GRACE_SECONDS,
     AgentProcess,
     Bounds,
+    check_apart,
     check_reference,
     failed_words,
     give_up,
 )
-from animalcat.cli.shared.apart import AgentMay, Permission
+from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
 from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.command_help import AGENT, SameAgent
-from animalcat.cli.shared.hidden import hidden_folders, remember_hidden
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -228,6 +230,8 @@ def run(
     ] = None,
     same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
+    agent_sees: AgentSees = None,
+    agent_env: AgentEnv = None,
     engine: Annotated[
         EngineName | None,
         typer.Option(
@@ -283,6 +287,9 @@ def run(
                 f"it play a session of its own: animalcat session run --agent {reference}"
             )
     _check_against(against, agent)
+    bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
+    if plan is None or plan.agents_run.where != "ray":
+        check_apart(agent, bounds)
     backend, builds = parse_backend(backend, server)
     if plan is not None:
         _run_file(
@@ -292,12 +299,11 @@ def run(
             camera,
             decision_period,
             address,
-            agent_may,
+            bounds,
             server,
             data,
             as_json,
             against,
-            same_agent,
         )
         return
     assert budget is not None, "checked above"
@@ -329,8 +335,7 @@ def run(
                 keep_unpassable=keep_unpassable,
                 take=take,
             )
-            bounds = Bounds(agent_may, arena_folders(battery, features), same_agent)
-            remember_hidden(client, campaign.sessions, bounds.hide)
+            bounds = replace(bounds, hide=arena_folders(battery, features))
         _tell_left_out(client, campaign)
         show_campaign(client, _play(client, campaign, bounds), as_json, against)
 
@@ -340,6 +345,8 @@ def resume(
     campaign: CampaignArgument,
     same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
+    agent_sees: AgentSees = None,
+    agent_env: AgentEnv = None,
     allow_build: AllowBuild = None,
     server: Server = None,
     data: Data = None,
@@ -354,7 +361,8 @@ def resume(
         found = client.get_campaign(campaign)
         for reference in found.spec.agents:
             check_reference(reference)
-        bounds = Bounds(agent_may, hidden_folders(client, found.sessions), same_agent)
+        bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
+        check_apart(found.spec.agents, bounds)
         show_campaign(client, _play(client, found, bounds), as_json)
 
 
@@ -474,12 +482,11 @@ def _run_file(
     camera: int | None,
     decision_period: int | None,
     address: str | None,
-    agent_may: Permission,
+    bounds: Bounds,
     server: str | None,
     data: Path | None,
     as_json: bool,
     against: str,
-    same_agent: bool,
 ) -> None:
     """Run one campaign after another, and show all of them at the end."""
     played: list[Campaign] = []
@@ -523,9 +530,7 @@ def _run_file(
                             take=plan.take,
                         )
                         _tell_left_out(client, campaign)
-                        bounds = Bounds(agent_may, arena_folders(battery), same_agent)
-                        remember_hidden(client, campaign.sessions, bounds.hide)
-                        made.append((campaign, bounds))
+                        made.append((campaign, replace(bounds, hide=arena_folders(battery))))
             failed = False
             for number, (campaign, bounds) in enumerate(made, 1):
                 typer.echo(f"campaign {number} of {len(made)}", err=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -13,11 +13,10 @@ import typer
 
 from animalcat.cli.session.plan import combine, policy_name, stopping_rule
 from animalcat.cli.shared.agent_process import Bounds
-from animalcat.cli.shared.apart import AgentMay, Permission
+from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
 from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
-from animalcat.cli.shared.hidden import remember_hidden
 from animalcat.cli.shared.output import fail, status
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.tables import left_out
@@ -276,7 +275,6 @@ class Plan:
         battery = find_battery(client, self.battery, self.features, where=where)
         with status("making the session"):
             session = client.create_session(agent=self.agent, battery=battery, **self.fields)
-            remember_hidden(client, [session], self.bounds.hide)
             gaps = left_out(client.profile(session))
         if gaps:
             typer.echo(f"note: {gaps}", err=True)
@@ -545,6 +543,8 @@ def _plan(
         ),
     ] = None,
     agent_may: AgentMay = Permission.PLAY,
+    agent_sees: AgentSees = None,
+    agent_env: AgentEnv = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -596,9 +596,20 @@ def _plan(
         "against": against,
         "keep_unpassable": keep_unpassable,
     }
-    hide = arena_folders(battery, features)
-    bounds = Bounds(agent_may, hide)
+    bounds = bounds_of(agent_may, agent_sees, agent_env, arena_folders(battery, features))
     return Plan(agent, battery, features, fields, tuple(builds), bounds, server, data, as_json)
+
+
+def bounds_of(
+    may: Permission,
+    sees: Sequence[Path] | None,
+    variables: Sequence[str] | None,
+    hide: tuple[Path, ...] = (),
+    *,
+    same_agent: bool = False,
+) -> Bounds:
+    """Within what an agent plays, by the options of a command."""
+    return Bounds(may, tuple(sees or ()), tuple(variables or ()), hide, same_agent)
 
 
 def arena_folders(battery: str, features: Path | None = None) -> tuple[Path, ...]:
