@@ -129,7 +129,6 @@ def machine(network: bool, room: int) -> View:
         view.see(f"/etc/{name}")
     for name in ("passwd", "group"):
         view.put(f"/etc/{name}", _PEOPLE / name)
-    view.empty("/dev", _SMALL)
     for name in _DEVICES:
         view.see(f"/dev/{name}")
     for name, number in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
@@ -137,7 +136,6 @@ def machine(network: bool, room: int) -> View:
     view.empty("/dev/shm", 2 * room, 0o1777)
     view.empty("/tmp", room, 0o1777)
     view.empty("/var/tmp", _SMALL, 0o1777)
-    view.empty("/run", _SMALL)
     view.empty(WORK, room, 0o700)
     for name in _PROC:
         view.put(f"/proc/{name}", Path(f"/proc/{name}"))
