@@ -7,7 +7,6 @@ outside.
 from __future__ import annotations
 
 import os
-import site
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +34,8 @@ _ETC: Final = (
     *("ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "OpenCL"),
     *("pki", "protocols", "services", "ssl", "timezone", "vulkan"),
 )
+_PACKAGES: Final = ("site-packages", "dist-packages")
+"""Names of folders for installed packages."""
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _PROC: Final = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
 """What is seen of the machine's /proc where the system permits none of one's own."""
@@ -150,8 +151,7 @@ def software() -> tuple[str, ...]:
     package = Path(animalcat.__file__).parent
     found = [sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, str(package)]
     found += [str(one) for one in package.iterdir() if one.is_symlink() and one.is_dir()]
-    installed = {*site.getsitepackages(), site.getusersitepackages()}
-    found += [one for one in sys.path if one in installed]
+    found += [one for one in sys.path if os.path.basename(one) in _PACKAGES]
     # A system's own interpreter has what surrounds it as its prefix.
     return tuple(one for one in dict.fromkeys(found) if one not in ("/", "/usr", "/usr/local"))
 
