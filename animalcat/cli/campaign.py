@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -37,6 +38,7 @@ from animalcat.cli.session.options import (
     Variant,
     allowance,
     arena_folders,
+    bounds_of,
     observation,
     parse_backend,
 )
@@ -45,14 +47,14 @@ from animalcat.cli.shared.agent_process import (
     GRACE_SECONDS,
     AgentProcess,
     Bounds,
+    check_apart,
     check_reference,
     failed_words,
     give_up,
 )
-from animalcat.cli.shared.apart import AgentMay, Permission
+from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
 from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.command_help import AGENT, SameAgent
-from animalcat.cli.shared.hidden import hidden_folders, remember_hidden
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -233,6 +235,8 @@ def run(
     ] = None,
     same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
+    agent_sees: AgentSees = None,
+    agent_env: AgentEnv = None,
     engine: Annotated[
         EngineName | None,
         typer.Option(
@@ -288,6 +292,9 @@ def run(
                 f"it play a session of its own: animalcat session run --agent {reference}"
             )
     _check_against(against, agent)
+    bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
+    if plan is None or plan.agents_run.where != "ray":
+        check_apart(agent, bounds)
     backend, builds = parse_backend(backend, server)
     if plan is not None:
         _run_file(
@@ -297,12 +304,11 @@ def run(
             camera,
             decision_period,
             address,
-            agent_may,
+            bounds,
             server,
             data,
             as_json,
             against,
-            same_agent,
         )
         return
     assert budget is not None, "checked above"
@@ -336,8 +342,7 @@ def run(
                 secret=secret,
                 take=take,
             )
-            bounds = Bounds(agent_may, arena_folders(battery, features), same_agent)
-            remember_hidden(client, campaign.sessions, bounds.hide)
+            bounds = replace(bounds, hide=arena_folders(battery, features))
         _tell_left_out(client, campaign)
         played = _play(client, campaign, bounds)
         show_campaign(client, played, as_json, against)
@@ -349,6 +354,8 @@ def resume(
     campaign: CampaignArgument,
     same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
+    agent_sees: AgentSees = None,
+    agent_env: AgentEnv = None,
     allow_build: AllowBuild = None,
     server: Server = None,
     data: Data = None,
@@ -363,7 +370,8 @@ def resume(
         found = client.get_campaign(campaign)
         for reference in found.spec.agents:
             check_reference(reference)
-        bounds = Bounds(agent_may, hidden_folders(client, found.sessions), same_agent)
+        bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
+        check_apart(found.spec.agents, bounds)
         played = _play(client, found, bounds)
         show_campaign(client, played, as_json)
         fail_if_unplayable(client, played.sessions)
@@ -493,12 +501,11 @@ def _run_file(
     camera: int | None,
     decision_period: int | None,
     address: str | None,
-    agent_may: Permission,
+    bounds: Bounds,
     server: str | None,
     data: Path | None,
     as_json: bool,
     against: str,
-    same_agent: bool,
 ) -> None:
     """Run one campaign after another, and show all of them at the end."""
     played: list[Campaign] = []
@@ -545,9 +552,7 @@ def _run_file(
                             take=plan.take,
                         )
                         _tell_left_out(client, campaign)
-                        bounds = Bounds(agent_may, arena_folders(battery), same_agent)
-                        remember_hidden(client, campaign.sessions, bounds.hide)
-                        made.append((campaign, bounds))
+                        made.append((campaign, replace(bounds, hide=arena_folders(battery))))
             failed = False
             for number, (campaign, bounds) in enumerate(made, 1):
                 typer.echo(f"campaign {number} of {len(made)}", err=True)

@@ -16,7 +16,6 @@ from typing import Annotated, Final, Literal
 import typer
 
 from animalcat.cli.shared.apart import way
-from animalcat.cli.shared.confine import NAMESPACES
 from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 from animalcat.installing import install
@@ -141,18 +140,17 @@ def _version(package: str) -> str:
 
 
 def _agents() -> Finding:
-    """Whether agents that a command starts are kept apart from the evaluator."""
+    """How agents that a command starts are kept apart from the evaluator, and what that leaves."""
     item, found = "agents apart", way()
-    if found.name == NAMESPACES:
-        seen = "in namespaces: without the server's files, its memory, other processes and network"
-        return Finding(item, "ok", seen)
-    remedy = "optional; allow user namespaces (sysctl user.max_user_namespaces)"
-    if found.name:
-        seen = f"as another user: without the server's files and memory ({found.why})"
-        return Finding(item, "ok", seen, remedy)
-    return Finding(
-        item, "absent", f"agents could look into the server's files: {found.why}", remedy
-    )
+    remedy = "optional; install bubblewrap, or allow user namespaces"
+    if not found.name:
+        words = f"another's agent needs --agent-may all here: {found.why}"
+        return Finding(item, "absent", words, remedy if sys.platform == "linux" else "")
+    left = f"not covered: {'; '.join(found.open)}"
+    if found.whole:
+        words = f"by {found.name}: an agent sees what it is given, nothing else; {left}"
+        return Finding(item, "ok", words)
+    return Finding(item, "ok", f"in part, by {found.name} ({found.why}); {left}", remedy)
 
 
 def _x11() -> Finding:

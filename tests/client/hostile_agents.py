@@ -17,13 +17,13 @@ import animalcat
 from animalcat.errors import AnimalcatError
 from animalcat.folders import cache_folder
 
-HOME = Path(os.environ["HOSTILE_HOME"])
+HOME = Path(os.environ["ANIMALCAT_AGENT_HOME"])
 """The data directory, which a real agent would have to find first."""
 CACHE = cache_folder("")
 """What animalcat has built and measured."""
-PORT = int(os.environ["HOSTILE_PORT"])
+PORT = int(os.environ["ANIMALCAT_AGENT_PORT"])
 """The server's port, likewise."""
-OTHER = os.environ["HOSTILE_OTHER"]
+OTHER = os.environ["ANIMALCAT_AGENT_OTHER"]
 """A session of another agent."""
 
 
@@ -68,7 +68,7 @@ class ReadsAnswers(Agent):
             files=lambda: [str(path) for path in HOME.rglob("*")],
             database=lambda: (HOME / "animalcat.sqlite").read_bytes()[:6].decode(),
             key=lambda: len((HOME / "access" / "ticket.key").read_bytes()),
-            cache=lambda: os.listdir(CACHE),
+            batteries=lambda: os.listdir(CACHE / "batteries"),
             climb=lambda: os.listdir(HOME / ".." / HOME.name),
             through_proc=lambda: os.listdir(f"/proc/{os.getppid()}/root{HOME}"),
             unmount=lambda: os.system(f"umount {HOME} 2>/dev/null") == 0,

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import animalcat
+from animalcat.cli.shared.agent_output import MARK
 from animalcat.cli.shared.agent_process import AgentProcess
-from animalcat.cli.shared.apart import apart, environment, way
-from animalcat.cli.shared.confine import NAMESPACES
+from animalcat.cli.shared.apart import environment, way
 from animalcat.client.connection import translated_errors
 from animalcat.errors import AnimalcatError
 from animalcat.folders import cache_folder
@@ -23,9 +30,7 @@ from .conftest import MakeSession, Server
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        way().name != NAMESPACES, reason=f"processes cannot be put apart here: {way().why}"
-    ),
+    pytest.mark.skipif(not way().whole, reason=f"processes cannot be put apart here: {way().why}"),
 ]
 
 AGENTS = Path(__file__).with_name("hostile_agents.py")
@@ -42,14 +47,13 @@ def cheat(
     other = make_session(agent="somebody-else", seed=11)
 
     def run(name: str, times: int = 1, **fields: Any) -> tuple[animalcat.Session, dict[str, Any]]:
-        monkeypatch.setenv("HOSTILE_HOME", str(server.home))
-        monkeypatch.setenv("HOSTILE_PORT", server.address.rpartition(":")[2])
-        monkeypatch.setenv("HOSTILE_OTHER", other.id)
+        monkeypatch.setenv("ANIMALCAT_AGENT_HOME", str(server.home))
+        monkeypatch.setenv("ANIMALCAT_AGENT_PORT", server.address.rpartition(":")[2])
+        monkeypatch.setenv("ANIMALCAT_AGENT_OTHER", other.id)
         session = make_session(agent=name, **{"lease_seconds": 1.0, **fields})
         output = ""
         for _ in range(times):
             process = AgentProcess(client, session, f"{AGENTS}:{name}")
-            assert not process.note
             end = time.monotonic() + 120
             while not process.ended and time.monotonic() < end:
                 time.sleep(0.05)
@@ -57,8 +61,8 @@ def cheat(
             output = process.output()
             while client.get_session(session).state == "running":
                 time.sleep(0.05)
-        said = [line for line in output.splitlines() if line.startswith("GOT ")]
-        return session, json.loads(said[-1][4:]) if said else {"output": output}
+        said = [line for line in output.splitlines() if line.startswith(f"{MARK}GOT ")]
+        return session, json.loads(said[-1].partition("GOT ")[2]) if said else {"output": output}
 
     return run
 
@@ -67,10 +71,9 @@ def test_the_answers_cannot_be_read(cheat: Any, server: Server) -> None:
     cache_folder("kept").mkdir(parents=True, exist_ok=True)
     _, got = cheat("ReadsAnswers")
     assert got["files"] == []
-    assert got["cache"] == []
-    assert got["climb"] == []
     assert got["unmount"] is False
-    assert all(got[one].startswith("error") for one in ("database", "key"))
+    refused = ("database", "key", "batteries", "climb")
+    assert all(got[one].startswith("error") for one in refused)
     assert got["through_proc"] == [] or got["through_proc"].startswith("error")
 
 
@@ -79,10 +82,12 @@ def test_the_results_and_the_program_cannot_be_written(cheat: Any, server: Serve
     before = [sorted(folder.iterdir()) for folder in watched]
     _, got = cheat("WritesResults")
     assert len(got) == 10
-    assert {name: told for name, told in got.items() if not str(told).startswith("error")} == {}
+    written = {name for name, told in got.items() if not str(told).startswith("error")}
+    assert written <= {"batteries", "other_caches", "servers"}  # in folders of its own
     assert [sorted(folder.iterdir()) for folder in watched] == before
     # What it wrote into would be found by those who come afterwards, too.
     assert not (server.home / "mine").exists()
+    assert not (cache_folder("") / "mine").exists()
 
 
 def test_the_evaluator_cannot_be_reached(
@@ -168,19 +173,6 @@ def test_errors_tell_nothing(cheat: Any, client: animalcat.Client) -> None:
         assert not [one for one in known if one in said], told
 
 
-def test_a_folder_that_holds_the_agent_is_not_hidden(tmp_path: Path) -> None:
-    agent = tmp_path / "agents" / "mine.py"
-    agent.parent.mkdir()
-    agent.write_text("")
-    away = tmp_path / "away"
-    away.mkdir()
-    command, found = apart(["true"], [agent.parent, away], network=True, read=[agent])
-    hidden = json.loads(command[-1])["hide"]
-    assert str(away) in hidden
-    assert str(agent.parent) not in hidden
-    assert found.seen == (str(agent.parent),)
-
-
 def test_an_agent_does_not_inherit_what_is_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TOKEN", "KEY", "CERTIFICATE", "HOME", "STORE"):
         monkeypatch.setenv(f"ANIMALCAT_{name}", "x")
@@ -196,3 +188,126 @@ def test_an_agent_has_no_key_to_the_storage_of_recordings(monkeypatch: pytest.Mo
     assert "AWS_SECRET_ACCESS_KEY" in environment()  # it may be for the agent's own model
     monkeypatch.setenv("ANIMALCAT_ARTEFACTS", "s3://bucket")
     assert not {"AWS_SECRET_ACCESS_KEY", "ANIMALCAT_ARTEFACTS"} & environment().keys()
+
+
+FORGER = """
+import json, os, sys, time
+from pathlib import Path
+
+class Forges:
+    def reset(self, info):
+        told = []
+        for name in ("/dev/tty", os.environ["ANIMALCAT_AGENT_TTY"], "/proc/1/fd/1", "/dev/pts/0"):
+            try:
+                with open(name, "w") as file:
+                    file.write("Verdict: forged\\n")
+                told.append(name)
+            except OSError:
+                pass
+        print("reached", told)
+        print("Verdict: forged", "\x1b]0;title\x07", "\x1b]52;c;Y2xpcA==\x07", "\x9b2J")
+        for name in ("animalcat", "beside", "secret"):
+            try:
+                print(name, (Path(__file__).parent / name).exists(), os.path.exists(name))
+            except OSError as error:
+                print(name, error)
+        raise ValueError("over")
+
+    def act(self, observation):
+        return 3
+
+class Waits(Forges):
+    def reset(self, info):
+        if not os.fork():
+            os.setsid()
+        time.sleep(600)
+"""
+
+
+def _command(server: Server, agent: Path, name: str) -> list[str]:
+    options = ["--server", server.address, "--battery", "navigation", "--max-episodes", "2"]
+    command = [sys.executable, "-m", "animalcat", "session", "run", *options]
+    return [*command, "--no-certify", "--agent", f"{agent}:{name}"]
+
+
+def _printed(terminal: int, process: subprocess.Popen[bytes]) -> str:
+    """What a command prints to its terminal until it ends."""
+    said = b""
+    while True:
+        ready, _, _ = select.select([terminal], [], [], 0.2)
+        if ready:
+            with suppress(OSError):  # nobody has the other end any more
+                said += os.read(terminal, 65536)
+                continue
+        if process.poll() is not None:
+            return said.decode(errors="replace")
+
+
+def test_an_agent_has_no_terminal_and_cannot_forge_what_is_printed(
+    server: Server, tmp_path: Path
+) -> None:
+    # What lies in the working folder is nothing that an agent, or a command of ours, would run.
+    (tmp_path / "animalcat.py").write_text("raise SystemExit('planted')")
+    agent = tmp_path / "agent" / "forger.py"
+    agent.parent.mkdir()
+    agent.write_text(FORGER)
+    (agent.parent / "beside").write_text("x")
+    (tmp_path / "secret").write_text("x")
+    terminal, inner = pty.openpty()
+    environment = {**os.environ, "ANIMALCAT_AGENT_TTY": os.ttyname(inner), "TERM": "dumb"}
+    environment["PYTHONSAFEPATH"] = "1"  # the command is one of an installed package
+    with subprocess.Popen(
+        _command(server, agent, "Forges"),
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+        cwd=tmp_path,
+        env=environment,
+        preexec_fn=lambda: os.login_tty(0),
+    ) as process:
+        os.close(inner)
+        said = _printed(terminal, process)
+    os.close(terminal)
+    assert process.returncode == 1, said
+    lines = said.replace("\r\n", "\n").splitlines()
+    assert f"{MARK}reached []" in lines, said
+    assert f"{MARK}beside True False" in lines
+    assert f"{MARK}secret False False" in lines
+    forged = [line for line in lines if "forged" in line]
+    told = [line for line in forged if not line.startswith(MARK)]
+    assert forged
+    assert not told
+    assert "\x1b]" not in said
+    assert "\x9b" not in said
+    assert "planted" not in said
+
+
+def test_an_agent_ends_with_the_command_that_is_killed(server: Server, tmp_path: Path) -> None:
+    agent = tmp_path / "waiter.py"
+    agent.write_text(FORGER)
+    mark = f"mark-{os.getpid()}-{time.monotonic_ns()}"
+
+    def running() -> list[str]:
+        found: list[str] = []
+        for one in Path("/proc").iterdir():
+            with suppress(OSError):
+                words = (one / "cmdline").read_bytes() if one.name.isdigit() else b""
+                told = (one / "environ").read_bytes() if b"waiter.py" in words else b""
+                if mark.encode() in told and b"\0run\0--connect" in words:
+                    found.append(one.name)
+        return found
+
+    environment = {**os.environ, "ANIMALCAT_AGENT_MARK": mark}
+    with subprocess.Popen(
+        _command(server, agent, "Waits"), stderr=subprocess.DEVNULL, env=environment
+    ) as command:
+        end = time.monotonic() + 60
+        while len(running()) < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+        before = running()
+        command.send_signal(signal.SIGKILL)
+    assert len(before) >= 2  # itself, and what it left in a session of its own
+    end = time.monotonic() + 20
+    while running() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert running() == []

@@ -12,20 +12,20 @@ import typer
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession, estimate_of
-from animalcat.cli.session.options import SPEC, Plan, takes_plan
+from animalcat.cli.session.options import SPEC, Plan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
 from animalcat.cli.shared.agent_process import (
     AgentProcess,
     Bounds,
+    check_apart,
     check_reference,
     failed_words,
     follow,
 )
-from animalcat.cli.shared.apart import AgentMay, Permission
+from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
 from animalcat.cli.shared.command_help import SameAgent
-from animalcat.cli.shared.hidden import hidden_folders
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -77,6 +77,7 @@ def run(plan: Plan) -> None:
     The agent plays until every capability of the layout is known, or until a limit is reached.
     """
     check_reference(plan.agent, plan.fields["observation_spec"] or SPEC.observation_spec)
+    check_apart([plan.agent], plan.bounds)
     with plan.client() as client:
         session = plan.create(client)
         found = run_agent(client, session, plan.agent, plan.bounds, made=True)
@@ -117,6 +118,8 @@ def resume(
     ] = "",
     same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
+    agent_sees: AgentSees = None,
+    agent_env: AgentEnv = None,
     allow_build: AllowBuild = None,
     server: Server = None,
     data: Data = None,
@@ -137,12 +140,13 @@ def resume(
                 _awaited(client, found, server)
                 return
             check_reference(reference, found.spec.observation_spec)
+            bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
+            check_apart([reference], bounds)
             if found.unjudged:
                 fail(f"{failed_words(found, client.episodes(found))}; then resume it", FAILED)
             check_session(found, reference, same_agent=same_agent)
             if found.paused:
                 found = client.resume_session(found)
-            bounds = Bounds(agent_may, hidden_folders(client, [found]), same_agent)
             found = run_agent(client, found, reference, bounds)
         _report(client, found, server, data, as_json)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -13,11 +13,10 @@ import typer
 
 from animalcat.cli.session.plan import combine, policy_name, stopping_rule
 from animalcat.cli.shared.agent_process import Bounds
-from animalcat.cli.shared.apart import AgentMay, Permission
+from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
 from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
-from animalcat.cli.shared.hidden import remember_hidden
 from animalcat.cli.shared.output import fail, status
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.tables import left_out
@@ -289,7 +288,6 @@ class Plan:
         say_layout(client, battery, self.fields["layout"])
         with status(while_compiling("making the session", LAYOUTS)):
             session = client.create_session(agent=self.agent, battery=battery, **self.fields)
-            remember_hidden(client, [session], self.bounds.hide)
             gaps = left_out(client.profile(session))
         if gaps:
             typer.echo(f"note: {gaps}", err=True)
@@ -559,6 +557,8 @@ def _plan(
         ),
     ] = None,
     agent_may: AgentMay = Permission.PLAY,
+    agent_sees: AgentSees = None,
+    agent_env: AgentEnv = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -611,9 +611,20 @@ def _plan(
         "keep_unpassable": keep_unpassable,
         "secret": secret,
     }
-    hide = arena_folders(battery, features)
-    bounds = Bounds(agent_may, hide)
+    bounds = bounds_of(agent_may, agent_sees, agent_env, arena_folders(battery, features))
     return Plan(agent, battery, features, fields, tuple(builds), bounds, server, data, as_json)
+
+
+def bounds_of(
+    may: Permission,
+    sees: Sequence[Path] | None,
+    variables: Sequence[str] | None,
+    hide: tuple[Path, ...] = (),
+    *,
+    same_agent: bool = False,
+) -> Bounds:
+    """Within what an agent plays, by the options of a command."""
+    return Bounds(may, tuple(sees or ()), tuple(variables or ()), hide, same_agent)
 
 
 def arena_folders(battery: str, features: Path | None = None) -> tuple[Path, ...]:

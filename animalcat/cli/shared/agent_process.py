@@ -7,32 +7,46 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from animalcat.cli.shared.apart import Permission, Way, apart, environment, way
-from animalcat.cli.shared.confine import NAMESPACES
+from animalcat.cli.shared.agent_output import AgentOutput, harmless, shown
+from animalcat.cli.shared.agent_view import beside, holds
+from animalcat.cli.shared.apart import (
+    Limits,
+    Permission,
+    Plan,
+    Started,
+    environment,
+    launched,
+    named_variables,
+    plan_of,
+    way,
+)
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.client import AsyncClient, Client
+from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN
 from animalcat.client.values import Episode, Session, SessionEvent, SessionState, Ticket
 from animalcat.envs.agents import AgentLoadError
 from animalcat.envs.agents.limits import check_observation
+from animalcat.envs.agents.limits.reference import Reference
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 
-LINES: Final = 60
-"""Most lines of what an agent printed that are shown, so that a traceback is whole."""
 POLL_SECONDS: Final = 0.2
 """How often the agent's process is looked at."""
 _NETWORK: Final = ("Network is unreachable", "Name or service not known", "name resolution")
 """What systems say where there is no network."""
+_FILES: Final = ("ModuleNotFoundError", "FileNotFoundError", "No such file or directory")
+"""What programs say where something is not to be seen."""
 GRACE_SECONDS: Final = 60.0
 """How long a session may take to end, or to notice, after its agent's process has ended."""
+_REST_SECONDS: Final = 2.0
+"""How long the rest of what an agent has printed is waited for."""
 
 
 def check_reference(reference: str, spec: ObservationSpec | None = None) -> None:
@@ -61,14 +75,50 @@ class Bounds:
 
     Attributes:
         may: What it may do besides playing.
-        hide: Folders that it must not see, besides the server's data directory.
+        sees: What it may read besides its own folder and the software.
+        variables: Variables of the environment that it gets, as NAME or NAME=VALUE.
+        hide: Folders that it must not see, although they may be in its own folder: those of the
+            arenas that it is asked to play.
         same_agent: Whether a person says that it is the agent that the session has, whatever its
             fingerprint.
+        limits: What it may take; None: by the size of this machine.
     """
 
     may: Permission = Permission.PLAY
+    sees: tuple[Path, ...] = ()
+    variables: tuple[str, ...] = ()
     hide: tuple[Path, ...] = ()
     same_agent: bool = False
+    limits: Limits | None = None
+
+
+def check_apart(references: Iterable[str], bounds: Bounds) -> None:
+    """End the command before it begins where agents cannot run within their bounds here.
+
+    Agents that come with animalcat run anywhere.
+
+    Args:
+        references: The agents.
+        bounds: Within what they play.
+    """
+    for path in bounds.sees:
+        if not path.exists():
+            fail(f"--agent-sees {path}: there is no such file or folder")
+    try:
+        named_variables(bounds.variables, os.environ)
+    except ValueError as error:
+        fail(str(error))
+    if bounds.may is Permission.ALL:
+        if bounds.sees:
+            fail("--agent-may all shows the agent everything; leave --agent-sees out")
+        return
+    foreign = [one for one in references if not check_name(one).builtin]
+    if foreign and not way().name:
+        fail(
+            f"agents cannot be kept apart from the evaluator here ({way().why}), so "
+            f"{foreign[0]} could read and change results. If you trust its code as your own, say "
+            "--agent-may all; animalcat doctor says what would help"
+        )
 
 
 class Ended(Protocol):
@@ -81,10 +131,11 @@ class Ended(Protocol):
 
 
 class AgentProcess:
-    """A process that runs `animalcat agent run`, apart from the evaluator where that can be.
+    """A process that runs `animalcat agent run`, apart from the evaluator.
 
     It holds a ticket for its session, and no token of a person. It is in a session of its own, so
-    that Ctrl-C reaches the command alone.
+    that Ctrl-C reaches the command alone and it reaches no terminal, and it ends with the command,
+    however that ends.
 
     Attributes:
         note: What is to be said of how it is kept apart; empty if nothing is.
@@ -102,49 +153,52 @@ class AgentProcess:
             bounds: Within what it plays.
         """
         ticket = ticket_for(client, session)
-        alone = bounds.may is Permission.PLAY
-        inner, self.note = bounds.may is not Permission.ALL, ""
-        command = [sys.executable, "-m", "animalcat", "agent", "run"]
-        options = ["--session", session.name, "--agent", reference, "--name", session.spec.agent]
-        options += ["--same-agent"] if bounds.same_agent else []
         read = check_name(reference)
-        files = [] if read.builtin else [Path(read.where).resolve()]
-        address, network = client.address, True
-        found = way(*map(str, files)) if inner else Way("")
+        found, notes = way(), list[str]()
+        apart = bounds.may is not Permission.ALL and bool(found.name)
         door = _door(ticket)
-        if door is not None and alone and found.name == NAMESPACES:
-            address, network = f"unix:{door}", False
-        command += ["--connect", address, *options]
-        if inner:
-            folders = [Path(ticket.folder)] if ticket is not None and ticket.folder else []
-            keep = [door.parent] if door is not None else []
-            hide = [*folders, *bounds.hide]
-            command, found = apart(command, hide, network=network, read=files, keep=keep)
-            if not found.name:
-                self.note = (
-                    "the agent's process is not kept apart from the evaluator here, and could look "
-                    f"into its files ({found.why}); see animalcat doctor"
+        network = door is None or bounds.may is not Permission.PLAY
+        address = client.address if door is None or not apart else f"unix:{door}"
+        command = [sys.executable, "-P", "-m", "animalcat", "agent", "run", "--connect", address]
+        command += ["--session", session.name, "--name", session.spec.agent]
+        command += ["--agent", _elsewhere(reference, read)]
+        command += ["--same-agent"] if bounds.same_agent else []
+        variables = {TOKEN: ticket.text} if ticket is not None else {}
+        files = list[str]()
+        if door is None:  # a server elsewhere may ask for a certificate, too
+            named = [name for name in (CA, CERTIFICATE, KEY) if name in os.environ]
+            variables |= {name: os.environ[name] for name in named}
+            files = [path for path in variables.values() if os.path.isfile(path)]
+        variables |= named_variables(bounds.variables, os.environ)
+        if apart:
+            data = ticket.folder if ticket is not None else ""
+            plan = _plan(read, bounds, network, door, data, files, variables, notes)
+            try:
+                started = launched(command, plan, found.name)
+            except ValueError as error:
+                fail(str(error))
+            if not found.whole:
+                notes.append(
+                    f"the agent is kept apart in part ({found.name}); not covered: "
+                    f"{'; '.join(found.open)}"
                 )
-            elif found.seen:
-                self.note = (
-                    f"the agent can read {' and '.join(found.seen)}, because the agent, the "
-                    "software or the working folder is in there; keep them apart to hide it"
-                )
-        variables = {"ANIMALCAT_TOKEN": ticket.text} if ticket is not None else {}
-        if address == client.address:  # a server elsewhere may ask for a certificate, too
-            kept = ("ANIMALCAT_CERTIFICATE", "ANIMALCAT_KEY")
-            variables |= {name: os.environ[name] for name in kept if name in os.environ}
-        self._cut = inner and not network
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        else:
+            started = Started(tuple(command), environment(**variables))
+            if bounds.may is not Permission.ALL:
+                notes.append(f"the agent, which is ours, is not kept apart here ({found.why})")
+        self.note = "; ".join(notes)
+        self._apart, self._cut = apart, apart and not network
+        self._started = started
+        self._output = AgentOutput()
         self._process = subprocess.Popen(
-            command,
+            started.command,
             stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
+            stdout=self._output.writes,
+            stderr=self._output.writes,
             start_new_session=True,
-            env=environment(**variables),
+            env=started.variables,
         )
-        self._output = ""
+        self._output.begun()
 
     @property
     def ended(self) -> bool:
@@ -158,8 +212,6 @@ class AgentProcess:
 
     def close(self) -> None:
         """End it if it still runs; calling it twice is fine."""
-        if self._log.closed:
-            return
         if not self.ended:
             self._process.terminate()
             try:
@@ -167,16 +219,90 @@ class AgentProcess:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._log.seek(0)
-        self._output = self._log.read().decode(errors="replace")
-        self._log.close()
+        self._output.wait(_REST_SECONDS)
+        self._started.remove()
 
     def output(self) -> str:
-        """The last lines that it printed, and a hint where it failed for want of the network."""
-        lines = self._output.strip().splitlines()[-LINES:]
-        if self._cut and any(word in self._output for word in _NETWORK):
+        """The last lines that it printed, and a hint where it failed for want of something."""
+        text = self._output.text()
+        lines = shown(text)
+        if self._cut and any(word in text for word in _NETWORK):
             lines.append("The agent's process has no network unless you give --agent-may network.")
+        if self._apart and any(word in text for word in _FILES):
+            lines.append(
+                "The agent's process sees its own folder and what is installed; show it more with "
+                "--agent-sees PATH."
+            )
         return "\n".join(lines)
+
+
+def _file(read: Reference) -> Path:
+    """An agent's file, as it is called from any working folder; it may be a link."""
+    named = Path(read.where)
+    return named.parent.resolve() / named.name
+
+
+def _elsewhere(reference: str, read: Reference) -> str:
+    """A reference that means the same in another working folder."""
+    return reference if read.builtin else f"{_file(read)}{reference[len(read.where) :]}"
+
+
+def _plan(
+    read: Reference,
+    bounds: Bounds,
+    network: bool,
+    door: Path | None,
+    data: str,
+    files: Sequence[str],
+    variables: dict[str, str],
+    notes: list[str],
+) -> Plan:
+    """What an agent is given; what is to be said of it is added to the notes."""
+    sees = [*map(str, bounds.sees), *files]
+    links = dict[str, str]()
+    if not read.builtin:
+        file = _file(read).resolve()
+        sees.append(str(_file(read)))
+        hidden = [*bounds.hide, *([Path(data)] if data else [])]
+        if not holds(sees[:-1], str(file)):
+            try:
+                shown_to_it, left = beside(file, hidden)
+            except ValueError as error:
+                fail(str(error))
+            links = {one: os.readlink(one) for one in shown_to_it if os.path.islink(one)}
+            sees += [one for one in shown_to_it if one not in links]
+            if left:
+                notes.append(f"the agent is not shown {_some(left)}, beside its file")
+    plan = plan_of(
+        network=network,
+        limits=bounds.limits,
+        sees=sees,
+        links=links,
+        sockets=[str(door.parent)] if door is not None else [],
+        variables=variables,
+        ours=bool(read.builtin),
+        hide=[data] if data else [],
+    )
+    seen = [one.source for one in plan.mounts if one.kind in ("see", "share")]
+    if data and (inside := [path for path in sees if holds([data], path)]):
+        fail(f"the agent would see {inside[0]}, which is in the data directory; move it elsewhere")
+    if data and (where := holds(seen, data)):
+        fail(
+            f"the data directory {data} is in {where}, which the agent would see; keep the two "
+            "apart, or show it less with --agent-sees"
+        )
+    notes += [
+        f"the agent can read {path}, which is in {where}"
+        for path in bounds.hide
+        if path.exists() and (where := holds(seen, str(path)))
+    ]
+    return plan
+
+
+def _some(paths: Sequence[str]) -> str:
+    """Some paths in words, by their last names."""
+    names = [os.path.basename(path) for path in paths]
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def how_ended(code: int | None) -> str:
@@ -219,7 +345,9 @@ def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
     waits = [one for one in episodes if one.ruling == "awaited"]
     if not waits:
         return ""
-    where = "; ".join(f"episode {one.number} ({one.instance}): {one.cause}" for one in waits)
+    where = "; ".join(
+        f"episode {one.number} ({one.instance}): {harmless(one.cause)}" for one in waits
+    )
     return (
         f"{where}. Session {session.id} is paused there, and the agent has seen this arena. Say "
         f"what the episode counts as: animalcat session judge {session.id} --as repeat (the same "

@@ -1,30 +1,36 @@
-"""Keeps an agent's process apart from the evaluator: from its files, memory and processes."""
+"""Keeps an agent's process apart: it sees what it is given, and nothing else."""
 
 from __future__ import annotations
 
 import json
 import os
-import stat
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-import animalcat
 from animalcat.cli.shared import confine
+from animalcat.cli.shared.agent_view import WORK, Mount, View, as_json, machine, software
 from animalcat.cli.shared.command_help import AGENT
-from animalcat.folders import cache_folder, caches, sockets_folder
+from animalcat.envs.agents.watching import PASSED_ON, VARIABLES
+from animalcat.folders import cache_folder, caches
 
+BUBBLEWRAP: Final = "bubblewrap"
+"""The way that uses a program kept for this; the others are in `confine`."""
 _TRIAL_SECONDS: Final = 20.0
 """How long a trial may take on a busy machine."""
+_LONGEST_PLAN: Final = 120_000
+"""Most bytes of a plan, since systems take an argument of 128 KiB."""
+_COMPILED: Final = "compiled"
+"""Part of the cache in which numba keeps what it compiles of our own agents."""
 _SECRETS: Final = (
     "TOKEN",
     "CERTIFICATE",
@@ -38,6 +44,20 @@ _SECRETS: Final = (
 """Ends of `ANIMALCAT_...` variables that are nothing for an agent."""
 _STORAGES: Final = ("AWS_", "AZURE_", "GOOGLE_", "GCS_", "FSSPEC_")
 """Beginnings of variables that tell how object storage is reached."""
+_KEPT: Final = (
+    *("PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"),
+    *("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONUTF8", "PYTHONWARNINGS"),
+    *VARIABLES,
+)
+_KEPT_BEGINNINGS: Final = (PASSED_ON, "LC_")
+_KEPT_ENDS: Final = ("_NUM_THREADS",)
+_FOR_NETWORK: Final = (
+    *("http_proxy", "https_proxy", "no_proxy", "all_proxy"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    *("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "ANIMALCAT_CA", "ANIMALCAT_DIRECT_NETWORKS"),
+)
+"""Variables that an agent's process has only where it has the network."""
 
 
 class Permission(StrEnum):
@@ -61,6 +81,75 @@ AgentMay = Annotated[
         rich_help_panel=AGENT,
     ),
 ]
+AgentSees = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--agent-sees",
+        metavar="PATH",
+        help="A file, folder or device that the agent's process may read besides its own folder: "
+        "weights, a data set, /dev/nvidia0. Repeat it for several.",
+        show_default="its folder alone",
+        rich_help_panel=AGENT,
+    ),
+]
+AgentEnv = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--agent-env",
+        metavar="NAME",
+        help="A variable of the environment that the agent's process gets, such as the key to a "
+        "model elsewhere; NAME=VALUE sets it. Repeat it for several.",
+        show_default="language, threads and ANIMALCAT_AGENT_...",
+        rich_help_panel=AGENT,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What all processes of an agent together, or each of them, may take.
+
+    Attributes:
+        processes: Processes and threads, together.
+        memory: Bytes that each process may have for itself.
+        room: Bytes in each of its folders, which are in memory, and twice as much in /dev/shm; no
+            file may be larger than that.
+        files: Open files of each process.
+    """
+
+    processes: int
+    memory: int
+    room: int
+    files: int
+
+    @classmethod
+    def of_machine(cls) -> Limits:
+        """Limits by the size of this machine, for agents that mean no harm."""
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        processes = max(512, 64 * (os.cpu_count() or 1))
+        return cls(processes, memory * 3 // 4, max(memory // 8, 64 << 20), 4096)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a process is given, whichever way it is kept apart.
+
+    Attributes:
+        mounts: What it sees, in the order in which it is put there.
+        network: Whether it has the network.
+        limits: What it may take.
+        variables: Its environment.
+        kept: A folder of compiled code that only our code has filled, and where the process has
+            its own copy of it; empty if it needs none.
+        hide: Folders that another user must not be able to read.
+    """
+
+    mounts: tuple[Mount, ...]
+    network: bool
+    limits: Limits
+    variables: Mapping[str, str]
+    kept: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,100 +157,269 @@ class Way:
     """How processes can be put apart on this machine.
 
     Attributes:
-        name: "namespaces", "user", or empty if they cannot.
-        why: Why not, or what is lacking; empty if nothing is.
-        seen: Folders that a process sees all the same, because they hold what it needs.
+        name: "bubblewrap", "namespaces", "user", "landlock", or empty if they cannot.
+        why: Why no better way is open.
+        open: What it does not cover, each in some words.
     """
 
     name: str
     why: str = ""
-    seen: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether a process sees what it is given and nothing else."""
+        return self.name in (BUBBLEWRAP, confine.NAMESPACES)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A command that runs a program apart.
+
+    Attributes:
+        command: The command.
+        variables: Its environment.
+        folder: A folder that was made for it, and is to be removed after it; None: none.
+    """
+
+    command: tuple[str, ...]
+    variables: Mapping[str, str]
+    folder: Path | None = None
+
+    def remove(self) -> None:
+        """Remove its folder."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @cache
-def way(*read: str) -> Way:
-    """Return how a process can be put apart here, by trying it.
-
-    Args:
-        read: Files that it must be able to read.
-    """
+def way() -> Way:
+    """Return how a process can be put apart here, by trying it."""
     if sys.platform != "linux":
         return Way("", f"this works on Linux alone, and not on {sys.platform}")
-    with tempfile.TemporaryDirectory() as folder:
-        secret = Path(folder) / "hidden" / "secret"
-        secret.parent.mkdir(mode=0o700)
-        secret.write_text("x", "ascii")
-        look = f"import os, sys; sys.exit(os.path.exists({str(secret)!r}))"
-        said = ""
-        for name in (confine.NAMESPACES, confine.USER):
-            if name == confine.USER and os.geteuid() != 0:
-                continue
-            command = _launched(
-                [sys.executable, "-I", "-S", "-c", look], [str(secret.parent)], name, False, read
+    said = ""
+    for name in _order():
+        plan = plan_of(network=False, limits=Limits(64, 1 << 30, 16 << 20, 256))
+        started = launched([sys.executable, "-I", "-S", "-c", "pass"], plan, name)
+        try:
+            done = subprocess.run(
+                started.command,
+                env=started.variables,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_TRIAL_SECONDS,
+                check=False,
             )
-            try:
-                done = subprocess.run(
-                    command, capture_output=True, text=True, timeout=_TRIAL_SECONDS, check=False
-                )
-            except (OSError, subprocess.TimeoutExpired) as error:
-                said = said or str(error)
-                continue
-            if done.returncode == 0:
-                return Way(name, said)
-            said = said or (done.stderr.strip().splitlines() or ["it failed"])[-1]
+        except (OSError, subprocess.TimeoutExpired) as error:
+            said = said or str(error)
+            continue
+        finally:
+            started.remove()
+        if done.returncode == 0:
+            return Way(name, said, _left_open(name))
+        said = said or (done.stderr.strip().splitlines() or ["it failed"])[-1]
     return Way("", said)
 
 
-def apart(
-    command: Sequence[str],
-    hide: Iterable[Path],
+def _order() -> tuple[str, ...]:
+    """Ways in the order in which they are tried."""
+    if os.geteuid() == 0:
+        # Bubblewrap keeps root's number, whose are the settings of the kernel in /proc and which no
+        # limit of processes binds; and Landlock leaves root its powers.
+        return (confine.NAMESPACES, confine.USER)
+    bubblewrap = (BUBBLEWRAP,) if shutil.which("bwrap") else ()
+    return (*bubblewrap, confine.NAMESPACES, confine.LANDLOCK)
+
+
+def _left_open(name: str) -> tuple[str, ...]:
+    """What a way does not cover on this machine."""
+    version = confine.landlock_version()
+    memory = "memory is limited for each process alone, not for all together"
+    abstract = "with --agent-may network, it reaches abstract sockets (X11, some D-Bus)"
+    if name in (BUBBLEWRAP, confine.NAMESPACES):
+        return (memory,) if version >= 6 else (memory, abstract)
+    found = ["names of files", "sockets that have a path", "other processes can be seen"]
+    found.append("what is written to its folder and /dev/shm is limited for each file alone")
+    if not version:
+        found.append("all files that every user may read")
+    if version < 4:
+        found.append("the network")
+    if version < 6:
+        found.append("abstract sockets")
+    if name == confine.LANDLOCK:
+        found.append("the number of processes")
+    return (*found, memory)
+
+
+def plan_of(
     *,
     network: bool,
-    read: Sequence[Path] = (),
-    keep: Sequence[Path] = (),
-) -> tuple[list[str], Way]:
-    """Return the command that runs a command apart, or the command itself where that cannot be.
+    limits: Limits | None = None,
+    sees: Iterable[str] = (),
+    links: Mapping[str, str] | None = None,
+    sockets: Iterable[str] = (),
+    variables: Mapping[str, str] | None = None,
+    ours: bool = False,
+    hide: Sequence[str] = (),
+) -> Plan:
+    """Return what a process is given: the software, and what is said here.
+
+    Args:
+        network: Whether it has the network.
+        limits: What it may take; None: by the size of this machine.
+        sees: Files and folders of a person that it may read.
+        links: Links that it finds, and what they say.
+        sockets: Sockets, or folders of them, that it may use.
+        variables: What its environment has besides.
+        ours: Whether it runs nothing but our own code, so that it may fill the cache of compiled
+            code that others run.
+        hide: Folders that another user must not be able to read.
+    """
+    limits = limits or Limits.of_machine()
+    view = machine(network, limits.room)
+    for path in software():
+        view.see(path, given=True)
+    home = _home(view, sees)
+    view.empty(home, limits.room, 0o700)
+    for path in sees:
+        view.see(path, given=True)
+    for at, says in (links or {}).items():
+        view.mounts[at] = Mount(at, "link", says)
+    for path in sockets:
+        view.see(path)
+    compiled = cache_folder(_COMPILED)
+    compiled.mkdir(parents=True, exist_ok=True)
+    kept = view.see(str(compiled), given=True, kind="share" if ours else "see")
+    own = kept if ours else f"{home}/.cache/numba"
+    changes = {"HOME": home, "TMPDIR": "/tmp", "NUMBA_CACHE_DIR": own, **(variables or {})}
+    found = clean_environment(os.environ, network=network) | changes
+    copies = () if ours else (kept, own)
+    return Plan(view.ordered(), network, limits, found, copies, tuple(hide))
+
+
+def _home(view: View, sees: Iterable[str]) -> str:
+    """The home folder: where it is outside, so that paths in it are the same, but empty."""
+    home = os.path.realpath(os.environ.get("HOME") or "/")
+    special = ("/", "/etc", "/usr", "/dev", "/proc", "/sys", "/run", "/tmp", "/var/tmp", WORK)
+    taken = [*view.seen(), *map(os.path.realpath, sees)]
+    inside = any(Path(home).is_relative_to(one) for one in taken)
+    below = any(Path(one).is_relative_to(home) for one in special)
+    return f"{WORK}/home" if inside or below or home.startswith(("/proc/", "/dev/")) else home
+
+
+def launched(command: Sequence[str], plan: Plan, name: str) -> Started:
+    """Return the command that runs a command as a plan says.
 
     Args:
         command: What to run.
-        hide: Folders that it must not see; one that does not exist is left out, and one that holds
-            what it needs as well.
-        network: Whether it has the network.
-        read: Files that it must be able to read.
-        keep: Folders in which it must not write, besides those of the software.
+        plan: What it is given.
+        name: The way.
 
-    Returns:
-        The command, and how it puts the process apart.
+    Raises:
+        ValueError: There is too much in the plan.
     """
-    files = [str(path.resolve()) for path in read]
-    found = way(*files)
-    if not found.name:
-        return list(command), found
-    needed = [*files, *_software()]
-    hidden: list[str] = []
-    seen: list[str] = []
-    for path in (*hide, cache_folder("")):
-        whole = str(path.resolve())
-        if not path.is_dir():
-            continue
-        if any(_within(one, whole) for one in (*needed, os.getcwd())):
-            seen.append(whole)
-            continue
-        hidden.append(whole)
-        if found.name == confine.USER:
-            with suppress(OSError):
-                path.chmod(stat.S_IMODE(path.stat().st_mode) & ~stat.S_IRWXO)
-    sockets = sockets_folder()
-    kept = [str(path) for path in (*keep, *([sockets] if sockets else []))]
-    started = _launched(command, hidden, found.name, network, files, kept)
-    return started, replace(found, seen=tuple(seen))
+    folder: Path | None = None
+    limits = {**_limits(plan.limits), "core": 0}
+    said: dict[str, Any] = {
+        "way": name,
+        "command": list(command),
+        "folder": WORK,
+        "parent": os.getpid(),
+        "network": plan.network,
+        "limits": limits,
+        "kept": list(plan.kept),
+        "hide": list(plan.hide),
+        "mounts": as_json(plan.mounts),
+    }
+    variables = dict(plan.variables)
+    if name == BUBBLEWRAP:
+        said |= {"way": confine.INSIDE, "mounts": []}
+    elif name in (confine.USER, confine.LANDLOCK):
+        shared = "/tmp" if name == confine.USER else None  # one's own may be closed to others
+        folder = Path(tempfile.mkdtemp(prefix="animalcat-agent-", dir=shared))
+        said["folder"] = str(folder)
+        variables |= {"HOME": str(folder), "TMPDIR": str(folder)}
+        if plan.kept:
+            said["kept"][1] = variables["NUMBA_CACHE_DIR"] = str(folder / ".numba")
+    text = json.dumps(said)
+    if len(text) > _LONGEST_PLAN:
+        raise ValueError(
+            f"an agent is shown too many files one by one ({len(plan.mounts)}); keep them in one "
+            "folder, and name it with --agent-sees"
+        )
+    run = [sys.executable, "-I", "-S", str(Path(confine.__file__)), text]
+    if name == BUBBLEWRAP:
+        run = [*_bubblewrap(plan), *run]
+    return Started(tuple(run), variables, folder)
+
+
+def _limits(limits: Limits) -> dict[str, int]:
+    found = asdict(limits)
+    return {**found, "file_bytes": 2 * found.pop("room")}
+
+
+def _bubblewrap(plan: Plan) -> list[str]:
+    """The words of a plan for bubblewrap."""
+    words = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--unshare-user"]
+    words += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--disable-userns"]
+    words += ["--unshare-net"] if not plan.network else []
+    words += ["--uid", str(confine.AGENT_ID), "--gid", str(confine.AGENT_ID)]
+    words += ["--cap-drop", "ALL"]
+    for one in plan.mounts:
+        if one.path.startswith("/proc/"):
+            continue  # it has one of its own
+        if one.kind == "link":
+            words += ["--symlink", one.source, one.path]
+        elif one.kind == "empty":
+            words += ["--perms", f"{one.mode:o}", "--size", str(one.size), "--tmpfs", one.path]
+        elif one.source.startswith("/dev/"):
+            words += ["--dev-bind-try", one.source, one.path]
+        else:
+            words += ["--bind" if one.kind == "share" else "--ro-bind-try", one.source, one.path]
+    return [*words, "--proc", "/proc", "--remount-ro", "/", "--chdir", WORK, "--"]
+
+
+def clean_environment(given: Mapping[str, str], *, network: bool) -> dict[str, str]:
+    """Return what an agent's process gets of an environment: what is known to do no harm.
+
+    Args:
+        given: The environment.
+        network: Whether it has the network.
+    """
+    names = {*_KEPT, *(_FOR_NETWORK if network else ())}
+    kept = {
+        name: value
+        for name, value in given.items()
+        if name in names or name.startswith(_KEPT_BEGINNINGS) or name.endswith(_KEPT_ENDS)
+    }
+    if "PYTHONPATH" in kept:  # it works in another folder
+        parts = kept["PYTHONPATH"].split(os.pathsep)
+        kept["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts if part)
+    return kept
+
+
+def named_variables(named: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a person names for an agent, as NAME or NAME=VALUE.
+
+    Raises:
+        ValueError: One has no value.
+    """
+    found: dict[str, str] = {}
+    for text in named:
+        name, equals, value = text.partition("=")
+        if not name or (not equals and name not in given):
+            raise ValueError(f"--agent-env {text}: it is not set here; say {name or 'NAME'}=VALUE")
+        found[name] = value if equals else given[name]
+    return found
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Return the environment of an agent's process: without what is for people and servers.
+    """Return the environment of an agent's process that is not kept apart.
 
-    Where recordings are in object storage, that goes for its credentials as well.
-    What numba compiles for agents is kept away from what it compiles for others, who would run it.
+    It is without what is for people and servers. Where recordings are in object storage, that goes
+    for its credentials as well. What numba compiles for agents is kept away from what it compiles
+    for others, who would run it.
 
     Args:
         changes: What is added.
@@ -173,45 +431,6 @@ def environment(**changes: str) -> dict[str, str]:
         if not (name.startswith("ANIMALCAT_") and name.endswith(_SECRETS))
         and not name.startswith(withheld)
     }
-    return {**kept, "NUMBA_CACHE_DIR": str(_compiled()), **changes}
-
-
-def _compiled() -> Path:
-    """The folder for what numba compiles for agents."""
-    folder = caches() / "animalcat-agents"
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _launched(
-    command: Sequence[str],
-    hide: Sequence[str],
-    name: str,
-    network: bool,
-    read: Sequence[str],
-    keep: Sequence[str] = (),
-) -> list[str]:
-    write = [os.getcwd(), tempfile.gettempdir(), "/dev/shm", str(_compiled())]
-    plan = {
-        "way": name,
-        "command": list(command),
-        "hide": list(hide),
-        "write": [path for path in dict.fromkeys(write) if os.path.isdir(path)],
-        "keep": [*_software(), *keep],
-        "network": network,
-        "read": list(read),
-    }
-    return [sys.executable, "-I", "-S", str(Path(confine.__file__)), json.dumps(plan)]
-
-
-def _software() -> list[str]:
-    """Folders of what runs here, in which no agent may write."""
-    package = Path(animalcat.__file__).parent
-    linked = [one.resolve() for one in package.iterdir() if one.is_symlink() and one.is_dir()]
-    found = [Path(sys.prefix), package, *linked]
-    return [str(path) for path in dict.fromkeys(found) if path.is_dir()]
-
-
-def _within(path: str, folder: str) -> bool:
-    return Path(path).is_relative_to(folder)
+    compiled = caches() / "animalcat-agents"
+    compiled.mkdir(parents=True, exist_ok=True)
+    return {**kept, "NUMBA_CACHE_DIR": str(compiled), **changes}

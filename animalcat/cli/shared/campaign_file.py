@@ -59,7 +59,8 @@ class CampaignFile(_Strict):
 
 
 BESIDE: Final = (
-    *("file", "camera", "decision_period", "backend", "against", "agent_may", "same_agent"),
+    *("file", "camera", "decision_period", "backend", "against", "agent_may", "agent_sees"),
+    *("agent_env", "same_agent"),
     *("engine", "address", "server", "data", "as_json"),
 )
 """Parameters of `campaign run` that are given beside a file."""

@@ -1,12 +1,13 @@
-"""Runs a program apart from this machine's other processes and from files that it must not see.
+"""Runs a program so that it sees what it is given, and nothing else.
 
 It is a program of its own, started with a plan as JSON, and imports nothing of the project: what it
 does must be done in a process without threads, and before the program that is run.
 
-There are two ways. *Namespaces* (Linux): the program sees no other process, none of the hidden
-folders and, unless the plan says so, no network; it can write only where the plan says. *Another
-user* (root, where namespaces are forbidden): the program runs as `nobody`, who may not read what
-its owner keeps to himself.
+*Namespaces* (Linux): the program gets a root folder that was built from nothing. It sees no other
+process, no terminal and, unless the plan says so, no network. *Another user* (root, where
+namespaces are forbidden): it runs with a number of its own, so it may not read what others keep to
+themselves. *Landlock*: the kernel refuses to open what it was not given. *Inside* is the last step
+within a root that bubblewrap has built.
 """
 
 from __future__ import annotations
@@ -16,123 +17,332 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import signal
 import socket
 import struct
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 NAMESPACES = "namespaces"
 USER = "user"
+LANDLOCK = "landlock"
+INSIDE = "inside"
 CANNOT = 97
 """Exit code where the program could not be put apart; nothing was run."""
+AGENT_ID = 1000
+"""Number of the user within the namespaces: not root's, so no capability outlives `exec`."""
 
 _CLONE_NEWNS = 0x00020000
+_CLONE_NEWUTS = 0x04000000
 _CLONE_NEWIPC = 0x08000000
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWPID = 0x20000000
 _CLONE_NEWNET = 0x40000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
-_MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
-_SYS_MOUNT_SETATTR = 442
-_AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = -100, 0x8000, 1
+_MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 32, 4096, 16384, 1 << 18
+_MNT_DETACH = 2
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
+_SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_SYS_OPEN_TREE, _SYS_MOVE_MOUNT, _SYS_MOUNT_SETATTR = 428, 429, 442
+_SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT = 444, 445, 446
+_AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
+_OPEN_TREE_CLONE, _MOVE_FROM_FD = 1, 4
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV, _ATTR_IDMAP = 1, 2, 4, 0x00100000
+_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
+"""What of /proc changes the kernel."""
+_LEAST_PROCESSES = 302
+"""The lowest number of processes that the kernel takes for a namespace."""
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _NOBODY = 65534
-_INSIDE = 1000
-"""Id that the user has within the namespace: not root's, so that no capability outlives `exec`."""
+_IDS = (61_000, 64_999)
+"""Numbers of users, of which an agent gets one that nobody has."""
+_ALL_SECONDS = 5.0
+"""How long the end of all of a program's processes is tried."""
+
+_FS_EXECUTE, _FS_WRITE, _FS_READ, _FS_LIST = 1, 2, 4, 8
+_FS_ALL = (13, 14, 15, 15, 16)
+"""How many rights on files Landlock has, by its version; later ones have as many as the last."""
+_FS_ON_FILES = 1 | 2 | 4 | 1 << 14 | 1 << 15
+"""Rights that a file can have, which is no folder."""
+_NET_ALL = 3
+_SCOPE_ALL = 3
+_NET_FROM, _SCOPE_FROM = 4, 6
+"""Versions of Landlock that know ports, and abstract sockets and signals."""
 
 
 def main(plan: dict[str, Any]) -> NoReturn:
     """Run the plan's command apart, and end as it ends.
 
     Args:
-        plan: `way` is "namespaces" or "user"; `command` is what to run; `hide` are folders that it
-            must not see, `write` are folders in which it may write, `keep` are folders within these
-            in which it may not; `network` is whether it has the network; `read` are files that it
-            must be able to read.
+        plan: `way` is one of those above; `command` is what to run; `folder` is where it works;
+            `mounts` is what there is, by path (`kind`: "see" a file or folder of the machine,
+            "share" one that it may change, "link", "empty" folder of `size` bytes; `given`: whether
+            it may be readable by its owner alone); `network` is whether it has the network; `hide`
+            is what another user must not be able to read; `limits` are numbers by name; `kept` is
+            a folder of compiled code, and another one for a copy of it; `parent` is the process
+            with which all of it ends.
     """
     try:
-        if plan["way"] == USER:
-            _become_nobody(plan)
-        else:
-            _unshare(plan)
-    except OSError as error:
+        if (go := _WAYS.get(plan["way"])) is not None:
+            go(plan)
+        _prepare(plan)
+    except (OSError, ValueError) as error:
         print(f"the program cannot be put apart: {error}", file=sys.stderr)
         sys.exit(CANNOT)
-    _run(plan["command"])
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    os.execvp(plan["command"][0], plan["command"])
 
 
-def _become_nobody(plan: dict[str, Any]) -> None:
-    os.setgroups([])
-    os.setgid(_NOBODY)
-    os.setuid(_NOBODY)
-    _libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    for path in plan["hide"]:
-        if os.access(path, os.R_OK | os.X_OK):
-            raise PermissionError(f"everyone may look into {path}")
-    for path in plan["read"]:
-        if not os.access(path, os.R_OK):
-            raise PermissionError(f"the user nobody may not read {path}")
+def landlock_version() -> int:
+    """Return which version of Landlock the kernel has; 0: none."""
+    return max(0, _libc().syscall(_SYS_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1))
 
 
-def _unshare(plan: dict[str, Any]) -> None:
+def _prepare(plan: dict[str, Any]) -> None:
+    """Set in this very process what the program and all its children have to keep to."""
+    limits: dict[str, int] = plan["limits"]
+    with contextlib.suppress(OSError):  # the first that is ended where memory runs short
+        _write("/proc/self/oom_score_adj", "1000")
+    for name, number in (
+        ("files", resource.RLIMIT_NOFILE),
+        ("file_bytes", resource.RLIMIT_FSIZE),
+        ("memory", resource.RLIMIT_DATA),
+        ("processes", resource.RLIMIT_NPROC),
+        ("core", resource.RLIMIT_CORE),
+    ):
+        # By Landlock alone the user's other processes would count, too.
+        if name in limits and not (name == "processes" and plan["way"] == LANDLOCK):
+            _, most = resource.getrlimit(number)
+            value = limits[name] if most == resource.RLIM_INFINITY else min(limits[name], most)
+            resource.setrlimit(number, (value, value))
+    _check(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    if plan["way"] in (USER, LANDLOCK):
+        if not _landlock(plan) and plan["way"] == LANDLOCK:
+            raise OSError("this kernel has no Landlock")
+    elif landlock_version() >= _SCOPE_FROM:
+        _restrict(0, 0, _SCOPE_ALL, ())  # abstract sockets belong to the network
+    _copy_links(*plan["kept"])
+    os.chdir(plan["folder"])
+
+
+def _copy_links(source: str = "", target: str = "") -> None:
+    """Make a copy of a folder's tree, whose files are links until they are replaced."""
+    for folder, _, files in os.walk(source) if source else ():
+        copy = target + folder[len(source) :]
+        os.makedirs(copy, exist_ok=True)
+        for name in files:
+            with contextlib.suppress(OSError):
+                os.symlink(f"{folder}/{name}", f"{copy}/{name}")
+
+
+# Namespaces
+
+
+def _in_namespaces(plan: dict[str, Any]) -> None:
     """Go into namespaces, and return only in the process that is to run the program."""
+    _end_with_parent(signal.SIGKILL, plan["parent"])
+    flags = _CLONE_NEWNS | _CLONE_NEWPID | _CLONE_NEWIPC | _CLONE_NEWUTS
+    flags |= 0 if plan["network"] else _CLONE_NEWNET
     user, group = os.geteuid(), os.getegid()
-    flags = _CLONE_NEWUSER | _CLONE_NEWNS | _CLONE_NEWPID | _CLONE_NEWIPC
-    _check(_libc().unshare(flags | (0 if plan["network"] else _CLONE_NEWNET)), "unshare")
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{_INSIDE} {user} 1")
-    _write("/proc/self/gid_map", f"{_INSIDE} {group} 1")
-    _arrange_files(plan)
-    if not plan["network"]:
-        with contextlib.suppress(OSError):
-            _loopback()
+    # Root gives the program another number, since no limit of processes binds root's own.
+    may = user == 0 and _may_become_nobody()
+    ids = _ids_of_nobody() if may else -1  # before the first process of the new namespace
+    powerful = may and _libc().unshare(flags) == 0
+    if not powerful:
+        _check(_libc().unshare(_CLONE_NEWUSER | flags), "unshare")
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{AGENT_ID} {user} 1")
+        _write("/proc/self/gid_map", f"{AGENT_ID} {group} 1")
     first = os.fork()  # the first process of the new namespace, with whose end all others end
     if first:
         _wait_for(first)
-    _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    nothing = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
-    # Where the system hides parts of /proc, as in containers, it stays that of the machine. Even so
-    # a process of another user namespace cannot be looked into, only seen.
-    _libc().mount(b"proc", b"/proc", b"proc", nothing, None)
-    _libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _end_with_parent(signal.SIGKILL)
+    _build_root(plan, powerful, ids)
+    _check(_libc().prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")  # nobody looks into it
+    if not plan["network"]:
+        with contextlib.suppress(OSError):
+            _loopback()
+    ready, go = os.pipe(), os.pipe()
     runs = os.fork()
     if runs:
+        if powerful:
+            os.read(ready[0], 1)
+            for name in ("uid_map", "gid_map"):
+                _write(f"/proc/{runs}/{name}", f"{AGENT_ID} {_NOBODY} 1")
+        os.write(go[1], b"x")
+        for end in (*ready, *go):
+            os.close(end)
         _wait_for(runs)
-    _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if powerful:
+        os.setgroups([])
+        _check(_libc().unshare(_CLONE_NEWUSER), "unshare")
+        os.write(ready[1], b"x")
+    os.read(go[0], 1)
+    for end in (*ready, *go):
+        os.close(end)
+    if powerful:
+        with contextlib.suppress(OSError):
+            _write("/proc/sys/user/max_user_namespaces", "0")
+        os.setresgid(AGENT_ID, AGENT_ID, AGENT_ID)
+        os.setresuid(AGENT_ID, AGENT_ID, AGENT_ID)
+    _check(_libc().prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
+    _end_with_parent(signal.SIGKILL)
 
 
-def _arrange_files(plan: dict[str, Any]) -> None:
+def _may_become_nobody() -> bool:
+    """Whether the number of `nobody` is one that this user namespace has."""
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        spans = [tuple(map(int, line.split())) for line in file]
+    return any(inside <= _NOBODY < inside + count for inside, _, count in spans)
+
+
+def _build_root(plan: dict[str, Any], powerful: bool, ids: int) -> None:
+    """Build the new root, and go there; the old one is gone afterwards."""
+    owner = _NOBODY if powerful else -1
+    owned = f",uid={_NOBODY},gid={_NOBODY}" if powerful else ""
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
-    for path in (*plan["write"], *plan["keep"]):
-        _mount(path, path, None, _MS_BIND | _MS_REC)
-    # Kernels before 5.12 cannot do this; what must be hidden is hidden even so.
-    if _set_read_only("/", True):
-        for path in plan["write"]:
-            _set_read_only(path, False)
-        for path in plan["keep"]:
-            _set_read_only(path, True)
-    for path in plan["hide"]:
-        _mount("none", path, "tmpfs", _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
-    # Else the working folder would still be the one below what was mounted over it.
-    os.chdir(os.getcwd())
+    # All that is seen has to be reached while the new root is built, /tmp as well.
+    _mount("tmpfs", "/tmp", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=16m")
+    for name in ("old", "new"):
+        os.mkdir(f"/tmp/{name}")
+    os.chdir("/tmp")
+    _pivot("/tmp", "/tmp/old")
+    os.chdir("/")
+    _mount("tmpfs", "/new", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=16m")
+    for one in plan["mounts"]:
+        target = f"/new{one['path']}"
+        if one["kind"] == "link":
+            _make_folders(os.path.dirname(target), owner)
+            os.symlink(one["source"], target)
+        elif one["kind"] == "empty":
+            _make_folders(target, owner)
+            options = f"mode={one['mode']:o},size={one['size']},nr_inodes=200k{owned}"
+            _mount("tmpfs", target, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
+        else:
+            _bind(f"/old{one['source']}", target, one, owner, ids if one["given"] else -1)
+    os.makedirs("/new/proc", exist_ok=True)
+    # Where the system hides parts of /proc, as in containers, there is none of one's own; what the
+    # plan shows of the machine's stays. It is permitted only while the old one is there.
+    nothing = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
+    _libc().mount(b"proc", b"/new/proc", b"proc", ctypes.c_ulong(nothing), None)
+    if not powerful:
+        with contextlib.suppress(OSError):  # they would only be a way to attack
+            _write("/new/proc/sys/user/max_user_namespaces", "0")
+        with contextlib.suppress(OSError):  # for root without powers, of newer kernels
+            most = max(_LEAST_PROCESSES, plan["limits"]["processes"])
+            _write("/new/proc/sys/kernel/pid_max", str(most))
+        for name in _KERNEL:  # root's number may be the program's here
+            if os.path.exists(path := f"/new/proc/{name}"):
+                _mount(path, path, None, _MS_BIND | _MS_REC)
+                _set_attributes(_AT_FDCWD, path, _AT_RECURSIVE, _ATTR_RDONLY)
+    if ids >= 0:
+        os.close(ids)
+    _mount(None, "/new", None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NODEV)
+    _check(_libc().umount2(b"/old", _MNT_DETACH), "umount of the old root")
+    os.chdir("/new")
+    _pivot(".", ".")
+    _check(_libc().umount2(b".", _MNT_DETACH), "umount of the old root")
+    os.chdir("/")
 
 
-def _set_read_only(path: str, wanted: bool) -> bool:
-    attributes = struct.pack(
-        "QQQQ", _MOUNT_ATTR_RDONLY if wanted else 0, 0 if wanted else _MOUNT_ATTR_RDONLY, 0, 0
-    )
+def _make_folders(path: str, owner: int) -> None:
+    """Make a folder and those above it, which belong to the program (negative: as they are)."""
+    if os.path.isdir(path):
+        return
+    _make_folders(os.path.dirname(path), owner)
+    os.mkdir(path, 0o755)
+    os.chown(path, owner, owner)
+
+
+def _bind(source: str, target: str, one: dict[str, Any], owner: int, ids: int) -> None:
+    """Show a file or folder of the machine at its place in the new root.
+
+    Args:
+        source: Where it is now.
+        target: Where it comes.
+        one: The mount, as in the plan.
+        owner: Of folders on the way; negative: this process.
+        ids: A user namespace in which what is root's is the program's; negative: none.
+    """
+    if not os.path.exists(source):
+        return
+    if os.path.isdir(source):
+        _make_folders(target, owner)
+    elif not os.path.exists(target):
+        _make_folders(os.path.dirname(target), owner)
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+    attributes = _ATTR_NOSUID | (0 if one["kind"] == "share" else _ATTR_RDONLY)
+    attributes |= 0 if source.startswith("/old/dev/") else _ATTR_NODEV
+    if ids < 0 or not _bind_as_nobody(source, target, attributes, ids):
+        _mount(source, target, None, _MS_BIND | _MS_REC)
+        _set_attributes(_AT_FDCWD, target, _AT_RECURSIVE, attributes)
+
+
+def _bind_as_nobody(source: str, target: str, attributes: int, ids: int) -> bool:
+    """Show what is root's as the program's own; False where the file system cannot."""
+    clone = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
+    tree = _libc().syscall(_SYS_OPEN_TREE, _AT_FDCWD, os.fsencode(source), clone)
+    if tree < 0:
+        return False
+    try:
+        flags = _AT_EMPTY_PATH | _AT_RECURSIVE
+        _set_attributes(tree, "", flags, attributes | _ATTR_IDMAP, ids)
+        moved = _libc().syscall(
+            _SYS_MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(target), _MOVE_FROM_FD
+        )
+        return bool(moved == 0)
+    except OSError:
+        return False
+    finally:
+        os.close(tree)
+
+
+def _ids_of_nobody() -> int:
+    """Return an open user namespace in which root's files are `nobody`'s; negative if not here."""
+    ready = os.pipe()
+    child = os.fork()
+    if not child:
+        _end_with_parent(signal.SIGKILL)
+        done = _libc().unshare(_CLONE_NEWUSER)
+        os.write(ready[1], b"x" if done == 0 else b"-")
+        signal.pause()
+    try:
+        if os.read(ready[0], 1) != b"x":
+            return -1
+        for name in ("uid_map", "gid_map"):
+            _write(f"/proc/{child}/{name}", f"0 {_NOBODY} 1\n1 1 {_NOBODY - 1}")
+        return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        for end in ready:
+            os.close(end)
+
+
+def _set_attributes(folder: int, path: str, flags: int, wanted: int, ids: int = 0) -> None:
+    attributes = struct.pack("QQQQ", wanted, 0, 0, ids)
     done = _libc().syscall(
         _SYS_MOUNT_SETATTR,
-        _AT_FDCWD,
+        folder,
         os.fsencode(path),
-        _AT_RECURSIVE,
+        flags,
         attributes,
         ctypes.c_size_t(len(attributes)),
     )
-    return done == 0
+    _check(done, f"mount {path or 'of a tree'}")
+
+
+def _pivot(root: str, old: str) -> None:
+    number = _SYS_PIVOT_ROOT.get(os.uname().machine)
+    if number is None:
+        raise OSError(f"it is not known how on {os.uname().machine}")
+    _check(_libc().syscall(number, os.fsencode(root), os.fsencode(old)), "pivot_root")
 
 
 def _loopback() -> None:
@@ -153,24 +363,176 @@ def _wait_for(child: int) -> NoReturn:
     while True:
         ended, status = os.wait()  # the first process of a namespace inherits orphans
         if ended == child:
-            code = os.waitstatus_to_exitcode(status)
-            os._exit(code if code >= 0 else 128 - code)
+            os._exit(_code(status))
 
 
-def _run(command: Sequence[str]) -> NoReturn:
+# Another user, and Landlock
+
+
+def _as_another_user(plan: dict[str, Any]) -> None:
+    """Return only in a process of a user that nobody else is."""
+    user = _free_id()
+    os.chown(plan["folder"], user, user)
+
+    def become() -> None:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+        for path in plan["hide"]:
+            if os.access(path, os.R_OK | os.X_OK):
+                raise PermissionError(f"everyone may look into {path}")
+        for one in plan["mounts"]:
+            needed = one["kind"] == "see" and one["given"] and one["source"] not in plan["kept"]
+            if needed and not os.access(one["source"], os.R_OK):
+                raise PermissionError(f"another user may not read {one['source']}")
+
+    def end_all() -> None:
+        killer = os.fork()
+        if not killer:
+            os.setresuid(user, user, user)
+            with contextlib.suppress(OSError):
+                os.kill(-1, signal.SIGKILL)
+            os._exit(0)
+        os.waitpid(killer, 0)
+
+    _supervised(plan["parent"], end_all, become)
+
+
+def _by_landlock(plan: dict[str, Any]) -> None:
+    """Return only in a process that another one of ours watches."""
+
+    def end_all() -> None:
+        for one in _descendants(os.getpid()):
+            with contextlib.suppress(OSError):
+                os.kill(one, signal.SIGKILL)
+
+    _supervised(plan["parent"], end_all, lambda: None)
+
+
+def _supervised(parent: int, end_all: Callable[[], None], become: Callable[[], None]) -> None:
+    """Return in a child that has become another; this process ends all that it leaves behind."""
+    _check(_libc().prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "subreaper")
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+    supervisor = os.getpid()
+    child = os.fork()
+    if child == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
+        become()
+        _end_with_parent(signal.SIGKILL, supervisor)
+        return
+
+    def end(code: int) -> NoReturn:
+        last = time.monotonic() + _ALL_SECONDS
+        while time.monotonic() < last:
+            end_all()
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                break
+            time.sleep(0.01)
+        os._exit(code)
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    os.execvp(command[0], list(command))
+        signal.signal(number, lambda number, frame: end(128 + number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
+    _end_with_parent(signal.SIGTERM, parent)
+    while True:
+        ended, status = os.wait()
+        if ended == child:
+            end(_code(status))
 
 
-def _mount(source: str | None, target: str, kind: str | None, flags: int) -> None:
+def _free_id() -> int:
+    """Return a number of a user that has no process."""
+    taken = {os.stat(f"/proc/{one}").st_uid for one in _processes()}
+    low, high = _IDS
+    span = high - low + 1
+    numbers = (low + (os.getpid() + step) % span for step in range(span))
+    return next(number for number in numbers if number not in taken)
+
+
+def _descendants(root: int) -> list[int]:
+    """Return all processes that come from one."""
+    parents: dict[int, int] = {}
+    for one in _processes():
+        with (
+            contextlib.suppress(OSError, ValueError, IndexError),  # it has ended
+            open(f"/proc/{one}/stat", encoding="utf-8", errors="replace") as file,
+        ):
+            parents[one] = int(file.read().rpartition(")")[2].split()[1])
+    found, new = list[int](), [root]
+    while new:
+        new = [one for one, parent in parents.items() if parent in new]
+        found += new
+    return found
+
+
+def _processes() -> Iterator[int]:
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
+def _landlock(plan: dict[str, Any]) -> bool:
+    """Have the kernel refuse what the plan does not give; False if it cannot."""
+    version = landlock_version()
+    if not version:
+        return False
+    rights = (1 << _FS_ALL[min(version, len(_FS_ALL)) - 1]) - 1
+    reads, changes = _FS_EXECUTE | _FS_READ | _FS_LIST, rights
+    rules = [(plan["folder"], changes), ("/dev/shm", changes), ("/proc", _FS_READ | _FS_LIST)]
+    for one in plan["mounts"]:
+        if one["kind"] in ("see", "share"):
+            device = _FS_WRITE | (1 << 15 & rights) if one["source"].startswith("/dev/") else 0
+            rules.append((one["source"], changes if one["kind"] == "share" else reads | device))
+    net = _NET_ALL if version >= _NET_FROM and not plan["network"] else 0
+    _restrict(rights, net, _SCOPE_ALL if version >= _SCOPE_FROM else 0, rules)
+    return True
+
+
+def _restrict(files: int, net: int, scope: int, rules: Sequence[tuple[str, int]]) -> None:
+    version = landlock_version()
+    size = 24 if version >= _SCOPE_FROM else 16 if version >= _NET_FROM else 8
+    asked = struct.pack("QQQ", files, net, scope)[:size]
+    ruleset = _libc().syscall(_SYS_LANDLOCK_CREATE, asked, ctypes.c_size_t(size), 0)
+    _check(min(ruleset, 0), "landlock")
+    for path, rights in rules:
+        try:
+            opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:  # there is no such file
+            continue
+        allowed = rights if os.path.isdir(path) else rights & _FS_ON_FILES
+        rule = struct.pack("=Qi", allowed & files, opened)
+        _check(_libc().syscall(_SYS_LANDLOCK_ADD, ruleset, 1, rule, 0), f"landlock {path}")
+        os.close(opened)
+    _check(_libc().syscall(_SYS_LANDLOCK_RESTRICT, ruleset, 0), "landlock")
+    os.close(ruleset)
+
+
+# Small parts
+
+
+def _end_with_parent(number: int, parent: int = 0) -> None:
+    """Have the kernel send this process a signal when its parent ends."""
+    _check(_libc().prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0), "end with the parent")
+    if parent and os.getppid() != parent:  # it ended just before
+        os._exit(CANNOT)
+
+
+def _code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _mount(
+    source: str | None, target: str, kind: str | None, flags: int, options: str = ""
+) -> None:
     _check(
         _libc().mount(
             None if source is None else os.fsencode(source),
             os.fsencode(target),
             None if kind is None else kind.encode(),
             ctypes.c_ulong(flags),
-            None,
+            options.encode() or None,
         ),
         f"mount {target}",
     )
@@ -190,6 +552,8 @@ def _write(path: str, text: str) -> None:
 def _libc() -> Any:
     return ctypes.CDLL(None, use_errno=True)
 
+
+_WAYS = {NAMESPACES: _in_namespaces, USER: _as_another_user, LANDLOCK: _by_landlock}
 
 if __name__ == "__main__":
     main(json.loads(sys.argv[1]))

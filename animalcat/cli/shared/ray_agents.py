@@ -7,12 +7,12 @@ import logging
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from animalcat.cli.shared.agent_process import LINES, how_ended
+from animalcat.cli.shared.agent_output import AgentOutput, shown
+from animalcat.cli.shared.agent_process import how_ended
 from animalcat.cli.shared.apart import environment
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail
 from animalcat.client import Client
@@ -21,6 +21,8 @@ from animalcat.client.values import Session
 from animalcat.networks import VARIABLE
 
 _CLOSE_SECONDS: Final = 15.0
+_REST_SECONDS: Final = 2.0
+"""How long the rest of what an agent has printed is waited for."""
 _STARTS: Final = 20
 """How often an agent is started again after its node was lost; each takes seconds."""
 NOTE: Final = "agents on Ray are not kept apart from the evaluator: run only what you trust"
@@ -30,15 +32,16 @@ class AgentHost:
     """The actor: one agent's process."""
 
     def __init__(self, command: Sequence[str], folder: str, variables: dict[str, str]) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._output = AgentOutput()
         self._process = subprocess.Popen(
-            [sys.executable, *command],
+            [sys.executable, "-P", *command],
             cwd=folder if os.path.isdir(folder) else None,
             stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
+            stdout=self._output.writes,
+            stderr=self._output.writes,
             env=environment(**variables),
         )
+        self._output.begun()
 
     def ended(self) -> int | None:
         """The code with which it has ended; None while it runs."""
@@ -53,8 +56,8 @@ class AgentHost:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._log.seek(0)
-        return self._log.read().decode(errors="replace")
+        self._output.wait(_REST_SECONDS)
+        return self._output.text()
 
 
 class RayAgents:
@@ -181,7 +184,7 @@ class RayAgent:
 
     def output(self) -> str:
         """The last lines that it printed."""
-        return "\n".join(self._output.strip().splitlines()[-LINES:])
+        return "\n".join(shown(self._output))
 
 
 def passed(environ: Mapping[str, str]) -> dict[str, str]:

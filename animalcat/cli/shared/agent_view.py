@@ -1,0 +1,275 @@
+"""What an agent's process sees: the software, the machine's libraries, its folder, what is named.
+
+Everything is at its own true path. Links are links there, too, so that a path means what it means
+outside.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import animalcat
+
+Kind = Literal["see", "share", "link", "empty"]
+
+WORK: Final = "/run/agent"
+"""The working folder, which is empty."""
+_MIB: Final = 1 << 20
+_SMALL: Final = 16 * _MIB
+_BELOW_USR: Final = (
+    *("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "share", "include"),
+    *("cuda", "nvidia"),
+)
+"""Folders of software in /usr and /usr/local, by how their names begin. People keep things of
+theirs in others, such as /usr/src."""
+_ETC: Final = (
+    *("alternatives", "ca-certificates", "fonts", "gai.conf", "host.conf", "hosts", "ld.so.cache"),
+    *("ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "OpenCL"),
+    *("pki", "protocols", "services", "ssl", "timezone", "vulkan"),
+)
+_PACKAGES: Final = ("site-packages", "dist-packages")
+"""Names of folders for installed packages."""
+_DEVICES: Final = ("null", "zero", "full", "random", "urandom")
+_PROC: Final = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
+"""What is seen of the machine's /proc where the system permits none of one's own."""
+_PEOPLE: Final = Path(__file__).with_name("agent_etc")
+"""Folder with the made-up users of an agent's machine."""
+MOST_BESIDE: Final = 300
+"""Most files and folders beside an agent's file that are shown one by one."""
+MOST_WITHIN: Final = 2000
+"""Most files of a folder beside it that are looked at for what is no business of agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """Something that an agent's process finds.
+
+    Attributes:
+        path: Where it is.
+        kind: "see" a file or folder of the machine, "share" one that it may change, "link", or
+            "empty" folder.
+        source: What is there: a path of the machine, or what the link says.
+        given: Whether it is a person's, who may keep it to himself, and not the system's.
+        size: Bytes that an empty folder takes.
+        mode: Permissions of an empty folder.
+    """
+
+    path: str
+    kind: Kind
+    source: str = ""
+    given: bool = False
+    size: int = 0
+    mode: int = 0o755
+
+
+@dataclass(slots=True)
+class View:
+    """Collects what an agent sees."""
+
+    mounts: dict[str, Mount] = field(default_factory=dict[str, Mount])
+
+    def see(self, path: str, *, given: bool = False, kind: Kind = "see") -> str:
+        """Add a file or folder, and the links that lead to it; what is not there is left out.
+
+        Returns:
+            Its path without links; empty if it is not there.
+        """
+        links, real = _followed(path)
+        if not os.path.exists(real):
+            return ""
+        self.mounts |= {at: Mount(at, "link", says) for at, says in links.items()}
+        self.mounts[real] = Mount(real, kind, real, given)
+        return real
+
+    def put(self, path: str, source: Path) -> None:
+        """Add a file of ours at another path."""
+        self.mounts[path] = Mount(path, "see", str(source))
+
+    def empty(self, path: str, size: int, mode: int = 0o755) -> None:
+        """Add an empty folder in memory."""
+        self.mounts[path] = Mount(path, "empty", size=size, mode=mode)
+
+    def seen(self) -> list[str]:
+        """Files and folders of the machine that are seen."""
+        return [one.source for one in self.mounts.values() if one.kind in ("see", "share")]
+
+    def ordered(self) -> tuple[Mount, ...]:
+        """All of it, what is within something behind that; but for what is seen in any case."""
+        kept: dict[str, Mount] = {}
+        for path in sorted(self.mounts, key=lambda path: path.split("/")):
+            one = self.mounts[path]
+            within = next((kept[up] for up in _above(path) if up in kept), None)
+            if one.kind != "share" and within and within.kind in ("see", "share"):
+                continue
+            kept[path] = one
+        return tuple(kept.values())
+
+
+def machine(network: bool, room: int) -> View:
+    """What every program needs, and empty folders.
+
+    Args:
+        network: Whether it uses the network, and so looks names up.
+        room: Bytes that each folder takes.
+    """
+    view = View()
+    for top in ("/usr", "/usr/local"):
+        for name in _names(top):
+            if name.startswith(_BELOW_USR):
+                view.see(f"{top}/{name}")
+    for path in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"):
+        view.see(path)
+    for name in (*_ETC, *(("resolv.conf",) if network else ())):
+        view.see(f"/etc/{name}")
+    for name in ("passwd", "group"):
+        view.put(f"/etc/{name}", _PEOPLE / name)
+    for name in _DEVICES:
+        view.see(f"/dev/{name}")
+    for name, number in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+        view.mounts[f"/dev/{name}"] = Mount(f"/dev/{name}", "link", f"/proc/self/fd{number}")
+    view.empty("/dev/shm", 2 * room, 0o1777)
+    view.empty("/tmp", room, 0o1777)
+    view.empty("/var/tmp", _SMALL, 0o1777)
+    view.empty(WORK, room, 0o700)
+    for name in _PROC:
+        view.put(f"/proc/{name}", Path(f"/proc/{name}"))
+    for name in ("cpu", "node"):
+        view.see(f"/sys/devices/system/{name}")
+    return view
+
+
+@cache
+def software() -> tuple[str, ...]:
+    """Folders of the interpreter, of installed packages, and of animalcat."""
+    package = Path(animalcat.__file__).parent
+    found = [sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, str(package)]
+    found += [str(one) for one in package.iterdir() if one.is_symlink() and one.is_dir()]
+    found += [one for one in sys.path if os.path.basename(one) in _PACKAGES]
+    # A system's own interpreter has what surrounds it as its prefix.
+    return tuple(one for one in dict.fromkeys(found) if one not in ("/", "/usr", "/usr/local"))
+
+
+def beside(file: Path, hidden: Iterable[Path] = ()) -> tuple[list[str], list[str]]:
+    """What an agent sees of the folder of its file.
+
+    It is all of it, except names with a dot in front, and what is animalcat's: data directories,
+    arenas, tables of their features, recordings, and folders with any of them.
+
+    Args:
+        file: The agent's.
+        hidden: What is none of its business besides.
+
+    Returns:
+        Paths of what it sees, and of what is left out; without what has a dot in front.
+
+    Raises:
+        ValueError: There is too much to show it one by one.
+    """
+    away = [os.path.realpath(path) for path in hidden]
+    seen, left = [str(file)], list[str]()
+    names = [name for name in _names(str(file.parent)) if not name.startswith(".")]
+    if len(names) > MOST_BESIDE:
+        raise ValueError(
+            f"beside {file} there are {len(names)} files and folders, and an agent is shown at "
+            f"most {MOST_BESIDE} of them; move it into a folder of its own, or show it the whole "
+            f"folder with --agent-sees {file.parent}"
+        )
+    for name in names:
+        path = str(file.parent / name)
+        if path == str(file) or name == "__pycache__":
+            continue
+        if _within_or_above(path, away) or _has_ours(path):
+            left.append(path)
+        else:
+            seen.append(path)
+    return seen, left
+
+
+def _has_ours(path: str) -> bool:
+    """Whether a file or folder is animalcat's, has such in it, or is too large to tell."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        return _is_ours(path)
+    found = islice(_files(path), MOST_WITHIN + 1)
+    return any(number == MOST_WITHIN or _is_ours(one) for number, one in enumerate(found))
+
+
+def _files(folder: str) -> Iterator[str]:
+    for inner, folders, names in os.walk(folder):
+        folders.sort()
+        yield from (os.path.join(inner, name) for name in names)
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a file tells what an agent must not know."""
+    name = os.path.basename(path)
+    if name.endswith((".mcap", ".sqlite")) or name in ("server.lock", "ticket.key", "tokens.json"):
+        return True
+    if not name.lower().endswith((".yml", ".yaml", ".csv")) or not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            begin = file.read(4096)
+    except OSError:
+        return True
+    if name.lower().endswith(".csv"):
+        return b"instance" in begin.partition(b"\n")[0]
+    return b"!Arena" in begin
+
+
+def _within_or_above(path: str, others: Sequence[str]) -> bool:
+    real = os.path.realpath(path)
+    return any(real == one or real in _above(one) or one in _above(real) for one in others)
+
+
+def holds(seen: Iterable[str], path: str) -> str:
+    """Which of some files and folders has a path in it; empty if none."""
+    real = os.path.realpath(path)
+    return next((one for one in seen if one == real or one in _above(real)), "")
+
+
+def _above(path: str) -> list[str]:
+    """All folders in which a path is, the nearest first."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) or "/" for end in range(len(parts) - 1, 0, -1)]
+
+
+def _followed(path: str) -> tuple[Mapping[str, str], str]:
+    """The links on the way to a path, and the path without them."""
+    links: dict[str, str] = {}
+    left, at = [part for part in os.path.abspath(path).split("/") if part][::-1], ""
+    while left and len(links) < 64:
+        part = left.pop()
+        if part in (".", ""):
+            continue
+        if part == "..":
+            at = at.rpartition("/")[0]
+            continue
+        at = f"{at}/{part}"
+        if not os.path.islink(at):
+            continue
+        links[at] = os.readlink(at)
+        left += [one for one in links[at].split("/") if one][::-1]
+        at = "" if links[at].startswith("/") else at.rpartition("/")[0]
+    return links, at or "/"
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def as_json(mounts: Iterable[Mount]) -> list[dict[str, Any]]:
+    """Mounts as `confine` reads them."""
+    return [
+        {name: getattr(one, name) for name in ("path", "kind", "source", "given", "size", "mode")}
+        for one in mounts
+    ]

@@ -1,0 +1,156 @@
+"""A program that tries to get out of where it runs; it says what it reached, as JSON.
+
+It imports nothing of the project, and is told its targets as JSON.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+import termios
+from collections.abc import Callable
+from typing import Any
+
+TARGETS: dict[str, Any] = json.loads(sys.argv[1])
+
+
+def connect(address: str) -> str:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.settimeout(2)
+        caller.connect(address)
+    return "connected"
+
+
+def port() -> str:
+    with socket.create_connection(("127.0.0.1", TARGETS["port"]), 2):
+        return "connected"
+
+
+def plant() -> str:
+    """What became operator: another folder in the place of the one above the data directory."""
+    data = TARGETS["data"]
+    above = os.path.dirname(data)
+    os.rename(above, above + ".away")
+    os.makedirs(data + "/access")
+    with open(data + "/access/tokens.json", "w") as file:
+        file.write("{}")
+    return "planted"
+
+
+def write(path: str) -> str:
+    with open(path, "w") as file:
+        file.write("\x1b]0;taken\x07")
+    return "written"
+
+
+def into_terminal() -> list[int]:
+    """Which of the open files take letters as if they were typed."""
+    found: list[int] = []
+    for number in range(64):
+        try:
+            fcntl.ioctl(number, termios.TIOCSTI, b"x")
+            found.append(number)
+        except OSError:
+            pass
+    return found
+
+
+def terminals() -> list[str]:
+    found: list[str] = []
+    for name in ["/dev/tty", "/dev/ptmx", "/dev/console", *TARGETS["terminals"]]:
+        try:
+            os.close(os.open(name, os.O_RDWR | os.O_NOCTTY))
+            found.append(name)
+        except OSError:
+            pass
+    return found
+
+
+def others() -> list[str]:
+    """Processes that are neither this one nor the first of its namespace."""
+    return [one for one in os.listdir("/proc") if one.isdigit() and int(one) > 2]
+
+
+def through_proc() -> list[str]:
+    """What is seen of the machine through other processes."""
+    found: list[str] = []
+    for one in {str(os.getppid()), "1", str(TARGETS["parent"])}:
+        for part in ("root", "cwd", "fd/1", "mem", "environ"):
+            try:
+                at = os.open(f"/proc/{one}/{part}", os.O_RDONLY)
+                if part != "environ" or os.read(at, 1):
+                    found.append(f"{one}/{part}")
+                os.close(at)
+            except OSError:
+                pass
+    return found
+
+
+def syscalls() -> list[str]:
+    libc = ctypes.CDLL(None, use_errno=True)
+    tries = {
+        "mount": lambda: libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, None),
+        "umount": lambda: libc.umount2(b"/usr/lib", 2),
+        "user namespace": lambda: libc.unshare(0x10000000),
+        "chroot": lambda: libc.chroot(b"/"),
+        "sethostname": lambda: libc.sethostname(b"x", 1),
+        "setuid": lambda: libc.setuid(0),
+        "ptrace": lambda: libc.ptrace(16, TARGETS["parent"], None, None),
+        "ptrace the first": lambda: libc.ptrace(0x4206, 1, None, None),
+    }
+    return [name for name, call in tries.items() if call() == 0]
+
+
+def read(path: str) -> str:
+    with open(path) as file:
+        return file.read().strip()
+
+
+def kill_parent() -> str:
+    os.kill(TARGETS["parent"], signal.SIGCONT)
+    return "sent"
+
+
+def main() -> None:
+    tries: dict[str, Callable[[], Any]] = {
+        "plant": plant,
+        "secret": lambda: read(TARGETS["secret"]),
+        "recordings": lambda: os.listdir(TARGETS["recordings"]),
+        "top": lambda: sorted(os.listdir("/")),
+        "dev": lambda: sorted(os.listdir("/dev")),
+        "run": lambda: sorted(os.listdir("/run")),
+        "tmp": lambda: os.listdir("/tmp"),
+        "here": lambda: os.listdir("."),
+        "home": lambda: sorted(os.listdir(os.path.expanduser("~"))),
+        "port": port,
+        "terminals": terminals,
+        "into_terminal": into_terminal,
+        "through_proc": through_proc,
+        "others": others,
+        "syscalls": syscalls,
+        "kill_parent": kill_parent,
+        "sysctl": lambda: os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY),
+        "sysrq": lambda: os.open("/proc/sysrq-trigger", os.O_WRONLY),
+        "environment": lambda: sorted(os.environ),
+        "open": lambda: sorted(int(one) for one in os.listdir("/proc/self/fd")),
+        "nice": lambda: read("/proc/self/oom_score_adj"),
+        "ids": lambda: [os.getuid(), os.geteuid(), os.getgroups()],
+        "session": lambda: os.getsid(0) == os.getsid(os.getppid()),
+        **{f"socket {name}": lambda at=at: connect(at) for name, at in TARGETS["sockets"].items()},
+        **{f"write {path}": lambda at=path: write(at + "/mine") for path in TARGETS["folders"]},
+    }
+    got: dict[str, Any] = {}
+    for name, attempt in tries.items():
+        try:
+            got[name] = attempt()
+        except OSError as error:
+            got[name] = f"error: {error.strerror or error}"
+    print(json.dumps(got))
+
+
+main()

@@ -1,0 +1,182 @@
+"""An agent sees its own folder, without what is none of its business there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from animalcat.cli.session import commands
+from animalcat.cli.shared import agent_process, apart
+from animalcat.cli.shared.agent_process import AgentProcess, Bounds
+from animalcat.cli.shared.agent_view import MOST_BESIDE, MOST_WITHIN, View, beside
+from animalcat.cli.shared.apart import Permission, Way, way
+
+from .conftest import MakeSession, Server
+
+ARENA = "!ArenaConfig\narenas:\n  0: !Arena\n    timeLimit: 100\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The folder of an agent, in which other things lie around."""
+    for name, text in {
+        "agent.py": "x = 1",
+        "settings.yaml": "layers: 2",
+        "net/model.py": "x = 1",
+        "weights/step-1/w.bin": "w",
+        "arenas/1.yml": ARENA,
+        "old/arenas/level/2.yaml": ARENA,
+        "arena.yaml": ARENA,
+        "features.csv": "instance,goalSize (m)\na,1\n",
+        "learning.csv": "step,loss\n1,2\n",
+        "runs/d1/access/tokens.json": "{}",
+        "played/s/1-1.mcap": "recording",
+        ".animalcat/server.lock": "{}",
+        ".env": "KEY=1",
+    }.items():
+        path = tmp_path / "home" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "home" / "linked").symlink_to(tmp_path / "home" / "runs")
+    return tmp_path / "home"
+
+
+def _names(paths: list[str]) -> set[str]:
+    return {os.path.basename(path) for path in paths}
+
+
+def test_beside_its_file_an_agent_sees_no_data_and_no_arenas(home: Path) -> None:
+    seen, left = beside(home / "agent.py")
+    shown = {"agent.py", "settings.yaml", "net", "weights", "learning.csv", "linked"}
+    assert _names(seen) == shown
+    assert _names(left) == {"arenas", "old", "arena.yaml", "features.csv", "runs", "played"}
+    seen, _ = beside(home / "agent.py", [home / "net" / "inner", home / "weights"])
+    assert _names(seen) == shown - {"net", "weights"}
+
+
+def test_what_is_too_much_to_look_through_is_to_be_named(home: Path) -> None:
+    for number in range(MOST_WITHIN + 1):
+        (home / "weights" / f"{number}").touch()
+    assert "weights" in _names(beside(home / "agent.py")[1])
+    for number in range(MOST_BESIDE):
+        (home / f"{number}.txt").touch()
+    with pytest.raises(ValueError, match="--agent-sees"):
+        beside(home / "agent.py")
+
+
+def test_paths_mean_what_they_mean_outside(tmp_path: Path) -> None:
+    real = tmp_path / "disk" / "files"
+    real.mkdir(parents=True)
+    (real / "w.bin").touch()
+    (tmp_path / "link").symlink_to("disk")
+    view = View()
+    assert view.see(f"{tmp_path}/link/files/w.bin") == str(real / "w.bin")
+    assert view.see(str(real)) == str(real)
+    assert view.see(str(tmp_path / "away")) == ""
+    told = [(one.path, one.kind, one.source) for one in view.ordered()]
+    assert told == [
+        (str(real), "see", str(real)),  # and the file in it needs no place of its own
+        (f"{tmp_path}/link", "link", "disk"),
+    ]
+
+
+@pytest.fixture
+def started(client: Any, make_session: MakeSession, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes the plan for an agent's process, which is not started."""
+
+    class Ended:
+        def poll(self) -> int:
+            return 0
+
+    def launched(command: list[str], plan: apart.Plan, name: str) -> apart.Started:
+        plans.append((command, plan))
+        return apart.Started(("true",), {})
+
+    plans: list[tuple[list[str], apart.Plan]] = []
+    monkeypatch.setattr(agent_process, "launched", launched)
+
+    def start(agent: str, **bounds: Any) -> tuple[list[str], apart.Plan, str]:
+        process = AgentProcess(client, make_session(agent=agent), agent, Bounds(**bounds))
+        process.close()
+        return (*plans[-1], process.note)
+
+    return start
+
+
+apart_here = pytest.mark.skipif(not way().name, reason=f"not here: {way().why}")
+
+
+@apart_here
+def test_an_agent_is_given_its_folder_the_door_and_what_is_named(
+    started: Any, home: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home.parent)
+    command, plan, note = started("home/agent.py:A+lapses=0.1", sees=(home / "runs" / "d1",))
+    assert command[1:4] == ["-P", "-m", "animalcat"]
+    assert f"{home}/agent.py:A+lapses=0.1" in command
+    places = {one.path: one for one in plan.mounts}
+    assert places[f"{home}/agent.py"].kind == "see"
+    assert places[f"{home}/linked"].kind == "link"
+    assert f"{home}/runs/d1" in places
+    assert not [one for one in places if "arenas" in one or ".env" in one or "secret" in one]
+    assert not [one for one in places if one.startswith(str(server.home))]
+    door = command[command.index("--connect") + 1].removeprefix("unix:")
+    assert [one for one in places if one == str(Path(door).parent)]
+    assert not plan.network
+    assert note.startswith("the agent is not shown arena.yaml, arenas, features.csv, old, played")
+    _, plan, note = started("builtin:forward")
+    assert not [one for one in plan.mounts if one.path.startswith(str(home))]
+    assert not note
+
+
+@apart_here
+def test_the_data_directory_is_never_shown(
+    started: Any, home: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (server.home.parent, server.home, server.home / "access"):
+        with pytest.raises(typer.Exit) as stopped:
+            started(f"{home}/agent.py:A", sees=(path,))
+        assert stopped.value.exit_code == 2
+        assert "data directory" in " ".join(capsys.readouterr().err.split())
+
+
+def test_where_agents_cannot_be_kept_apart_anothers_is_not_begun(
+    server: Server, client: Any, home: Path, monkeypatch: pytest.MonkeyPatch, make_session: Any
+) -> None:
+    monkeypatch.setattr(agent_process, "way", lambda: Way("", "there is no way"))
+    sessions = len(client.list_sessions())
+
+    def run(*words: str) -> Any:
+        given = ["run", "--battery", "navigation", "--server", server.address, *words]
+        return CliRunner().invoke(commands.app, given)
+
+    refused = run("--agent", f"{home}/agent.py:A")
+    told = " ".join(refused.stderr.split())
+    assert refused.exit_code == 2
+    assert "there is no way" in told
+    assert "--agent-may all" in told
+    assert len(client.list_sessions()) == sessions
+    agent_process.check_apart(["builtin:forward"], Bounds())
+    agent_process.check_apart([f"{home}/agent.py:A"], Bounds(Permission.ALL))
+    process = AgentProcess(client, make_session(agent="builtin:forward"), "builtin:forward")
+    process.close()
+    assert "is ours, is not kept apart here" in process.note
+
+
+def test_what_is_named_is_checked_before_anything_begins(
+    server: Server, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, told in {
+        ("--agent-sees", "away.bin"): "there is no such file",
+        ("--agent-env", "NOT_SET_ANYWHERE"): "it is not set here",
+        ("--agent-sees", str(home), "--agent-may", "all"): "leave --agent-sees out",
+    }.items():
+        given = ["run", "--battery", "navigation", "--server", server.address, *words]
+        done = CliRunner().invoke(commands.app, [*given, "--agent", f"{home}/agent.py:A"])
+        assert done.exit_code == 2
+        assert told in " ".join(done.stderr.split())
