@@ -13,5 +13,5 @@ problems; `reading` reads an arena for who plays it, and says what they found. `
 which arena comes next, `outcome` defines what is observed of an episode, and `families` draws
 arenas from files of parameters; `batteries` has the recipes of batteries, which say how many of
 which family, and `origin` says where an instance comes from. `bounds` finds numbers that are too
-large.
+large, and `chance` what an arena leaves to chance.
 """
