@@ -159,14 +159,14 @@ def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = Fa
     rows = [session_row(session) for session in sessions]
     columns = [
         "session",
-        Column("agent", 1),
-        Column("fingerprint", 8),
-        Column("battery", 5),
-        Column("layout", 7),
+        Column("agent", 4),  # the session's id has most of it
+        Column("fingerprint", 7),
+        Column("battery", 3),
+        Column("layout", 6),
         "state",
-        Column("episodes", 3),
+        Column("episodes", 1),
         Column("successes", 2),
-        Column("reason", 6),
+        Column("reason", 5),
     ]
     print_rows(rows, columns, as_json=as_json)
     if any(session.withheld for session in sessions):

@@ -1,7 +1,8 @@
 """What several commands need.
 
-`output` prints, reports errors and ends with the right `codes`. `tables`, `outcome_table` and
-`agent_comparison` are tables, `arena_outcomes` joins outcomes with arenas, `evidence` says which
+`output` prints, reports errors and ends with the right `codes`. `table` lays out any table,
+`tables`, `outcome_table` and `agent_comparison` are tables, and `unplayable` tells of arenas that
+could not be played. `arena_outcomes` joins outcomes with arenas, `evidence` says which
 rows of a table count, `earlier_outcomes` reads what earlier agents did, `outcome_options` are the
 options of tables, `progress` says how far a command is, and `command_help` lays out help pages.
 `remote` finds or starts the server, and `agent_process` runs an agent beside the command.
