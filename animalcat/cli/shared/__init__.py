@@ -9,5 +9,5 @@ says what it must not see, `confine` sees to that, and `hidden` remembers it for
 `same_agent` sees whether an agent is what it was. `pictures` draws profiles, `comparing` compares
 them, `page` shows a page in the browser, `batteries` finds the battery that is meant, and
 `calibrations` calibrated layouts. `campaign_file` reads the file of a campaign, and `ray_agents`
-runs its agents on Ray.
+runs its agents on Ray. `unplayable` tells of arenas that a session could not play.
 """
