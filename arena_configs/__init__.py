@@ -9,9 +9,9 @@ stands at the start, with `geometry` for the solids; `draws` are Unity's random 
 placement, `features` measures meta-features: by `ground`, which tells where the body can be,
 `routes` over it, `sightlines`, and `rewarding`, which orders rewards. `reach` finds goals that
 certainly cannot be reached, `returns` bounds what an episode can return, and `checks` reports
-problems, and `chance` what is left to chance; `reading` reads an arena for who plays it, and says what they found. `sequence` decides
-which arena comes next, `outcome` defines what is observed of an episode, and `families` draws
-arenas from files of parameters; `batteries` has the recipes of batteries, which say how many of
-which family, and `origin` says where an instance comes from. `bounds` finds numbers that are too
-large.
+problems, and `chance` what is left to chance; `reading` reads an arena for who plays it, and says
+what they found. `sequence` decides which arena comes next, `outcome` defines what is observed of an
+episode, and `families` draws arenas from files of parameters; `batteries` has the recipes of
+batteries, which say how many of which family, and `origin` says where an instance comes from.
+`bounds` finds numbers that are too large.
 """
