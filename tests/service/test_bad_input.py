@@ -318,12 +318,13 @@ class TestBackend:
             episodes = await service.list_episodes(session)
             asked = results_pb2.GetProfileRequest(name=f"{session}/profile")
             profile = json.loads((await service.profiles.GetProfile(asked)).profile_json)
+            reason = (await service.get(session)).reason
         provenance = profile["provenance"]
         assert (end.state, end.episodes) == (sessions_pb2.SESSION_STATE_FINISHED, 2)
-        assert "exhausted" not in end.reason
+        assert "exhausted" not in reason
         assert (
             f"1 arena ({broken!r}) could not be played, since the backend failed 3 times at each"
-        ) in end.reason
+        ) in reason
         assert list(provenance["unplayable"]) == [broken]
         assert (provenance["episodes"], provenance["faults"]) == (2, 3)
         faults = [e for e in episodes if e.outcome == types_pb2.OUTCOME_FAULT]
