@@ -1,8 +1,7 @@
 """What a session measures, independent of the agent that plays it.
 
 `measurement` connects the learner of `layouts.adaptive` to a battery and its episodes. `coverage`
-tells which instances a layout describes, and why it leaves out the others, `faults` which arenas
-could not be played. `generation` makes
+tells which instances a layout describes, and why it leaves out the others. `generation` makes
 arenas on demand, and `twins` makes those of fresh sessions. `certificates` checks the live
 posterior by refits with NUTS, `gate` checks whether scores can be predicted, `report` writes the
 profile, `voids` counts what the agent voided, and `explaining` explains episodes. `kept_fits` keeps
