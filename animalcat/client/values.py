@@ -616,7 +616,7 @@ class Battery:
     @property
     def layout(self) -> str:
         """The layout that it names, which measures where none is asked for; empty for none."""
-        measured_by = self.manifest.get("layout") or {}
+        measured_by: Mapping[str, Any] = self.manifest.get("layout") or {}
         return measured_by["name"] if measured_by.get("named") else ""
 
     @property
