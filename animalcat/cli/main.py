@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from animalcat.cli.shared.command_help import GroupedCommand, unused
-from animalcat.cli.shared.output import BAD_INPUT, MISSING, complain, status
+from animalcat.cli.shared.output import BAD_INPUT, MISSING, complain, spinner
 from animalcat.installing import install
 from animalcat.protocol import version
 
@@ -102,8 +102,7 @@ def build(argv: list[str]) -> typer.Typer:
 def main() -> None:
     """Run the command line."""
     try:
-        # Imports may take seconds.
-        with nullcontext() if _completes() else status("loading animalcat"):
+        with nullcontext() if _completes() else spinner("loading animalcat"):  # imports take long
             app = build(_words())
         app(prog_name="animalcat")
     except ModuleNotFoundError as error:

@@ -58,10 +58,14 @@ def status(words: str) -> Generator[Callable[[str], None]]:
 
     It is a spinner on a terminal. In a pipe it is a line, once the wait is a long one.
     """
-    if not sys.stderr.isatty():
-        with long_wait(words) as change:
-            yield change
-        return
+    shows = spinner if sys.stderr.isatty() else long_wait
+    with shows(words) as change:
+        yield change
+
+
+@contextmanager
+def spinner(words: str) -> Generator[Callable[[str], None]]:
+    """A spinner beside words on a terminal, while the block lasts; call it to change them."""
     with progress_console().status(Text(words)) as shown:
         yield lambda others: shown.update(Text(others))
 
