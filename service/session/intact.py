@@ -17,7 +17,7 @@ from animalcat.service.measuring.certificates import draws_key
 from animalcat.service.measuring.kept_fits import kept_fit_key
 from animalcat.service.model import Session, SessionState
 from animalcat.service.session.play import recording_key
-from animalcat.service.storage.artefacts import Artefacts, ArtefactsError
+from animalcat.service.storage.artefacts import Artefacts, DamagedArchiveError
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.chain import (
     BEGINNING,
@@ -56,6 +56,9 @@ def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
         store: Keeps its records.
         files: Keeps its recordings and batteries.
         session: Its id.
+
+    Raises:
+        ArtefactsError: The storage of files does not answer, so that nothing can be said.
     """
     problems = [*store.damage()]
     links, now, damage = store.chain(session)
@@ -100,7 +103,7 @@ def _told(problems: list[str], what: str) -> Generator[None]:
         yield
     except DBAPIError as error:
         problems.append(f"{what} cannot be read: {error.orig}")
-    except (OSError, ArtefactsError, ServiceError, ValueError) as error:
+    except (OSError, DamagedArchiveError, ServiceError, ValueError) as error:
         problems.append(f"{what} cannot be read: {error}")
 
 

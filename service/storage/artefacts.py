@@ -49,6 +49,10 @@ class ArtefactsError(Exception):
     """The storage of batteries and recordings does not do what is asked of it."""
 
 
+class DamagedArchiveError(ArtefactsError):
+    """The storage answers, and what it gives is no archive of a folder."""
+
+
 class ArtefactsUrlError(ValueError):
     """The URL of the setting cannot be used."""
 
@@ -239,7 +243,7 @@ class ObjectStorage(Artefacts):
             with contextlib.suppress(OSError):  # another thread was first
                 unpacked.rename(path)
         except tarfile.TarError as error:
-            raise ArtefactsError(f"the archive of {key} is damaged: {error}") from error
+            raise DamagedArchiveError(f"the archive of {key} is damaged: {error}") from error
         finally:
             packed.unlink(missing_ok=True)
             shutil.rmtree(unpacked, ignore_errors=True)
