@@ -24,6 +24,7 @@ from animalcat.service.logs import configure
 from animalcat.service.rpc.metrics import MetricsError
 from animalcat.service.rpc.server import PortInUseError, serve
 from animalcat.service.storage.artefacts import ArtefactsUrlError
+from animalcat.service.storage.belonging import StrayPartsError
 from animalcat.service.storage.damage import REMEDY, damage_of
 from animalcat.service.storage.migrate import StoreTooNewError, StoreUnreachableError
 
@@ -388,6 +389,7 @@ def command(
         ArtefactsUrlError,
         MetricsError,
         TokenError,
+        StrayPartsError,
     ) as error:
         fail(str(error), BAD_INPUT)
     except DBAPIError as error:

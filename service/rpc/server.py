@@ -48,10 +48,11 @@ from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
-from animalcat.service.storage.artefacts import artefacts_for
+from animalcat.service.storage.artefacts import Artefacts, artefacts_for
 from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.belonging import StrayPartsError, check_belonging
 from animalcat.service.storage.listing import SessionFilter
-from animalcat.service.storage.sql import SqlStore
+from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.service.versions import versions
 from animalcat.v1 import (
     access_pb2,
@@ -141,6 +142,7 @@ async def create_server(
         PortInUseError: The server cannot listen at its address.
         StoreTooNewError: A newer version wrote the directory.
         ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
+        StrayPartsError: The database and the files beside it do not belong together.
         ClusterError: The Ray cluster of the settings cannot be used.
     """
     check_exposure(settings.host, credentials=settings.tls)
@@ -150,6 +152,7 @@ async def create_server(
     opened = AsyncExitStack()
     try:
         name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        fresh = not settings.store and not (settings.home / DATABASE).exists()
         store = await asyncio.to_thread(_open_store, settings, name)
         opened.push_async_callback(asyncio.to_thread, store.close)
         claims = store.claims(settings.claim_seconds) if settings.store else None
@@ -163,6 +166,12 @@ async def create_server(
         files = await asyncio.to_thread(
             artefacts_for, home, settings.artefacts, settings.cache_bytes
         )
+        places = (files,) if not settings.artefacts else (Artefacts(home), files)
+        try:
+            await asyncio.to_thread(check_belonging, store, *places)
+        except StrayPartsError:
+            await asyncio.to_thread(_forget, settings, store, fresh)
+            raise
         parts = Parts(store, home, files, workers, fitter or fits, EventBus(), here, claims=claims)
         engines = Engines(parts)
         conductors = Conductors(engines)
@@ -255,6 +264,14 @@ def _open_store(settings: Settings, name: str) -> SqlStore:
         return SqlStore.in_directory(settings.home)
     settings.home.mkdir(parents=True, exist_ok=True)
     return SqlStore(settings.store, name)
+
+
+def _forget(settings: Settings, store: SqlStore, fresh: bool) -> None:
+    """Remove the database that this start has made, in place of one that was lost."""
+    store.close()
+    if fresh:
+        for ending in ("", "-wal", "-shm"):
+            (settings.home / f"{DATABASE}{ending}").unlink(missing_ok=True)
 
 
 def _own_folder(settings: Settings) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import threading
 import time
@@ -90,6 +91,8 @@ from animalcat.service.storage.listing import (
 )
 from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError, bring_up_to_date
 
+DATABASE: Final = "animalcat.sqlite"
+"""File of the database in a data directory."""
 _WAL_TRIES: Final = 100
 _LATER: Final[Mapping[str, Any]] = {"spent": "{}", "ruling": "", "seen": False}
 """Columns of attempts that came later than the chain, with what stands in them if nothing does."""
@@ -139,7 +142,21 @@ class SqlStore(SessionStore):
     def in_directory(cls, data: Path) -> SqlStore:
         """Open the store of a data directory, the file `animalcat.sqlite` in it."""
         data.mkdir(parents=True, exist_ok=True)
-        return cls(f"sqlite:///{(data / 'animalcat.sqlite').resolve()}")
+        return cls(f"sqlite:///{(data / DATABASE).resolve()}")
+
+    def id(self) -> str:
+        """Return what tells this database from every other; it is drawn when it is first asked."""
+        table, key = schema.meta, "id"
+        query = select(table.c.value).where(table.c.key == key)
+        with self._reader.connect() as db:
+            if found := db.scalar(query):
+                return str(found)
+        with self._changing() as db:
+            found = db.scalar(query)  # again: another server may have been quicker
+            if not found:
+                found = secrets.token_hex(16)
+                db.execute(insert(table).values(key=key, value=found))
+            return str(found)
 
     def claims(self, seconds: float) -> Claims:
         """Return the claims of the server that this store was opened for.
