@@ -84,6 +84,17 @@ class SessionStore(ABC):
     """
 
     @abstractmethod
+    def check_owned(self, session: str) -> None:
+        """Check that this server may write what belongs to a session; several may share a store.
+
+        A server that was frozen, and lost its sessions meanwhile, asks before it writes their files
+        as well.
+
+        Raises:
+            NotOwnerError: Another server owns the session by now.
+        """
+
+    @abstractmethod
     def put_battery(self, battery: BatteryRecord) -> None:
         """Store a battery; if its id exists, it refers to the new content from now on."""
 

@@ -40,8 +40,8 @@ def check_belonging(store: SqlStore, *places: Artefacts) -> None:
         if found:
             raise StrayPartsError(
                 f"{place.where} belongs to another database: its mark is {found[:12]}, and this "
-                f"database is {own[:12]}. Sessions of both would have the same names and write "
-                f"over each other. {_remedy(place, own, empty)}"
+                f"database{', which is empty,' * empty} is {own[:12]}. Sessions of both would have "
+                f"the same names and write over each other. {_remedy(place, own, empty)}"
             )
         if empty and (kept := place.holds(KEPT)):
             raise StrayPartsError(

@@ -166,6 +166,12 @@ class SqlStore(SessionStore):
         """
         return Claims(self._engine, self._owner, seconds)
 
+    def check_owned(self, session: str) -> None:
+        """Check that this server may write what belongs to a session; see the base class."""
+        if self._owner:
+            with self._reader.connect() as db:
+                check_owner(db, session, self._owner)
+
     @contextmanager
     def _changing(self) -> Generator[Connection]:
         """A transaction that writes; those of this process have it one after another."""
