@@ -337,16 +337,18 @@ async def serve(
 async def _watch_health(checks: Any, store: SqlStore) -> None:
     """Say whether the store answers, on which all services but the operations rest."""
     well = True
+    asked: asyncio.Future[Any] | None = None
     while True:
         await asyncio.sleep(HEALTH_SECONDS)
-        try:
-            await asyncio.to_thread(store.count_sessions)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the database does not answer
-            if well:
-                log.error("the store does not answer: %s", error)
-            now = False
-        else:
-            now = True
+        # One that hangs is asked no second time: each question holds a thread.
+        asked = asked or asyncio.ensure_future(asyncio.to_thread(store.count_sessions))
+        done, _ = await asyncio.wait([asked], timeout=HEALTH_SECONDS)
+        error = asked.exception() if done else TimeoutError(f"nothing for {HEALTH_SECONDS:g} s")
+        if done:
+            asked = None
+        if error is not None and well:
+            log.error("the store does not answer: %s", error)
+        now = error is None
         if now != well:
             well = now
             serving = health_pb2.HealthCheckResponse
