@@ -100,7 +100,7 @@ def digest_on_disk(folder: Path) -> str:
         files = [folder / row["arena"] for row in table["instances"]]
         return _digest(table, [file.read_bytes() for file in files])
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{folder / TABLE} is no table of a battery: {error!r}") from error
+        raise ValueError(f"{TABLE} is no table of a battery: {error!r}") from error
 
 
 def _digest(table: Mapping[str, Any], arenas: Iterable[bytes]) -> str:

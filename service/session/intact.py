@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy.exc import DBAPIError
@@ -103,7 +104,9 @@ def _told(problems: list[str], what: str) -> Generator[None]:
         yield
     except DBAPIError as error:
         problems.append(f"{what} cannot be read: {error.orig}")
-    except (OSError, DamagedArchiveError, ServiceError, ValueError) as error:
+    except OSError as error:
+        problems.append(f"{what} cannot be read: {error.strerror or type(error).__name__}")
+    except (DamagedArchiveError, ServiceError, ValueError) as error:
         problems.append(f"{what} cannot be read: {error}")
 
 
@@ -139,7 +142,8 @@ def _compare_battery(problems: list[str], files: Artefacts, session: Session) ->
             files.fetch_folder(key)
             found = digest_on_disk(files.folder / key)
         except FileNotFoundError as error:
-            problems.append(f"{called} is gone, or a part of it: {error}")
+            what = Path(error.filename or key).name
+            problems.append(f"{called} is gone, or a part of it: there is no {what}")
             return
         if found != wanted:
             problems.append(f"{called} was changed: its arenas or their demands are others")
