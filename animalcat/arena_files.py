@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
@@ -13,6 +13,10 @@ from animalcat.errors import AnimalcatError
 
 ENDINGS: Final = (".yaml", ".yml")
 """Endings of arena files, in lower case."""
+MAX_FILE_BYTES: Final = 1024 * 1024
+"""Most bytes of an arena file in a battery."""
+MAX_TABLE_BYTES: Final = 3 * 1024 * 1024
+"""Most bytes of a table of meta-features, which has to go into one message to a server."""
 _NOT_OURS: Final = "__MACOSX"
 """The folder that a Mac adds to an archive."""
 _PACKED: Final = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
@@ -80,9 +84,11 @@ def battery_files(source: Path) -> FoundFiles:
     """Find the files of a battery, in which every arena needs a name of its own.
 
     Raises:
-        AnimalcatError: As for `find_arena_files`; or two files give the same name.
+        AnimalcatError: As for `find_arena_files`; or two files give the same name, or some are too
+            large.
     """
     found = find_arena_files(source)
+    check_sizes([path for _, path in found.files], MAX_FILE_BYTES)
     for _, message in same_names(found):
         raise AnimalcatError(f"{source}: {message}")
     return found
@@ -101,6 +107,20 @@ def same_names(found: FoundFiles) -> Iterator[tuple[Path, str]]:
             both = f"{known[stem]} and {relative} both give an arena named {stem}"
             yield path, f"{both}; rename or remove one"
         known.setdefault(stem, relative)
+
+
+def check_sizes(files: Sequence[Path], most: int) -> None:
+    """Refuse files that are larger than what is read.
+
+    Raises:
+        AnimalcatError: Some are; the message names them with their sizes.
+    """
+    sizes = [(path, path.stat().st_size) for path in files if path.is_file()]
+    large = [f"{path} has {size:,}" for path, size in sizes if size > most]
+    if large:
+        raise AnimalcatError(
+            f"at most {most:,} bytes of a file are read: {_listed(large)}; split what is larger"
+        )
 
 
 def has_arena_files(source: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import grpc
@@ -11,6 +12,8 @@ CODE_METADATA: Final = "animalcat-code"
 RETRY_METADATA: Final = "animalcat-retry-seconds"
 """Key of the trailing metadata in which the server says when to come again."""
 
+_LARGER: Final = re.compile(r"message larger than max \((\d+) vs\. (\d+)\)")
+"""What gRPC says of a message that one side does not take."""
 _BROKEN: Final = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.CANCELLED,
@@ -48,6 +51,13 @@ def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
     if isinstance(code, str):
         return AnimalcatError(sentence, code, retry_seconds=_seconds(told.get(RETRY_METADATA)))
     # The server sends a code with every error of its own; this one is gRPC's.
+    if found := _LARGER.search(sentence):
+        size, most = (int(number) for number in found.groups())
+        return AnimalcatError(
+            f"what was to be sent has {size:,} bytes, and the server at {address} takes at most "
+            f"{most:,} at once: send less, or let who runs it set ANIMALCAT_MAX_MESSAGE_BYTES",
+            "TOO_LARGE",
+        )
     if status in _BROKEN:
         return AnimalcatError(f"lost the server at {address}: {sentence}", "UNAVAILABLE")
     if status is grpc.StatusCode.UNIMPLEMENTED:

@@ -22,6 +22,7 @@ from animalcat.names import BadNameError
 from animalcat.service.storage.artefacts import ArtefactsError
 from animalcat.service.storage.base import InUseError, UnreadableError
 from animalcat.service.storage.claims import NotOwnerError
+from animalcat.service.storage.damage import REMEDY, damage_of
 from animalcat.service.storage.listing import BadPageError
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,8 @@ class Code(StrEnum):
     NO_DESCRIPTORS = "NO_DESCRIPTORS"
     NO_MEMORY = "NO_MEMORY"
     SHUTTING_DOWN = "SHUTTING_DOWN"
+    STORE_DAMAGED = "STORE_DAMAGED"
+    BATTERY_GONE = "BATTERY_GONE"
     INTERNAL = "INTERNAL"
 
 
@@ -217,8 +220,17 @@ CATALOGUE: Final[dict[Code, Public]] = {
         "when fewer agents play.",
     ),
     Code.SHUTTING_DOWN: Public(StatusCode.UNAVAILABLE, "The server is shutting down."),
+    Code.STORE_DAMAGED: Public(
+        StatusCode.DATA_LOSS,
+        "The database is damaged: it holds what it did not write. " + REMEDY + ".",
+    ),
+    Code.BATTERY_GONE: Public(
+        StatusCode.DATA_LOSS, "The arenas of a battery are gone from where they are stored."
+    ),
     Code.INTERNAL: Public(
-        StatusCode.INTERNAL, "The server failed; its log says how. Nothing stored was lost."
+        StatusCode.INTERNAL,
+        "The server failed, and its log says how. What became of the request is unknown: look "
+        "before you ask again. `session verify` says whether what a session has stored is whole.",
     ),
 }
 
@@ -288,6 +300,9 @@ def public(error: Exception) -> ServiceError:
     """Return what a caller may see of an exception; log unforeseen ones and make them INTERNAL."""
     if isinstance(error, ServiceError) and error.code is not Code.SESSION_FAILED:
         return error
+    if any(isinstance(one, DBAPIError) and damage_of(one) for one in _causes(error)):
+        log.error("the database is damaged", exc_info=error)
+        return ServiceError(Code.STORE_DAMAGED)
     code = system_code(error)
     if code is not None:
         log.warning("%s: %s", code.value, error)

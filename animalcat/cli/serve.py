@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from sqlalchemy.exc import DBAPIError
 
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.cli.shared.remote import AllowBuild, Data, EngineName
@@ -23,6 +24,8 @@ from animalcat.service.logs import configure
 from animalcat.service.rpc.metrics import MetricsError
 from animalcat.service.rpc.server import PortInUseError, serve
 from animalcat.service.storage.artefacts import ArtefactsUrlError
+from animalcat.service.storage.belonging import StrayPartsError
+from animalcat.service.storage.damage import REMEDY, damage_of
 from animalcat.service.storage.migrate import StoreTooNewError, StoreUnreachableError
 
 LISTENING: Final = "Where it listens"
@@ -386,8 +389,14 @@ def command(
         ArtefactsUrlError,
         MetricsError,
         TokenError,
+        StrayPartsError,
     ) as error:
         fail(str(error), BAD_INPUT)
+    except DBAPIError as error:
+        if not (damage := damage_of(error)):
+            raise
+        where = "" if settings.store else f" in {settings.home}"
+        fail(f"the database{where} is damaged ({damage}), so nothing was started. {REMEDY}.")
     except ClusterError as error:
         fail(str(error), UNREACHABLE)
     except (DirectoryInUseError, PortInUseError) as error:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
+from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -12,7 +15,7 @@ import typer
 
 from animalcat.cli.shared.output import UNREACHABLE, fail, print_json, print_rows
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
-from animalcat.client import Client
+from animalcat.client import AsyncClient, Client
 from animalcat.client.values import Placement
 from animalcat.errors import AnimalcatError
 
@@ -31,6 +34,8 @@ SERVICES: Final = (
 )
 UNTOLD: Final = Placement("", (), 0, 0, {}, (), 0)
 """What is known of simulators and fits of a server that does not tell."""
+_SECONDS: Final = 10.0
+"""How long to wait for what rests on the database."""
 _WORDS: Final = {b"\x08\x01": "serving", b"\x08\x02": "not serving"}
 # HealthCheckResponse by its bytes, because its package is not in the base install.
 
@@ -61,7 +66,7 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
             )
     with client_for(server, data) as client:
         found = _status(client)
-    well = all(state == "serving" for state in found["services"].values())
+    well = found["answers"] and all(one == "serving" for one in found["services"].values())
     if as_json:
         print_json(found)
     else:
@@ -71,6 +76,12 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
             as_json=False,
             title=f"server at {found['address']}, answers in {found['milliseconds']:.0f} ms",
         )
+        if not found["answers"]:
+            typer.echo(
+                f"the server does not say within {_SECONDS:g} s which sessions it has: its "
+                "database does not answer. Look at that, and at the server's log"
+            )
+            raise typer.Exit(1)
         counted = [{"sessions": k, "number": v} for k, v in found["sessions"].items()]
         print_rows(counted, ("sessions", "number"), as_json=False)
         typer.echo(f"operations under way: {found['operations']}")
@@ -117,21 +128,49 @@ def _status(client: Client) -> dict[str, Any]:
     start = time.perf_counter()
     services = {name: client.run(_health(client, name)) for name in SERVICES}
     milliseconds = (time.perf_counter() - start) * 1000 / len(SERVICES)
-    sessions = Counter(session.state or "unreadable" for session in client.list_sessions())
     try:
-        placed = asdict(client.placement())
-    except AnimalcatError as error:
-        if error.code != "UNIMPLEMENTED":
-            raise
-        placed = asdict(UNTOLD)  # by a server from before it could be asked
+        counted: dict[str, Any] = client.run(_in_time(_counted(client.aio)))
+    except TimeoutError:
+        counted = {"answers": False, "sessions": {}, "operations": 0, **asdict(UNTOLD)}
     return {
         "address": client.address,
         "milliseconds": milliseconds,
         "services": services,
+        **counted,
+        "backlog": [{"session": k, "waits_for": v} for k, v in counted["backlog"].items()],
+    }
+
+
+async def _in_time(asked: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """What a server answers.
+
+    Raises:
+        TimeoutError: It does not for too long.
+    """
+    task = asyncio.ensure_future(asked)
+    if not (await asyncio.wait([task], timeout=_SECONDS))[0]:
+        task.cancel()
+        with suppress(AnimalcatError, asyncio.CancelledError):
+            await task
+        raise TimeoutError
+    return task.result()
+
+
+async def _counted(client: AsyncClient) -> dict[str, Any]:
+    """What the server has and does; where its database hangs, so does this."""
+    sessions = Counter(one.state or "unreadable" for one in await client.list_sessions())
+    try:
+        placed = asdict(await client.placement())
+    except AnimalcatError as error:
+        if error.code != "UNIMPLEMENTED":
+            raise
+        placed = asdict(UNTOLD)  # by a server from before it could be asked
+    operations = [one async for one in client.operations(states=["running"])]
+    return {
+        "answers": True,
         "sessions": dict(sorted(sessions.items())),
-        "operations": sum(1 for _ in client.operations(states=["running"])),
+        "operations": len(operations),
         **placed,
-        "backlog": [{"session": k, "waits_for": v} for k, v in placed["backlog"].items()],
     }
 
 
@@ -141,7 +180,7 @@ async def _health(client: Client, service: str) -> str:
         "/grpc.health.v1.Health/Check"
     )
     try:
-        answer = await check(bytes((0x0A, len(name))) + name, timeout=10.0)
+        answer = await check(bytes((0x0A, len(name))) + name, timeout=_SECONDS)
     except grpc.aio.AioRpcError as error:
         return error.code().name.lower().replace("_", " ")
     return _WORDS.get(answer, "unknown")

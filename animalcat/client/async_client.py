@@ -35,7 +35,7 @@ from typing import (
 import grpc
 
 from animalcat import names
-from animalcat.arena_files import battery_files, battery_id, is_yaml
+from animalcat.arena_files import MAX_TABLE_BYTES, battery_files, battery_id, check_sizes, is_yaml
 from animalcat.battery_reference import battery_name
 from animalcat.client import converters
 from animalcat.client.connection import open_channel, translated_errors
@@ -914,6 +914,8 @@ class AsyncClient:
         """
         source = Path(path)
         files = battery_files(source).files
+        if features is not None:
+            check_sizes([Path(features)], MAX_TABLE_BYTES)
         table = None if features is None else _content(features)
 
         async def frames() -> AsyncGenerator[sessions_pb2.ImportBatteryRequest]:

@@ -251,7 +251,9 @@ async def _check(channel: grpc.aio.Channel, address: str, wait_seconds: float) -
         raise AnimalcatError(_unreachable(address, error.details() or ""), "UNAVAILABLE") from None
     if answer != _SERVING:
         raise AnimalcatError(
-            f"the server at {address} is starting or shutting down; try again", "UNAVAILABLE"
+            f"the server at {address} is starting or shutting down, or its database does not "
+            "answer; try again",
+            "UNAVAILABLE",
         )
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -61,13 +61,6 @@ def write_battery(
     """
     versions = {name: feature.version for name, feature in FEATURES.items()}
     rows = [_row(one.instance) for one in made]
-    content: dict[str, Any] = {
-        "version": TABLE_VERSION,
-        "units": units,
-        "versions": versions,
-        "instances": [{k: v for k, v in row.items() if k != "origin"} for row in rows],
-        "arenas": [hashlib.sha256(one.text.encode()).hexdigest() for one in made],
-    }
     table: dict[str, Any] = {
         "version": TABLE_VERSION,
         "units": units,
@@ -75,10 +68,9 @@ def write_battery(
         "problems": list(problems),
     }
     if recipe is not None:
-        content["recipe"] = table["recipe"] = recipe
-        content["origins"] = [row.get("origin") for row in rows]
+        table["recipe"] = recipe
     if layout is not None:
-        content["layout"] = table["layout"] = list(layout)
+        table["layout"] = list(layout)
     if any(one.verdict for one in made):
         table["unsolved"] = {
             one.instance.name: one.verdict.reason
@@ -88,9 +80,7 @@ def write_battery(
     if drawn:
         table["drawn"] = {name: list(fields) for name, fields in drawn.items()}
     table["instances"] = rows
-    digest = hashlib.sha256(
-        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()
+    digest = _digest(table, [one.text.encode() for one in made])
     text = json.dumps(table, indent=1)
     folder = store / digest
     if not folder.exists():
@@ -98,6 +88,43 @@ def write_battery(
     elif (folder / TABLE).read_text("utf-8") != text:
         _write_table(text, folder)
     return digest
+
+
+def digest_on_disk(folder: Path) -> str:
+    """Return the digest of a battery as it is on the disk: the name of its folder, if it is whole.
+
+    Args:
+        folder: The battery's folder.
+
+    Raises:
+        OSError: A file is gone, or cannot be read.
+        ValueError: Its table cannot be read.
+    """
+    try:
+        table: dict[str, Any] = json.loads((folder / TABLE).read_text("utf-8"))
+        files = [folder / row["arena"] for row in table["instances"]]
+        return _digest(table, [file.read_bytes() for file in files])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{TABLE} is no table of a battery: {error!r}") from error
+
+
+def _digest(table: Mapping[str, Any], arenas: Iterable[bytes]) -> str:
+    """The digest of a battery, by its table and its arenas in the order of the instances."""
+    rows = table["instances"]
+    content: dict[str, Any] = {
+        "version": table["version"],
+        "units": table["units"],
+        "versions": table["versions"],
+        "instances": [{k: v for k, v in row.items() if k != "origin"} for row in rows],
+        "arenas": [hashlib.sha256(arena).hexdigest() for arena in arenas],
+    }
+    if "recipe" in table:
+        content["recipe"] = table["recipe"]
+        content["origins"] = [row.get("origin") for row in rows]
+    if "layout" in table:
+        content["layout"] = table["layout"]
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _row(instance: Instance) -> dict[str, Any]:

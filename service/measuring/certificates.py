@@ -164,14 +164,18 @@ class Certifier:
                 checked = await self._late(n, self._fits.pop(n))
             except FitInterruptedError as error:
                 raise CertificateMissingError(n, str(error)) from error
-            draws = ""
+            draws = digest = ""
             if checked.draws is not None:
-                draws = f"{CERTIFICATES}/{self._session.id}/{n}.npz"
+                draws = draws_key(self._session.id, n)
                 path = self._files.folder / draws
+                await asyncio.to_thread(self._store.check_owned, self._session.id)
                 await asyncio.to_thread(_save, path, self._learner.layout, checked.draws)
                 await asyncio.to_thread(self._files.put, draws)
+                digest = await asyncio.to_thread(self._files.digest, draws)
             certificate = StoredCertificate(n, checked.passed, checked.result, draws)
-            await asyncio.to_thread(self._store.put_certificate, self._session.id, certificate)
+            await asyncio.to_thread(
+                self._store.put_certificate, self._session.id, certificate, digest
+            )
             self._stored[n] = certificate
             self._asked.pop(n)
         draws = self._stored[n].draws
@@ -206,6 +210,11 @@ async def fit_again(fitter: Fits, request: FitRequest) -> FitResult:
 def fit_seed(seed: int, purpose: str, n: int) -> int:
     """Return the seed for fitting the first n episodes for a given purpose."""
     return int(rng(seed, purpose, n).integers(2**31))
+
+
+def draws_key(session: str, n: int) -> str:
+    """Return where the draws of a session's certificate are kept, within a data directory."""
+    return f"{CERTIFICATES}/{session}/{n}.npz"
 
 
 def _save(path: Path, layout: Layout, draws: Floats) -> None:

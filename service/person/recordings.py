@@ -7,9 +7,10 @@ from typing import Final
 
 from animalcat import names
 from animalcat.service.recording import Recording, RecordingError, read_episode
+from animalcat.service.storage.artefacts import PERSONS
 from animalcat.v1 import sessions_pb2, types_pb2
 
-SESSION_PREFIX: Final = "play-"
+SESSION_PREFIX: Final = PERSONS
 """Prefix of the ids of people's sessions."""
 
 

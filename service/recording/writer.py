@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -18,8 +19,11 @@ from animalcat.service.recording.compact import compacted
 from animalcat.service.recording.encoding import OPCODE, StepWriter, message
 from animalcat.service.recording.live import LiveFile
 from animalcat.service.recording.reader import read_episode, whole_length
+from animalcat.service.storage.artefacts import ASIDE
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_from_proto, ended_by_to_proto
+
+log = logging.getLogger(__name__)
 
 
 class Unfinished(NamedTuple):
@@ -52,7 +56,7 @@ class EpisodeRecorder:
     """
 
     def __init__(self, path: Path, header: results_pb2.EpisodeHeader) -> None:
-        """Start a recording; create its folder, and replace an older file of the same attempt.
+        """Start a recording; create its folder, and move an older file of its name aside.
 
         Args:
             path: The mcap file.
@@ -63,6 +67,7 @@ class EpisodeRecorder:
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         period = header.observation_spec.decision_period
+        _keep_other(path)
         begun = Unfinished(str(path), header.pixels, period, 0, 0.0, 0)
         self._begin(begun, LiveFile(path, anew=True))
         preamble = _preamble()
@@ -167,6 +172,17 @@ class EpisodeRecorder:
 
     def _add(self, channel: Channel, data: bytes) -> None:
         self._file.add(OPCODE, message(channel, self.steps, self._period, data))
+
+
+def _keep_other(path: Path) -> None:
+    """Move a file of the same name aside, as a database that was lost knew it: it is kept."""
+    k = 1
+    while path.exists():
+        aside = path.with_name(f"{path.name}.{ASIDE}-{k}")
+        if not aside.exists():
+            log.error("%s is there already, and is now %s", path, aside.name)
+            path.rename(aside)
+        k += 1
 
 
 def left_behind(path: Path) -> Unfinished:

@@ -13,6 +13,7 @@ import grpc
 from animalcat import names
 from animalcat.arena_configs.batteries import RECIPES, RecipeFiles, full_size, shipped_recipe
 from animalcat.arena_configs.nodes import text_of
+from animalcat.arena_files import MAX_FILE_BYTES, MAX_TABLE_BYTES
 from animalcat.service.batteries.battery import ArenaFile, NamedLayout, Tick
 from animalcat.service.batteries.spool import Spool
 from animalcat.service.converters import (
@@ -43,10 +44,6 @@ from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 
-MAX_FILE_BYTES = 1024 * 1024
-"""Most bytes of an arena file."""
-MAX_TABLE_BYTES = 16 * 1024 * 1024
-"""Most bytes of a table of meta-features."""
 MAX_PATH = 500
 """Most characters of an arena file's path."""
 

@@ -49,10 +49,11 @@ from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
-from animalcat.service.storage.artefacts import artefacts_for
+from animalcat.service.storage.artefacts import Artefacts, artefacts_for
 from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.belonging import StrayPartsError, check_belonging
 from animalcat.service.storage.listing import SessionFilter
-from animalcat.service.storage.sql import SqlStore
+from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.service.versions import versions
 from animalcat.v1 import (
     access_pb2,
@@ -142,6 +143,7 @@ async def create_server(
         PortInUseError: The server cannot listen at its address.
         StoreTooNewError: A newer version wrote the directory.
         ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
+        StrayPartsError: The database and the files beside it do not belong together.
         ClusterError: The Ray cluster of the settings cannot be used.
     """
     check_exposure(settings.host, credentials=settings.tls)
@@ -151,6 +153,7 @@ async def create_server(
     opened = AsyncExitStack()
     try:
         name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        fresh = not settings.store and not (settings.home / DATABASE).exists()
         store = await asyncio.to_thread(_open_store, settings, name)
         opened.push_async_callback(asyncio.to_thread, store.close)
         claims = store.claims(settings.claim_seconds) if settings.store else None
@@ -164,6 +167,12 @@ async def create_server(
         files = await asyncio.to_thread(
             artefacts_for, home, settings.artefacts, settings.cache_bytes
         )
+        places = (files,) if not settings.artefacts else (Artefacts(home), files)
+        try:
+            await asyncio.to_thread(check_belonging, store, *places)
+        except StrayPartsError:
+            await asyncio.to_thread(_forget, settings, store, fresh)
+            raise
         parts = Parts(store, home, files, workers, fitter or fits, EventBus(), here, claims=claims)
         engines = Engines(parts)
         conductors = Conductors(engines)
@@ -258,6 +267,14 @@ def _open_store(settings: Settings, name: str) -> SqlStore:
     return SqlStore(settings.store, name)
 
 
+def _forget(settings: Settings, store: SqlStore, fresh: bool) -> None:
+    """Remove the database that this start has made, in place of one that was lost."""
+    store.close()
+    if fresh:
+        for ending in ("", "-wal", "-shm"):
+            (settings.home / f"{DATABASE}{ending}").unlink(missing_ok=True)
+
+
 def _own_folder(settings: Settings) -> Path:
     """The folder for what only this of several servers knows, the same at every start."""
     if not settings.store:
@@ -321,16 +338,18 @@ async def serve(
 async def _watch_health(checks: Any, store: SqlStore) -> None:
     """Say whether the store answers, on which all services but the operations rest."""
     well = True
+    asked: asyncio.Future[Any] | None = None
     while True:
         await asyncio.sleep(HEALTH_SECONDS)
-        try:
-            await asyncio.to_thread(store.count_sessions)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the database does not answer
-            if well:
-                log.error("the store does not answer: %s", error)
-            now = False
-        else:
-            now = True
+        # One that hangs is asked no second time: each question holds a thread.
+        asked = asked or asyncio.ensure_future(asyncio.to_thread(store.count_sessions))
+        done, _ = await asyncio.wait([asked], timeout=HEALTH_SECONDS)
+        error = asked.exception() if done else TimeoutError(f"nothing for {HEALTH_SECONDS:g} s")
+        if done:
+            asked = None
+        if error is not None and well:
+            log.error("the store does not answer: %s", error)
+        now = error is None
         if now != well:
             well = now
             serving = health_pb2.HealthCheckResponse

@@ -117,7 +117,8 @@ class Ending:
         report = await evidence.exported_report(
             replace(self._record.session, reason=reason), fit, certificates, second
         )
-        await self._record.end(SessionState.FINISHED, reason, report, learner.misfit)
+        kept = await self._fits.kept()
+        await self._record.end(SessionState.FINISHED, reason, report, learner.misfit, kept)
         return self._record.session
 
     async def _end_live(self, state: SessionState, reason: str) -> Session:

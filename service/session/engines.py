@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from animalcat import names
 from animalcat.service.batteries.battery import BATTERIES, Battery, load
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.measuring.certificates import CERTIFICATES
@@ -231,8 +232,18 @@ class Engines:
         return self._batteries[digest]
 
     def _load_battery(self, digest: str) -> Battery:
-        self.parts.files.fetch_folder(f"{BATTERIES}/{digest}")
-        return load(digest, self.battery_folder)
+        try:
+            self.parts.files.fetch_folder(f"{BATTERIES}/{digest}")
+            return load(digest, self.battery_folder)
+        except FileNotFoundError as error:
+            log.error("a battery cannot be read: %s", error)
+            raise ServiceError(
+                Code.BATTERY_GONE,
+                f"the arenas of the battery with digest {names.short_digest(digest)} cannot be "
+                f"read: they are gone from the folder {BATTERIES} of the data directory, or from "
+                "object storage. Restore them from a backup, or import or build the battery again: "
+                "the same content has the same digest",
+            ) from error
 
     async def drain(self) -> None:
         """Begin no more episodes, and wait until those that are played are over and stored."""

@@ -270,7 +270,9 @@ def finish(parts: Parts, episode: Episode) -> None:
 
     Raises:
         ArtefactsError: The recording cannot be stored; the attempt stays open.
+        NotOwnerError: Another server has the session by now; nothing is written.
     """
+    parts.store.check_owned(episode.session)
     recording = recording_key(episode.session, episode.number, episode.attempt)
     digest = parts.files.digest(recording)
     parts.files.put(recording)

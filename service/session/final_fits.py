@@ -11,7 +11,7 @@ from animalcat.layouts.adaptive.learner import Data, Learner
 from animalcat.layouts.inference.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.measuring.certificates import fit_again, fit_seed
-from animalcat.service.measuring.kept_fits import keep_fit
+from animalcat.service.measuring.kept_fits import keep_fit, kept_fit_key
 from animalcat.service.measuring.report import SecondReading
 from animalcat.service.model import Session
 from animalcat.service.session.parts import Parts
@@ -60,6 +60,14 @@ class FinalFits:
         except (OSError, ArtefactsError) as error:  # an export can make the fit again
             log.warning("session %s: the draws of its fit are not kept: %s", self._id, error)
         return fitted
+
+    async def kept(self) -> str:
+        """Return the SHA-256 of the file of the last fit; empty where it is not kept."""
+        try:
+            return await asyncio.to_thread(self._files.digest, kept_fit_key(self._id))
+        except (OSError, ArtefactsError) as error:
+            log.warning("session %s: its fit has no digest: %s", self._id, error)
+            return ""
 
     async def second_reading(self, learner: Learner) -> SecondReading | None:
         """After an alarm, fit the layout with its contradicted part widened, or say why not."""

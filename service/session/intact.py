@@ -1,21 +1,40 @@
-"""Looks whether a session's records and recordings are as they were stored."""
+"""Looks whether a session's records, recordings and arenas are as they were stored."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
+from sqlalchemy.exc import DBAPIError
+
 from animalcat import names
+from animalcat.service.batteries.battery import BATTERIES
+from animalcat.service.batteries.writing import digest_on_disk
+from animalcat.service.errors import ServiceError
+from animalcat.service.library.layouts import layout_of
+from animalcat.service.measuring.certificates import draws_key
+from animalcat.service.measuring.kept_fits import kept_fit_key
+from animalcat.service.model import Session, SessionState
 from animalcat.service.session.play import recording_key
-from animalcat.service.storage.artefacts import Artefacts
+from animalcat.service.storage.artefacts import Artefacts, DamagedArchiveError
 from animalcat.service.storage.base import SessionStore
-from animalcat.service.storage.chain import BEGINNING, make_link
+from animalcat.service.storage.chain import (
+    BEGINNING,
+    CERTIFICATE,
+    PROFILE,
+    STANDING,
+    Link,
+    make_link,
+)
 
 
 class Intact(NamedTuple):
     """What was found.
 
     Attributes:
-        problems: What was changed, one sentence each; empty if nothing was.
+        problems: What was changed, is gone or cannot be read, one sentence each; empty if nothing.
         links: Number of links in the chain.
         head: Digest of the last link; empty without any.
         uncovered: Number of records that were stored before there were chains.
@@ -30,15 +49,21 @@ class Intact(NamedTuple):
 
 
 def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
-    """Compare a session with its chain.
+    """Compare a session with its chain, and its battery and layout with their digests.
+
+    Nothing that is found ends it, also not what cannot be read.
 
     Args:
         store: Keeps its records.
-        files: Keeps its recordings.
+        files: Keeps its recordings and batteries.
         session: Its id.
+
+    Raises:
+        ArtefactsError: The storage of files does not answer, so that nothing can be said.
     """
-    links, now = store.chain(session)
-    problems: list[str] = []
+    problems = [*store.damage()]
+    links, now, damage = store.chain(session)
+    problems += damage
     before = ""
     for k, link in enumerate(links):
         if make_link(before, link.what, link.content, link.recording) != link:
@@ -49,30 +74,96 @@ def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
     if not whole and BEGINNING in latest:
         problems.append("the beginning of the chain was removed")
     for what, link in latest.items():
-        if what not in now:
+        if what in now:
+            if now[what] != link.content:
+                problems.append(f"the record of {_named(what)} was changed")
+        elif not damage:
             problems.append(f"{_named(what)} was removed")
-        elif now[what] != link.content:
-            problems.append(f"the record of {_named(what)} was changed")
         if link.recording:
-            number, attempt = (int(part) for part in what.split("-"))
-            found = files.digest(recording_key(session, number, attempt))
-            if not found:
-                problems.append(f"the recording of {_named(what)} is gone")
-            elif found != link.recording:
-                problems.append(f"the recording of {_named(what)} was changed")
+            _compare_file(problems, files, session, link)
     missing = [what for what in now if what not in latest]
     if whole:
         problems += [f"{_named(what)} was added without a link" for what in missing]
     uncovered = 0 if whole else len(missing)
-    return Intact(tuple(problems), len(links), before, uncovered, _notes(store, session))
+    notes: list[str] = []
+    with _told(problems, "its record"):
+        found = store.session(session)
+        if found is not None and found.state is SessionState.UNREADABLE:
+            problems.append(f"its record cannot be read: {found.reason}")
+        elif found is not None:
+            _compare_battery(problems, files, found)
+            _compare_layout(problems, store, found)
+            notes += _notes(store, found)
+    return Intact(tuple(problems), len(links), before, uncovered, tuple(notes))
 
 
-def _notes(store: SessionStore, session: str) -> tuple[str, ...]:
+@contextmanager
+def _told(problems: list[str], what: str) -> Generator[None]:
+    """Tell what cannot be read, instead of ending the look for it."""
+    try:
+        yield
+    except DBAPIError as error:
+        problems.append(f"{what} cannot be read: {error.orig}")
+    except OSError as error:
+        problems.append(f"{what} cannot be read: {error.strerror or type(error).__name__}")
+    except (DamagedArchiveError, ServiceError, ValueError) as error:
+        problems.append(f"{what} cannot be read: {error}")
+
+
+def _compare_file(problems: list[str], files: Artefacts, session: str, link: Link) -> None:
+    """Compare the file that belongs to what a link is about."""
+    what = link.what
+    if what == PROFILE:
+        key, called = kept_fit_key(session), "the fit of the profile"
+    elif what.startswith(CERTIFICATE):
+        n = int(what.removeprefix(CERTIFICATE))
+        key, called = draws_key(session, n), f"the draws of {_named(what)}"
+    else:
+        number, attempt = (int(part) for part in what.split("-"))
+        key, called = recording_key(session, number, attempt), f"the recording of {_named(what)}"
+    with _told(problems, called):
+        found = files.digest(key)
+        if not found:
+            problems.append(f"{called} is gone" if "draws" not in called else f"{called} are gone")
+        elif found != link.recording:
+            changed = "were changed" if "draws" in called else "was changed"
+            problems.append(f"{called} {changed}")
+
+
+def _compare_battery(problems: list[str], files: Artefacts, session: Session) -> None:
+    """Compare the arenas and demands that a session plays with the digest of its specification."""
+    wanted = session.spec.battery_digest
+    if not wanted:
+        return
+    called = f"its battery {session.spec.battery} (digest {names.short_digest(wanted)})"
+    with _told(problems, called):
+        key = f"{BATTERIES}/{wanted}"
+        try:
+            files.fetch_folder(key)
+            found = digest_on_disk(files.folder / key)
+        except FileNotFoundError as error:
+            what = Path(error.filename or key).name
+            problems.append(f"{called} is gone, or a part of it: there is no {what}")
+            return
+        if found != wanted:
+            problems.append(f"{called} was changed: its arenas or their demands are others")
+
+
+def _compare_layout(problems: list[str], store: SessionStore, session: Session) -> None:
+    """Compare the layout that a session uses with the digest of its specification."""
+    wanted = session.spec.layout_digest
+    if not wanted:
+        return
+    with _told(problems, f"its layout {session.spec.layout}"):
+        if layout_of(session.spec, store).identity != wanted:
+            problems.append(f"its layout {session.spec.layout} was changed")
+
+
+def _notes(store: SessionStore, session: Session) -> tuple[str, ...]:
     """Say that the name of the session's battery stands for other arenas by now."""
-    found = store.session(session)
-    if found is None or not found.spec.battery_digest:
+    if not session.spec.battery_digest:
         return ()
-    battery, own = found.spec.battery, found.spec.battery_digest
+    battery, own = session.spec.battery, session.spec.battery_digest
     now = store.battery(battery)
     if now is not None and now.digest == own:
         return ()
@@ -92,4 +183,6 @@ def _named(what: str) -> str:
     if "-" in what:
         number, attempt = what.split("-")
         return f"attempt {attempt} at episode {number}"
+    if what == STANDING:
+        return "how it stands: its state, reason, agent or capabilities"
     return "the specification" if what == BEGINNING else f"the {what}"

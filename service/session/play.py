@@ -39,6 +39,7 @@ from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpe
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import note_from_proto
+from animalcat.service.storage.claims import NotOwnerError
 
 log = logging.getLogger(__name__)
 
@@ -182,8 +183,24 @@ async def play_attempt(
         versions=versions,
         spent=played.meter.spent,
     )
-    await asyncio.to_thread(recorder.finish, verdict.outcome, verdict.outcomes)
+    await asyncio.to_thread(end_recording, parts, episode, recorder, verdict)
     return finished, played
+
+
+def end_recording(
+    parts: Parts, episode: Episode, recorder: EpisodeRecorder, verdict: Judgement
+) -> None:
+    """Finish a recording, unless another server has the session and has said what became of it.
+
+    Raises:
+        NotOwnerError: It has; the recording stays as the other left it.
+    """
+    try:
+        parts.store.check_owned(episode.session)
+    except NotOwnerError:
+        recorder.close()
+        raise
+    recorder.finish(verdict.outcome, verdict.outcomes)
 
 
 def _agent_seed(spec: SessionSpec, episode: Episode) -> int:

@@ -162,8 +162,18 @@ class SessionRecord:
         """Show how many episodes in all a campaign lets begin; the store knows already."""
         self.session = replace(self.session, allowed=episodes)
 
-    async def end(self, state: SessionState, reason: str, report: Report, misfit: str) -> None:
-        """Store the profile and the end of the session, and announce it."""
+    async def end(
+        self, state: SessionState, reason: str, report: Report, misfit: str, fit: str = ""
+    ) -> None:
+        """Store the profile and the end of the session, and announce it.
+
+        Args:
+            state: How it ended.
+            reason: Why.
+            report: What is known.
+            misfit: What its alarm found.
+            fit: SHA-256 of the file of the fit that the profile rests on; empty without one.
+        """
         async with self._moving:
             self.session = await asyncio.to_thread(
                 self._store.finish_session,
@@ -173,6 +183,7 @@ class SessionRecord:
                 report.profile,
                 report.capabilities,
                 misfit,
+                fit,
             )
             self.tell(None)
 

@@ -1,8 +1,9 @@
 """The store of sessions, decisions, outcomes, certificates and profiles.
 
 `base` states what a store must do. `sql` does it in a relational database, with the tables of
-`schema` and the JSON values of `records`. `artefacts` keeps files: batteries, recordings and draws.
+`schema` and the JSON values of `records`. `artefacts` keeps files: batteries, recordings and draws,
+and `belonging` looks whether they are those of the database.
 `claims` says which of several servers owns a session. `chain` makes changes to what is kept
-visible. `listing` describes lists and their pages. `migrate` brings an older database up to date
-through the steps in `migrations`.
+visible, and `damage` knows a damaged database. `listing` describes lists and their pages. `migrate`
+brings an older database up to date through the steps in `migrations`.
 """

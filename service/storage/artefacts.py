@@ -17,7 +17,7 @@ import secrets
 import shutil
 import tarfile
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -25,8 +25,14 @@ from animalcat.installing import install
 
 log = logging.getLogger(__name__)
 
+MARK: Final = "animalcat.id"
+"""File that says which database files belong to; see `belonging`."""
 CACHE: Final = "cache"
 """Folder of a data directory with copies of what is in object storage."""
+ASIDE: Final = "aside"
+"""Stands in the ending of what was moved aside, so that nothing wrote over it."""
+PERSONS: Final = "play-"
+"""What the folders begin with in which the recordings of people are."""
 _CHUNK: Final = 1 << 20
 _AT_ONCE: Final = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "memory"}
@@ -51,6 +57,10 @@ class ArtefactsError(Exception):
     """The storage of batteries and recordings does not do what is asked of it."""
 
 
+class DamagedArchiveError(ArtefactsError):
+    """The storage answers, and what it gives is no archive of a folder."""
+
+
 class ArtefactsUrlError(ValueError):
     """The URL of the setting cannot be used."""
 
@@ -73,6 +83,51 @@ class Artefacts:
         Raises:
             ArtefactsUrlError: It cannot.
         """
+
+    @property
+    def where(self) -> str:
+        """What the place is called in messages."""
+        return str(self.folder)
+
+    @property
+    def mark_place(self) -> str:
+        """Where its mark is, for messages."""
+        return str(self.folder / MARK)
+
+    def mark(self) -> str:
+        """Return the id of the database that the files belong to; empty where none is said.
+
+        Raises:
+            ArtefactsError: The storage does not answer.
+        """
+        try:
+            return (self.folder / MARK).read_text("utf-8", "replace").strip()
+        except FileNotFoundError:
+            return ""
+
+    def set_mark(self, mark: str) -> None:
+        """Say which database the files belong to; what is said already stays.
+
+        Raises:
+            ArtefactsError: The storage does not answer.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError), (self.folder / MARK).open("x") as file:
+            file.write(f"{mark}\n")
+
+    def holds(self, folders: Sequence[str]) -> str:
+        """Return the first of some folders that has anything in it; empty if none has.
+
+        What a person has played belongs to no database.
+
+        Raises:
+            ArtefactsError: The storage does not answer.
+        """
+        for folder in folders:
+            path = self.folder / folder
+            if path.is_dir() and any(_is_kept(one.name) for one in path.iterdir()):
+                return folder
+        return ""
 
     def put(self, key: str) -> None:
         """Store a file that was written; nothing is done if there is none.
@@ -169,6 +224,38 @@ class ObjectStorage(Artefacts):
         self._root = str(root).rstrip("/")
         self._sizes = self._found()
 
+    @property
+    def where(self) -> str:
+        """See `Artefacts`."""
+        return f"{self._protocol}://{self._root}"
+
+    @property
+    def mark_place(self) -> str:
+        """See `Artefacts`."""
+        return f"{self.where}/{MARK}"
+
+    def mark(self) -> str:
+        """See `Artefacts`."""
+        try:
+            with self._asked():
+                return bytes(self._storage.cat_file(self._place(MARK))).decode().strip()
+        except FileNotFoundError:
+            return ""
+
+    def set_mark(self, mark: str) -> None:
+        """See `Artefacts`."""
+        with self._asked():
+            self._storage.pipe_file(self._place(MARK), f"{mark}\n".encode())
+
+    def holds(self, folders: Sequence[str]) -> str:
+        """See `Artefacts`."""
+        for folder in folders:
+            with contextlib.suppress(FileNotFoundError), self._asked():
+                found = self._storage.ls(self._place(folder), detail=False)
+                if any(_is_kept(str(one).rstrip("/").rpartition("/")[2]) for one in found):
+                    return folder
+        return ""
+
     def check(self) -> None:
         """See `Artefacts`."""
         name = f"{self._root}/.animalcat-{secrets.token_hex(8)}"
@@ -193,6 +280,7 @@ class ObjectStorage(Artefacts):
         if not path.is_file():
             return
         with self._asked():
+            self._keep_other(key)
             self._send(path, key)
         copy = self._cache / key
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -240,24 +328,14 @@ class ObjectStorage(Artefacts):
             with contextlib.suppress(OSError):  # another thread was first
                 unpacked.rename(path)
         except tarfile.TarError as error:
-            raise ArtefactsError(f"the archive of {key} is damaged: {error}") from error
+            raise DamagedArchiveError(f"the archive of {key} is damaged: {error}") from error
         finally:
             packed.unlink(missing_ok=True)
             shutil.rmtree(unpacked, ignore_errors=True)
 
     def digest(self, key: str) -> str:
         """See `Artefacts`."""
-        if found := super().digest(key):
-            return found
-        found = hashlib.sha256()
-        try:
-            with self._asked(), self._storage.open(self._place(key), "rb") as opened:
-                file = cast(BinaryIO, opened)
-                while chunk := file.read(_CHUNK):
-                    found.update(chunk)
-        except FileNotFoundError:
-            return ""
-        return found.hexdigest()
+        return super().digest(key) or self._digest_there(key)
 
     def remove(self, key: str) -> None:
         """See `Artefacts`."""
@@ -270,6 +348,28 @@ class ObjectStorage(Artefacts):
         with self._lock:
             for known in [one for one in self._sizes if one == key or one.startswith(f"{key}/")]:
                 del self._sizes[known]
+
+    def _digest_there(self, key: str) -> str:
+        """The SHA-256 of what is stored; empty if there is none."""
+        found = hashlib.sha256()
+        try:
+            with self._asked(), self._storage.open(self._place(key), "rb") as opened:
+                file = cast(BinaryIO, opened)
+                while chunk := file.read(_CHUNK):
+                    found.update(chunk)
+        except FileNotFoundError:
+            return ""
+        return found.hexdigest()
+
+    def _keep_other(self, key: str) -> None:
+        """Move a file of the same name and other content aside: nothing is written over."""
+        place = self._place(key)
+        if not self._storage.exists(place):
+            return
+        if self._digest_there(key) != super().digest(key):
+            aside = f"{place}.{ASIDE}-{secrets.token_hex(4)}"
+            log.error("%s is stored already with other content, which is now %s", key, aside)
+            self._storage.mv(place, aside)
 
     def _send(self, path: Path, key: str) -> None:
         place = self._place(key)
@@ -351,6 +451,11 @@ def artefacts_for(folder: Path, url: str, cache_bytes: int) -> Artefacts:
     made = ObjectStorage(folder, url, cache_bytes)
     made.check()
     return made
+
+
+def _is_kept(name: str) -> bool:
+    """Whether a file or folder belongs to a database: neither half done nor played by a person."""
+    return not name.startswith((".", PERSONS))
 
 
 def _archive(key: str) -> str:

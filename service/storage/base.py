@@ -84,6 +84,17 @@ class SessionStore(ABC):
     """
 
     @abstractmethod
+    def check_owned(self, session: str) -> None:
+        """Check that this server may write what belongs to a session; several may share a store.
+
+        A server that was frozen, and lost its sessions meanwhile, asks before it writes their files
+        as well.
+
+        Raises:
+            NotOwnerError: Another server owns the session by now.
+        """
+
+    @abstractmethod
     def put_battery(self, battery: BatteryRecord) -> None:
         """Store a battery; if its id exists, it refers to the new content from now on."""
 
@@ -340,8 +351,15 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
-    def put_certificate(self, session: str, certificate: StoredCertificate) -> None:
+    def put_certificate(
+        self, session: str, certificate: StoredCertificate, draws: str = ""
+    ) -> None:
         """Store a certificate.
+
+        Args:
+            session: The session.
+            certificate: The certificate.
+            draws: SHA-256 of the file of its draws; empty without one.
 
         Raises:
             KeyError: There is no such session.
@@ -361,8 +379,18 @@ class SessionStore(ABC):
         profile: Mapping[str, Any],
         capabilities: tuple[CapabilityStatus, ...],
         misfit: str = "",
+        fit: str = "",
     ) -> Session:
         """End a session, and store its profile and what its alarm found, at once.
+
+        Args:
+            session: The session.
+            state: How it ended.
+            reason: Why.
+            profile: The profile.
+            capabilities: How well each capability is known.
+            misfit: What its alarm found.
+            fit: SHA-256 of the file of the fit that the profile rests on; empty without one.
 
         Raises:
             KeyError: There is no such session.
@@ -378,8 +406,13 @@ class SessionStore(ABC):
         """Return the chain of a session, and the digests of what is stored now.
 
         Whatever is stored for good adds a link (see `storage.chain`): the session's specification,
-        the end of an attempt, a certificate, the profile, and an outcome declared invalid.
+        how it stands, the end of an attempt, a certificate, the profile, and an outcome declared
+        invalid. What cannot be read is told in the chain, and nothing is raised for it.
         """
+
+    @abstractmethod
+    def damage(self) -> tuple[str, ...]:
+        """Look for damage of the database itself; one sentence each, and none where it is whole."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,10 +1,11 @@
 """Chains digests of what a session leaves behind, so that a byte that is changed later is found.
 
-Whenever something of a session is stored for good (its specification, the end of an attempt with
-its decision and its recording, a certificate, its profile), a link is added in the same
-transaction. Each link holds the digest of that content and of the link before it. Who changes
-content, adds or removes some, or changes a link, breaks the chain. Who may write the whole database
-can forge a whole chain: the last link (`session verify` prints it) is what to note elsewhere.
+Whenever something of a session is stored for good (its specification, how it stands, the end of an
+attempt with its decision and its recording, a certificate and its draws, its profile and the fit
+behind it), a link is added in the same transaction. Each link holds the digest of that content and
+of the link before it. Who changes content, adds or removes some, or changes a link, breaks the
+chain. Who may write the whole database can forge a whole chain: the last link (`session verify`
+prints it) is what to note elsewhere.
 """
 
 from __future__ import annotations
@@ -17,16 +18,23 @@ from typing import Any, NamedTuple
 
 BEGINNING = "session"
 """What the first link of a chain is about: the session's specification."""
+STANDING = "standing"
+"""What a link is about that is added whenever a session's state or its reason changes, who plays
+it, or what is known of its capabilities."""
+PROFILE = "profile"
+CERTIFICATE = "certificate "
+"""What a link about a certificate begins with; the number of its episodes follows."""
 
 
 class Link(NamedTuple):
     """One link of a chain.
 
     Attributes:
-        what: What it is about: "session", an attempt as "NUMBER-ATTEMPT", "certificate N", or
-            "profile".
+        what: What it is about: "session", "standing", an attempt as "NUMBER-ATTEMPT",
+            "certificate N", or "profile".
         content: SHA-256 of what was stored, in hexadecimal digits.
-        recording: SHA-256 of the attempt's recording; empty without one.
+        recording: SHA-256 of the file that belongs to it: the attempt's recording, or the draws of
+            the certificate's or the profile's fit; empty without one.
         digest: SHA-256 of all this and of the digest of the link before.
     """
 
@@ -42,10 +50,12 @@ class Chain(NamedTuple):
     Attributes:
         links: The links in order.
         now: Digest by what it is about, of everything that a link should be about.
+        damage: What cannot be read, one sentence each; of that nothing is in `now`.
     """
 
     links: tuple[Link, ...]
     now: Mapping[str, str]
+    damage: tuple[str, ...] = ()
 
 
 def make_link(before: str, what: str, content: str, recording: str) -> Link:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import threading
 import time
@@ -30,7 +31,13 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    OperationalError,
+)
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from animalcat import names
@@ -66,6 +73,9 @@ from animalcat.service.storage.base import (
 )
 from animalcat.service.storage.chain import (
     BEGINNING,
+    CERTIFICATE,
+    PROFILE,
+    STANDING,
     Chain,
     Link,
     content_digest,
@@ -82,6 +92,8 @@ from animalcat.service.storage.listing import (
 )
 from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError, bring_up_to_date
 
+DATABASE: Final = "animalcat.sqlite"
+"""File of the database in a data directory."""
 _WAL_TRIES: Final = 100
 _LATER: Final[Mapping[str, Any]] = {"spent": "{}", "ruling": "", "seen": False}
 """Columns of attempts that came later than the chain, with what stands in them if nothing does."""
@@ -131,7 +143,21 @@ class SqlStore(SessionStore):
     def in_directory(cls, data: Path) -> SqlStore:
         """Open the store of a data directory, the file `animalcat.sqlite` in it."""
         data.mkdir(parents=True, exist_ok=True)
-        return cls(f"sqlite:///{(data / 'animalcat.sqlite').resolve()}")
+        return cls(f"sqlite:///{(data / DATABASE).resolve()}")
+
+    def id(self) -> str:
+        """Return what tells this database from every other; it is drawn when it is first asked."""
+        table, key = schema.meta, "id"
+        query = select(table.c.value).where(table.c.key == key)
+        with self._reader.connect() as db:
+            if found := db.scalar(query):
+                return str(found)
+        with self._changing() as db:
+            found = db.scalar(query)  # again: another server may have been quicker
+            if not found:
+                found = secrets.token_hex(16)
+                db.execute(insert(table).values(key=key, value=found))
+            return str(found)
 
     def claims(self, seconds: float) -> Claims:
         """Return the claims of the server that this store was opened for.
@@ -140,6 +166,12 @@ class SqlStore(SessionStore):
             seconds: How long a claim holds without being renewed.
         """
         return Claims(self._engine, self._owner, seconds)
+
+    def check_owned(self, session: str) -> None:
+        """Check that this server may write what belongs to a session; see the base class."""
+        if self._owner:
+            with self._reader.connect() as db:
+                check_owner(db, session, self._owner)
 
     @contextmanager
     def _changing(self) -> Generator[Connection]:
@@ -263,6 +295,7 @@ class SqlStore(SessionStore):
                 )
             )
             _add_link(db, name, BEGINNING)
+            _add_link(db, name, STANDING)
             return _one_session(db, name)
 
     def session(self, session: str) -> Session | None:
@@ -319,6 +352,7 @@ class SqlStore(SessionStore):
         """Change a session's state; see the base class."""
         with self._writing(session) as db:
             _change_state(db, session, state, reason)
+            _add_link(db, session, STANDING)
             return _one_session(db, session)
 
     def pause(self, session: str, paused: bool) -> Session:
@@ -338,6 +372,7 @@ class SqlStore(SessionStore):
             one = update(table).where(table.c.id == session)
             if not db.execute(one.values(identity=records.write_identity(identity))).rowcount:
                 raise KeyError(f"no session {session}")
+            _add_link(db, session, STANDING)
 
     def allow(self, episodes: Mapping[str, int]) -> None:
         """Change how many episodes may begin for now; see the base class."""
@@ -453,6 +488,7 @@ class SqlStore(SessionStore):
             )
             if capabilities:
                 _set_knowledge(db, episode.session, capabilities, misfit)
+                _add_link(db, episode.session, STANDING)
 
     def finish_episode(self, episode: Episode, recording: str = "") -> None:
         """Store how an open attempt ended; see the base class."""
@@ -556,7 +592,9 @@ class SqlStore(SessionStore):
             rows = db.execute(query.limit(page.limit + 1)).all()
         return rows[: page.limit], len(rows) > page.limit
 
-    def put_certificate(self, session: str, certificate: StoredCertificate) -> None:
+    def put_certificate(
+        self, session: str, certificate: StoredCertificate, draws: str = ""
+    ) -> None:
         """Store a certificate; see the base class."""
         with self._writing(session) as db:
             _one_session(db, session)
@@ -571,7 +609,7 @@ class SqlStore(SessionStore):
                 ),
                 f"{session} has a certificate for n = {certificate.n}",
             )
-            _add_link(db, session, f"certificate {certificate.n}")
+            _add_link(db, session, f"{CERTIFICATE}{certificate.n}", draws)
 
     def certificates(self, session: str) -> dict[int, StoredCertificate]:
         """Return all certificates of a session by n, the number of episodes certified."""
@@ -590,6 +628,7 @@ class SqlStore(SessionStore):
         profile: Mapping[str, Any],
         capabilities: tuple[CapabilityStatus, ...],
         misfit: str = "",
+        fit: str = "",
     ) -> Session:
         """End a session and store its profile at once; see the base class."""
         with self._writing(session) as db:
@@ -597,8 +636,9 @@ class SqlStore(SessionStore):
                 raise AlreadyFinishedError(f"{session} is over")
             _change_state(db, session, state, reason)
             db.execute(insert(schema.profiles).values(session=session, profile=dict(profile)))
-            _add_link(db, session, "profile")
+            _add_link(db, session, PROFILE, fit)
             _set_knowledge(db, session, capabilities, misfit)
+            _add_link(db, session, STANDING)
             return _one_session(db, session)
 
     def profile(self, session: str) -> dict[str, Any] | None:
@@ -612,11 +652,28 @@ class SqlStore(SessionStore):
         """Return the chain of a session beside what is stored now; see the base class."""
         table = schema.chain
         columns = (table.c.what, table.c.content, table.c.recording, table.c.digest)
-        with self._reader.connect() as db:
+        links: tuple[Link, ...] = ()
+        now: dict[str, str] = {}
+        damage: list[str] = []
+        # Each in a transaction of its own, so that what can be read is read.
+        with _told(damage, "its chain"), self._reader.connect() as db:
             rows = db.execute(
                 select(*columns).where(table.c.session == session).order_by(table.c.seq)
             )
-            return Chain(tuple(Link(*row) for row in rows), _contents(db, session))
+            links = tuple(Link(*row) for row in rows)
+        for what, read in _CONTENTS.items():
+            with _told(damage, what), self._reader.connect() as db:
+                now |= read(db, session)
+        return Chain(links, now, tuple(damage))
+
+    def damage(self) -> tuple[str, ...]:
+        """Look for damage of the database itself; see the base class."""
+        found: list[str] = []
+        if self._reader.dialect.name == "sqlite":
+            with _told(found, "the database"), self._reader.connect() as db:
+                rows = db.execute(text("PRAGMA quick_check(20)")).scalars().all()
+                found += [f"the database is damaged: {row}" for row in rows if row != "ok"]
+        return tuple(found)
 
     def close(self) -> None:
         """Close all connections to the database."""
@@ -690,42 +747,87 @@ def _begin_alone(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITE_LOCK})
 
 
-def _contents(db: Connection, session: str, only: str = "") -> dict[str, str]:
-    """Return the digest of everything of a session that is stored for good, by what it is.
+@contextmanager
+def _told(damage: list[str], what: str) -> Generator[None]:
+    """Tell what the database cannot give of something, instead of failing for it."""
+    try:
+        yield
+    except DBAPIError as error:
+        damage.append(f"{what} cannot be read: {error.orig}")
 
-    Args:
-        db: A transaction.
-        session: Its id.
-        only: The one thing that is wanted; empty for all.
-    """
-    table, episodes = schema.sessions, schema.episodes
+
+def _of_beginning(db: Connection, session: str) -> dict[str, str]:
+    table = schema.sessions
+    return _of_row(db, session, BEGINNING, (table.c.id, table.c.spec, table.c.created))
+
+
+def _of_standing(db: Connection, session: str) -> dict[str, str]:
+    table = schema.sessions
+    columns = (
+        *(table.c.id, table.c.state, table.c.reason, table.c.capabilities, table.c.misfit),
+        *(table.c.identity, table.c.agent, table.c.battery, table.c.battery_digest),
+    )
+    return _of_row(db, session, STANDING, columns)
+
+
+def _of_row(
+    db: Connection, session: str, what: str, columns: Sequence[ColumnElement[Any]]
+) -> dict[str, str]:
+    query = select(*columns).where(schema.sessions.c.id == session)
+    row = db.execute(query).mappings().one_or_none()
+    return {} if row is None else {what: content_digest(dict(row))}
+
+
+def _of_attempts(db: Connection, session: str, only: str = "") -> dict[str, str]:
+    """Digests of the attempts that are over; of one alone, as "NUMBER-ATTEMPT", if it is named."""
+    table = schema.episodes
+    query = select(table).where(table.c.session == session, table.c.outcome.is_not(None))
+    if only:
+        number, attempt = map(int, only.split("-"))
+        query = query.where(table.c.number == number, table.c.attempt == attempt)
     found: dict[str, str] = {}
-    if only in ("", BEGINNING):
-        kept = (table.c.id, table.c.spec, table.c.created)
-        for row in db.execute(select(*kept).where(table.c.id == session)).mappings():
-            found[BEGINNING] = content_digest(dict(row))
-    if not only or "-" in only:
-        query = select(episodes).where(
-            episodes.c.session == session, episodes.c.outcome.is_not(None)
-        )
-        if only:
-            number, attempt = only.split("-")
-            query = query.where(
-                episodes.c.number == int(number), episodes.c.attempt == int(attempt)
-            )
-        for row in db.execute(query).mappings():
-            # What is not set is left out, as in links from before its column.
-            values = {k: v for k, v in row.items() if k not in _LATER or v != _LATER[k]}
-            found[f"{row['number']}-{row['attempt']}"] = content_digest(values)
-    if not only or only.startswith("certificate"):
-        query = select(schema.certificates).where(schema.certificates.c.session == session)
-        for row in db.execute(query).mappings():
-            found[f"certificate {row['n']}"] = content_digest(dict(row))
-    if only in ("", "profile"):
-        query = select(schema.profiles).where(schema.profiles.c.session == session)
-        for row in db.execute(query).mappings():
-            found["profile"] = content_digest(dict(row))
+    for row in db.execute(query).mappings():
+        # What is not set is left out, as in links from before its column.
+        values = {k: v for k, v in row.items() if k not in _LATER or v != _LATER[k]}
+        found[f"{row['number']}-{row['attempt']}"] = content_digest(values)
     return found
+
+
+def _of_certificates(db: Connection, session: str) -> dict[str, str]:
+    query = select(schema.certificates).where(schema.certificates.c.session == session)
+    rows = db.execute(query).mappings()
+    return {f"{CERTIFICATE}{row['n']}": content_digest(dict(row)) for row in rows}
+
+
+def _of_profile(db: Connection, session: str) -> dict[str, str]:
+    query = select(schema.profiles).where(schema.profiles.c.session == session)
+    row = db.execute(query).mappings().one_or_none()
+    return {} if row is None else {PROFILE: content_digest(dict(row))}
+
+
+_CONTENTS: Final[Mapping[str, Callable[[Connection, str], dict[str, str]]]] = {
+    "its specification": _of_beginning,
+    "how it stands": _of_standing,
+    "the records of its attempts": _of_attempts,
+    "its certificates": _of_certificates,
+    "its profile": _of_profile,
+}
+"""What reads the digests of everything of a session that is stored for good, by what it is."""
+
+
+def _content(db: Connection, session: str, what: str) -> str:
+    """Return the digest of what a link is to be about, as it is stored now."""
+    if what == BEGINNING:
+        found = _of_beginning(db, session)
+    elif what == STANDING:
+        found = _of_standing(db, session)
+    elif what == PROFILE:
+        found = _of_profile(db, session)
+    elif what.startswith(CERTIFICATE):
+        found = _of_certificates(db, session)
+    else:
+        found = _of_attempts(db, session, what)
+    return found[what]
 
 
 def _add_link(db: Connection, session: str, what: str, recording: str | None = None) -> None:
@@ -735,7 +837,8 @@ def _add_link(db: Connection, session: str, what: str, recording: str | None = N
         db: The transaction in which it was stored.
         session: The session.
         what: What the link is about.
-        recording: Digest of the recording; None for that of the last link about the same.
+        recording: Digest of the file that belongs to it; None for that of the last link about the
+            same.
     """
     table = schema.chain
     mine = select(table).where(table.c.session == session).order_by(table.c.seq.desc()).limit(1)
@@ -743,7 +846,7 @@ def _add_link(db: Connection, session: str, what: str, recording: str | None = N
     if recording is None:
         known = db.execute(mine.where(table.c.what == what)).one_or_none()
         recording = "" if known is None else str(known.recording)
-    content = _contents(db, session, what)[what]
+    content = _content(db, session, what)
     made = make_link("" if last is None else last.digest, what, content, recording)
     seq = 0 if last is None else last.seq + 1
     db.execute(insert(table).values(session=session, seq=seq, **made._asdict()))

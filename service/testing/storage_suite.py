@@ -118,16 +118,20 @@ class StorageSuite:
     def test_what_is_stored_for_good_is_chained(self, store: SessionStore, session: str) -> None:
         """A link says what it is about, and holds the digest of what is stored now."""
         store.open_episode(attempt(session, 0))
-        assert [link.what for link in store.chain(session).links] == ["session"]
+        assert [link.what for link in store.chain(session).links] == ["session", "standing"]
         store.finish_episode(finished(attempt(session, 0)), "ab" * 32)
         store.invalidate_episode(session, 0, 0, "a bad day")
-        store.put_certificate(session, StoredCertificate(16, True, {"a": 0.1}))
-        store.finish_session(session, SessionState.FINISHED, "enough", {"nodes": {}}, STATUS)
-        links, now = store.chain(session)
-        about = ["session", "0-0", "0-0", "certificate 16", "profile"]
+        store.put_certificate(session, StoredCertificate(16, True, {"a": 0.1}), "cd" * 32)
+        nodes: dict[str, Any] = {"nodes": {}}
+        state, fit = SessionState.FINISHED, "ef" * 32
+        store.finish_session(session, state, "enough", nodes, STATUS, fit=fit)
+        links, now, damage = store.chain(session)
+        about = ["session", "standing", "0-0", "0-0", "certificate 16", "profile", "standing"]
         assert [link.what for link in links] == about
         assert now == {link.what: link.content for link in links}
-        assert [link.recording for link in links] == ["", "ab" * 32, "ab" * 32, "", ""]
+        of = ["", "", "ab" * 32, "ab" * 32, "cd" * 32, "ef" * 32, ""]
+        assert [link.recording for link in links] == of
+        assert (damage, store.damage()) == ((), ())
         before = ""
         for link in links:
             assert link == make_link(before, link.what, link.content, link.recording)

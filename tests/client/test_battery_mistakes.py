@@ -172,6 +172,27 @@ def test_an_import_refuses_a_mistake_or_says_it(
     assert done.exit_code == (2 if refused else 0)
 
 
+def test_files_that_are_too_large_are_named_with_their_sizes(run: Run, tmp_path: Path) -> None:
+    for name in ("a0", "big"):
+        (tmp_path / "pair" / f"{name}.yaml").write_text(f"# {'x' * 4_500_000}\n")
+    done = run("import", "pair")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "error: at most 1,048,576 bytes of a file are read: pair/a0.yaml has 4,500,003, "
+        "pair/big.yaml has 4,500,003; split what is larger\n"
+    )
+    write(tmp_path / "good")
+    (tmp_path / "t.csv").write_text("instance\n" * 500_000)
+    assert "t.csv has 4,500,000" in run("import", "good", "--table", "t.csv").stderr
+
+
+def test_a_message_that_is_too_large_says_by_how_much(server: Server) -> None:
+    with animalcat.connect(server.address) as client:
+        with pytest.raises(animalcat.AnimalcatError, match=r"has 5,000,.* most 4,194,304") as told:
+            client.create_session(agent="x" * 5_000_000, battery="navigation", layout="aaio")
+        assert told.value.code == "TOO_LARGE"
+
+
 def test_an_edited_folder_takes_its_name_only_where_it_is_named(
     run: Run, client: animalcat.Client, server: Server, tmp_path: Path
 ) -> None:

@@ -492,19 +492,35 @@ class TestRequests:
         found = await status_of(stream.read())
         assert found[:2] == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_NAME")
 
+    @pytest.mark.parametrize(
+        ("torn", "status", "code", "logged"),
+        [
+            (True, grpc.StatusCode.INTERNAL, "INTERNAL", "JSONDecodeError"),
+            (False, grpc.StatusCode.DATA_LOSS, "BATTERY_GONE", "battery.json"),
+        ],
+    )
     async def test_internal_detail_never_travels(
-        self, start: Callable[[Path], Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+        self,
+        start: Callable[[Path], Any],
+        tmp_path: Path,
+        caplog: pytest.LogCaptureFixture,
+        torn: bool,
+        status: grpc.StatusCode,
+        code: str,
+        logged: str,
     ) -> None:
         async with start(tmp_path) as service:
             session = await far(service)
             for path in (tmp_path / "batteries").rglob("battery.json"):
                 path.unlink()
+                if torn:
+                    path.write_text("{")
         async with start(tmp_path) as service:
             request = results_pb2.GetProfileRequest(name=f"{session}/profile")
             found = await status_of(service.profiles.GetProfile(request))
-        assert found[:2] == (grpc.StatusCode.INTERNAL, "INTERNAL")
+        assert found[:2] == (status, code)
         assert str(tmp_path) not in found[2]
-        assert "battery.json" in caplog.text
+        assert logged in caplog.text
 
 
 async def test_a_cancel_does_not_wait_for_a_worker_that_starts(

@@ -9,12 +9,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from animalcat.client.async_client import aconnect
+from animalcat.errors import AnimalcatError
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.service.measuring.certificates import draws_key
+from animalcat.service.measuring.kept_fits import kept_fit_key
+from animalcat.service.model import SessionSpec, SessionState, StoredCertificate
 from animalcat.service.session.intact import Intact, look
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
@@ -30,7 +36,16 @@ CHANGES = {
     "UPDATE episodes SET spent = '{}' WHERE number = 0": "episode 0",
     "DELETE FROM episodes WHERE number = 1": "episode 1",
     "UPDATE sessions SET spec = replace(spec, '\"seed\": 5', '\"seed\": 6')": "the specification",
-    "UPDATE chain SET recording = '' WHERE seq = 1": "link 1",
+    "UPDATE sessions SET reason = 'enough is known'": "how it stands",
+    "UPDATE sessions SET state = 'FINISHED'": "how it stands",
+    "UPDATE sessions SET misfit = 'far'": "how it stands",
+    "UPDATE sessions SET agent = 'another'": "how it stands",
+    "UPDATE sessions SET identity = '{}'": "how it stands",
+    "UPDATE sessions SET capabilities = replace(capabilities, '0.', '0.1')": "how it stands",
+    "UPDATE sessions SET spec = '{'": "its record cannot be read",
+    "UPDATE layouts SET text = replace(text, '0.1', '0.2')": "its layout aaio",
+    "DELETE FROM layouts": "its layout aaio",
+    "UPDATE chain SET recording = '' WHERE recording != ''": ") of the chain was changed",
     "DELETE FROM chain WHERE seq = 1": "link 1",
     "DELETE FROM chain WHERE seq = 0": "link 0",
     "INSERT INTO episodes SELECT session, 7, attempt, decision, agent_instance, outcome, counts,"
@@ -67,7 +82,8 @@ async def test_every_change_is_found(start: Callable[[Path], Any], tmp_path: Pat
         copy = tmp_path / str(number)
         copy.mkdir()
         shutil.copy(data / "animalcat.sqlite", copy)
-        (copy / "recordings").symlink_to(data / "recordings")
+        for folder in ("recordings", "batteries"):
+            (copy / folder).symlink_to(data / folder)
         with closing(sqlite3.connect(copy / "animalcat.sqlite")) as db, db:
             assert db.execute(change).rowcount > 0, change
         changed = verified(copy, session)
@@ -117,3 +133,97 @@ async def test_a_backup_that_is_restored_is_the_same(
     text = subprocess.run([*command[:-1], "--data", copy], capture_output=True, text=True)
     assert text.returncode == 1
     assert "cannot be looked at" in text.stdout
+
+
+async def test_all_that_was_changed_is_told_at_once(
+    start: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    """Arenas, their demands, recordings, records, and pages of the database that are damaged."""
+    data = tmp_path / "data"
+    async with start(data) as service:
+        name = await service.create(3)
+        session = name.split("/")[1]
+        async with service.agent(name) as stream:
+            await stream.receive("welcome")
+            for _ in range(2):
+                await stream.episode(walk)
+    assert verified(data, session).problems == ()
+    (battery,) = (data / "batteries").glob("*")
+    table, arenas = battery / "battery.json", sorted((battery / "arenas").iterdir())
+    text, arena = table.read_text(), arenas[0].read_text()
+
+    def found() -> list[str]:
+        return [problem for problem in verified(data, session).problems if "battery" in problem]
+
+    arenas[0].write_text(arena.replace("timeLimit: ", "timeLimit: 1"))
+    assert "was changed: its arenas or their demands are others" in " ".join(found())
+    arenas[0].unlink()
+    assert f"is gone, or a part of it: there is no {arenas[0].name}" in " ".join(found())
+    arenas[0].write_text(arena)
+    for changed in (text.replace('"rewardDistance": ', '"rewardDistance": 1'), "{}", "", "[1]"):
+        table.write_text(changed)
+        assert len(found()) == 1, changed
+    table.write_text(text)
+    assert found() == []
+
+    battery.rename(tmp_path / "elsewhere")
+    async with start(data) as service, aconnect(service.running.address) as client:
+        told = "gone from the folder batteries .* Restore them from a backup, or import or build"
+        with pytest.raises(AnimalcatError, match=told) as gone:
+            await client.get_battery((await client.get_session(name)).spec.battery)
+        assert gone.value.code == "BATTERY_GONE"
+        several = "\n".join((await client.verify_session(name)).problems)
+        assert "is gone, or a part of it" in several
+    (data / "recordings" / session / "0-0.mcap").unlink()
+    (data / "recordings" / session / "1-0.mcap").write_bytes(b"")
+    file = data / "animalcat.sqlite"
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute("UPDATE sessions SET reason = 'enough'")
+        db.execute("UPDATE episodes SET steps = 1 WHERE number = 0")
+    several = "\n".join(verified(data, session).problems)
+    for words in ("how it stands", "episode 0 was", "0 is gone", "1 was changed", "is gone, or a"):
+        assert words in several
+    with closing(sqlite3.connect(file)) as db:
+        pages = "SELECT rootpage FROM sqlite_master WHERE name = 'episodes'"
+        (page,) = db.execute(pages).fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray(file.read_bytes())
+    content[(page - 1) * size : page * size] = b"\x55" * size
+    file.write_bytes(content)
+    several = "\n".join(verified(data, session).problems)
+    for words in ("the database cannot be read: ", "attempts cannot be read: database disk image"):
+        assert words in several
+    assert "the recording of attempt 0 at episode 0 is gone" in several
+
+
+async def test_the_files_of_fits_are_part_of_the_chain(tmp_path: Path) -> None:
+    store = SqlStore.in_directory(tmp_path)
+    spec = SessionSpec("a", "b", "", "", "", Policy(), StoppingRule())
+    store.create_session("s", spec, datetime(2026, 1, 1, tzinfo=UTC))
+    fits = tmp_path / "certificates" / "s"
+    fits.mkdir(parents=True)
+    files = {draws_key("s", 16): b"draws", kept_fit_key("s"): b"fit"}
+    digests: list[str] = []
+    for key, content in files.items():
+        (tmp_path / key).write_bytes(content)
+        digests.append(Artefacts(tmp_path).digest(key))
+    certificate = StoredCertificate(16, False, {"passed": False}, draws_key("s", 16))
+    store.put_certificate("s", certificate, digests[0])
+    store.finish_session("s", SessionState.FINISHED, "enough", {"nodes": {}}, (), "", digests[1])
+    try:
+        assert look(store, Artefacts(tmp_path), "s").problems == ()
+        for key in files:
+            (tmp_path / key).write_bytes(b"others")
+        assert look(store, Artefacts(tmp_path), "s").problems == (
+            "the draws of the certificate 16 were changed",
+            "the fit of the profile was changed",
+        )
+        for key in files:
+            (tmp_path / key).unlink()
+        assert look(store, Artefacts(tmp_path), "s").problems == (
+            "the draws of the certificate 16 are gone",
+            "the fit of the profile is gone",
+        )
+    finally:
+        store.close()

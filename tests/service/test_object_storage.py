@@ -48,9 +48,8 @@ def stored(url: str) -> Any:
 
 def recordings(url: str) -> set[str]:
     storage, root = stored(url)
-    return {str(path).removeprefix(f"{root}/recordings/") for path in storage.find(root)} - {
-        str(path).removeprefix(f"{root}/recordings/") for path in storage.find(f"{root}/batteries")
-    }
+    found = storage.find(f"{root}/recordings")
+    return {str(path).removeprefix(f"{root}/recordings/") for path in found}
 
 
 async def one_episode(service: Service, session: str) -> None:

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from typer.testing import CliRunner
 
+from animalcat.cli import server as status
 from animalcat.cli.main import build
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.lock import DirectoryLock
@@ -28,6 +30,8 @@ from animalcat.service.rpc import server
 from animalcat.service.rpc.operations import OperationCalls
 from animalcat.service.rpc.server import SERVICES, create_server
 from animalcat.service.session.workers import Workers
+from animalcat.service.storage.listing import Listing
+from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import gateway_pb2, types_pb2
 from tests.service.conftest import NOW, Service, action, walk
 
@@ -165,6 +169,41 @@ async def test_status_of_a_server_that_is_older(
     assert (told.exit_code, found.exit_code) == (0, 0)
     assert "this server is older and does not tell" in told.stdout
     assert json.loads(found.stdout)["engine"] == ""
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("noticed", [False, True])
+async def test_a_database_that_hangs_is_told(
+    start: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noticed: bool
+) -> None:
+    """`server status` ends, before the server has noticed and after; health goes and comes back."""
+    goes_on, asked = threading.Event(), 0
+    down = health_pb2.HealthCheckResponse.NOT_SERVING
+
+    def hanging(_: SqlStore, *__: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        goes_on.wait(60)
+        return Listing([], "")
+
+    monkeypatch.setattr(server, "HEALTH_SECONDS", 0.05 if noticed else 60.0)
+    monkeypatch.setattr(status, "_SECONDS", 0.5)
+    async with start(tmp_path) as service:
+        try:
+            with monkeypatch.context() as changed:
+                changed.setattr(SqlStore, "count_sessions", hanging)
+                changed.setattr(SqlStore, "sessions", hanging)
+                while noticed and await health(service.channel, "") != down:
+                    await asyncio.sleep(0.02)
+                command = ["server", "status", "--server", service.running.address]
+                told = await asyncio.to_thread(CliRunner().invoke, build(["server"]), command)
+                assert told.exit_code == (4 if noticed else 1)
+                assert "database does not answer" in told.output
+                assert asked == 1  # a question that hangs holds a thread
+        finally:
+            goes_on.set()
+        while await health(service.channel, "") == down:
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.slow

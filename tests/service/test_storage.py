@@ -8,13 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import psycopg
 import pytest
 
-from animalcat.service.model import SessionState
+from animalcat.service.model import Outcome, SessionState
+from animalcat.service.recording import EpisodeRecorder
+from animalcat.service.session.evidence import finish
+from animalcat.service.session.play import Judgement, end_recording, recording_key
 from animalcat.service.storage import sql
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.migrate import StoreUnreachableError
@@ -26,6 +31,7 @@ from animalcat.service.testing.storage_suite import (
     attempt,
     finished,
 )
+from animalcat.v1 import results_pb2, types_pb2
 from tests import postgres
 
 
@@ -94,11 +100,38 @@ class TestClaims:
             lambda: two[0].set_state(session, SessionState.RUNNING),
             lambda: two[0].allow({session: 3}),
             lambda: two[0].delete_session(session),
+            lambda: two[0].check_owned(session),
         ):
             with pytest.raises(NotOwnerError, match=r"another server owns session s now"):
                 write()
+        two[1].check_owned(session)
         two[1].finish_episode(finished(attempt(session, 0)))
         assert two[0].episodes(session) == [finished(attempt(session, 0))]
+
+    def test_an_owner_that_was_frozen_leaves_recordings_as_they_are(
+        self, two: list[SqlStore], tmp_path: Path
+    ) -> None:
+        """Its successor has said that the attempt was a fault, and stored the recording so."""
+        session = two[0].create_session("s", SPEC, NOW).id
+        slow, quick = two[0].claims(0.05), two[1].claims(60.0)
+        assert slow.claim(session) is None
+        begun = attempt(session, 0)
+        two[0].open_episode(begun)
+        files = Artefacts(tmp_path)
+        path = tmp_path / recording_key(session, begun.number, begun.attempt)
+        spec = types_pb2.ObservationSpec(decision_period=3)
+        recorder = EpisodeRecorder(path, results_pb2.EpisodeHeader(observation_spec=spec))
+        time.sleep(0.1)
+        assert quick.claim(session) is None
+        (tmp_path / "new").write_bytes(b"as the successor has stored it")
+        (tmp_path / "new").replace(path)
+        frozen, heir = (cast(Any, SimpleNamespace(store=one, files=files)) for one in two)
+        with pytest.raises(NotOwnerError):
+            end_recording(frozen, begun, recorder, Judgement(Outcome.SUCCESS))
+        with pytest.raises(NotOwnerError):
+            finish(frozen, finished(begun))
+        assert path.read_bytes() == b"as the successor has stored it"
+        finish(heir, finished(begun))
 
     def test_the_sessions_of_a_campaign_that_are_not_over_are_claimed_together(
         self, two: list[SqlStore]

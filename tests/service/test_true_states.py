@@ -14,8 +14,10 @@ from pathlib import Path
 import grpc
 import pytest
 from sqlalchemy import create_engine, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError
+from typer.testing import CliRunner
 
+from animalcat.cli.main import build
 from animalcat.formulas import FormulaError, parse_formula
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
@@ -86,6 +88,27 @@ async def test_a_message_that_is_none_is_an_error_of_the_catalogue(
     assert await stream.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert dict(await stream.trailing_metadata())["animalcat-code"] == "BAD_FRAME"
     assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_a_damaged_database_is_told_as_such(tmp_path: Path) -> None:
+    """No comfort, no traceback: what it is, and what can be done."""
+    file = tmp_path / "animalcat.sqlite"
+    file.write_bytes(b"no database" * 1000)
+    with pytest.raises(DatabaseError) as damaged:
+        SqlStore(f"sqlite:///{file}")
+    shown = public(damaged.value)
+    assert (shown.code, shown.retry_seconds) == (Code.STORE_DAMAGED, None)
+    assert "restore a backup" in shown.message
+    words = ["serve", "--data", str(tmp_path), "--port", "0"]
+    done = CliRunner().invoke(build(words), words)
+    assert done.exit_code == 2
+    assert f"database in {tmp_path} is damaged (file is not a database), so nothing was" in (
+        done.stderr
+    )
+
+
+def test_what_failed_is_no_comfort() -> None:
+    assert "lost" not in public(RuntimeError("what nobody foresaw")).message
 
 
 def test_a_database_says_that_it_is_full_or_locked(tmp_path: Path) -> None:

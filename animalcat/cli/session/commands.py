@@ -234,10 +234,12 @@ def cancel(
 def verify(
     session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
 ) -> None:
-    """Look whether a session's records and recordings are as they were stored.
+    """Look whether all that a session rests on is as it was stored.
 
-    Ends with code 1 if something was changed, or if nothing has a digest. The digest that is
-    printed stands for all of it: note it elsewhere.
+    That is its records and recordings, the files of its fits, its arenas with their demands, and
+    its layout. Everything that was changed, is gone or cannot be read is named, and the exit code
+    is 1 then, or if nothing has a digest. The digest that is printed stands for all of it: note it
+    elsewhere.
     """
     with client_for(server, data) as client:
         found = client.verify_session(session)
@@ -262,7 +264,7 @@ def verify(
 def _standing(found: Verified) -> str:
     """How a session stands that was looked at."""
     if found.problems:
-        return "is changed"
+        return "is not as it was stored"
     if not found.links:
         return "cannot be looked at"
     return "is as it was stored" + (", but for what has no digest" if found.uncovered else "")

@@ -1,0 +1,66 @@
+"""Looks whether a database and the files beside it belong together, before a server writes any.
+
+Sessions have the same names everywhere, and so do their recordings. So of two databases with one
+store of files, or of a database that was lost and begun anew, one would write over what the other
+has kept. Every database has an id, and every store of files the id of its database as a mark.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from animalcat.service.storage.artefacts import Artefacts
+from animalcat.service.storage.sql import SqlStore
+
+KEPT: Final = ("recordings", "certificates", "batteries")
+"""Folders of a store of files that belong to its database."""
+
+
+class StrayPartsError(Exception):
+    """A database and the files beside it do not belong together; the message says what to do."""
+
+
+def check_belonging(store: SqlStore, *places: Artefacts) -> None:
+    """Check the marks of stores of files, and mark those that are empty or of this database.
+
+    Args:
+        store: The database.
+        places: Where its files are: the data directory, and object storage if that is used.
+
+    Raises:
+        StrayPartsError: They do not belong together.
+        ArtefactsError: A store of files does not answer.
+    """
+    own, empty = store.id(), not store.count_sessions()
+    unmarked: list[Artefacts] = []
+    for place in places:
+        found = place.mark()
+        if found == own:
+            continue
+        if found:
+            raise StrayPartsError(
+                f"{place.where} belongs to another database: its mark is {found[:12]}, and this "
+                f"database{', which is empty,' * empty} is {own[:12]}. Sessions of both would have "
+                f"the same names and write over each other. {_remedy(place, own, empty)}"
+            )
+        if empty and (kept := place.holds(KEPT)):
+            raise StrayPartsError(
+                f"{place.where} has {kept}, and the database that knows what it is of is gone: "
+                f"this one is empty, and would write over it. {_remedy(place, own, empty)}"
+            )
+        unmarked.append(place)
+    for place in unmarked:  # only once nothing is to be refused
+        place.set_mark(own)
+
+
+def _remedy(place: Artefacts, own: str, empty: bool) -> str:
+    lost = (
+        "If what is there is not wanted any more, move its folders "
+        f"{', '.join(KEPT)} away, and {place.mark_place}"
+    )
+    known = f"If they do belong together, write {own} into {place.mark_place}"
+    return (
+        "Restore the database that belongs to it (of SQLite animalcat.sqlite with the files "
+        "animalcat.sqlite-wal and -shm beside it, if there are any), or choose another place. "
+        f"{lost if empty else known}"
+    )
