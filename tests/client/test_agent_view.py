@@ -89,10 +89,6 @@ def test_paths_mean_what_they_mean_outside(tmp_path: Path) -> None:
 def started(client: Any, make_session: MakeSession, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Makes the plan for an agent's process, which is not started."""
 
-    class Ended:
-        def poll(self) -> int:
-            return 0
-
     def launched(command: list[str], plan: apart.Plan, name: str) -> apart.Started:
         plans.append((command, plan))
         return apart.Started(("true",), {})

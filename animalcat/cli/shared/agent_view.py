@@ -32,7 +32,8 @@ theirs in others, such as /usr/src."""
 _ETC: Final = (
     *("alternatives", "ca-certificates", "fonts", "gai.conf", "host.conf", "hosts", "ld.so.cache"),
     *("ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "OpenCL"),
-    *("pki", "protocols", "services", "ssl", "timezone", "vulkan"),
+    *("pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "protocols"),
+    *("services", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "timezone", "vulkan"),
 )
 _PACKAGES: Final = ("site-packages", "dist-packages")
 """Names of folders for installed packages."""
