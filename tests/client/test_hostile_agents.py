@@ -211,7 +211,7 @@ class Forges:
                 print(name, (Path(__file__).parent / name).exists(), os.path.exists(name))
             except OSError as error:
                 print(name, error)
-        raise ValueError("over")
+        raise ValueError("over \\x1b]0;title\\x07")
 
     def act(self, observation):
         return 3

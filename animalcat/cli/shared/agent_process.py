@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from animalcat.cli.shared.agent_output import AgentOutput, harmless, shown
+from animalcat.cli.shared.agent_output import AgentOutput, shown
 from animalcat.cli.shared.agent_view import beside, holds
 from animalcat.cli.shared.apart import (
     Limits,
@@ -36,6 +36,7 @@ from animalcat.envs.agents.limits.reference import Reference
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
+from animalcat.terminals import harmless
 
 POLL_SECONDS: Final = 0.2
 """How often the agent's process is looked at."""
