@@ -353,16 +353,24 @@ def test_an_honest_agent_plays_and_is_the_same_agent_outside(
     weights.write_text("weights")
     monkeypatch.setenv("ANIMALCAT_AGENT_WEIGHTS", str(weights))
     monkeypatch.chdir(agent.parent)
-    apart = make_session(agent="apart", max_episodes=1)
+    played = {"max_episodes": 50}
+
+    def first(session: animalcat.Session, ended: Callable[[], bool]) -> None:
+        """Wait until it has played an episode; the fit at the end would take longer."""
+        while not client.get_session(session).episodes and not ended():
+            time.sleep(0.05)
+
+    apart = make_session(agent="apart", **played)
     process = AgentProcess(client, apart, "agent.py:Plays", Bounds(sees=(weights,)))
-    while not process.ended:
-        time.sleep(0.05)
+    first(apart, lambda: process.ended)
     process.close()
-    assert client.get_session(apart).over, process.output()
-    outside = make_session(agent="outside", max_episodes=1)
+    assert client.get_session(apart).episodes, process.output()
+    outside = make_session(agent="outside", **played)
     command = ["agent", "run", "--connect", client.address, "--session", outside.name]
     command += ["--agent", "agent.py:Plays", "--name", "outside"]
-    subprocess.run([sys.executable, "-P", "-m", "animalcat", *command], check=True)
+    with subprocess.Popen([sys.executable, "-P", "-m", "animalcat", *command]) as runs:
+        first(outside, lambda: runs.poll() is not None)
+        runs.terminate()
     known = [client.get_session(one).agent_fingerprint for one in (apart, outside)]
     assert known[0] == known[1]
     assert known[0] is not None
