@@ -93,7 +93,7 @@ class Bounds:
     limits: Limits | None = None
 
 
-def check_apart(references: Iterable[str], bounds: Bounds) -> None:
+def check_apart(references: Iterable[str], bounds: Bounds, data: Path | None = None) -> None:
     """End the command before it begins where agents cannot run within their bounds here.
 
     Agents that come with animalcat run anywhere.
@@ -101,6 +101,7 @@ def check_apart(references: Iterable[str], bounds: Bounds) -> None:
     Args:
         references: The agents.
         bounds: Within what they play.
+        data: The data directory, where it is known here.
     """
     for path in bounds.sees:
         if not path.exists():
@@ -113,6 +114,8 @@ def check_apart(references: Iterable[str], bounds: Bounds) -> None:
         if bounds.sees:
             fail("--agent-may all shows the agent everything; leave --agent-sees out")
         return
+    if data is not None:
+        _check_data(list(map(str, bounds.sees)), str(data))
     foreign = [one for one in references if not check_name(one).builtin]
     if foreign and not way().name:
         fail(
@@ -285,19 +288,26 @@ def _plan(
         hide=[data] if data else [],
     )
     seen = [one.source for one in plan.mounts if one.kind in ("see", "share")]
-    if data and (inside := [path for path in sees if holds([data], path)]):
-        fail(f"the agent would see {inside[0]}, which is in the data directory; move it elsewhere")
-    if data and (where := holds(seen, data)):
-        fail(
-            f"the data directory {data} is in {where}, which the agent would see; keep the two "
-            "apart, or show it less with --agent-sees"
-        )
+    if data:
+        _check_data([*sees, *seen], data)
     notes += [
         f"the agent can read {path}, which is in {where}"
         for path in bounds.hide
         if path.exists() and (where := holds(seen, str(path)))
     ]
     return plan
+
+
+def _check_data(seen: Sequence[str], data: str) -> None:
+    """End the command where an agent would see a data directory, or something in it."""
+    real = os.path.realpath(data)
+    if inside := [path for path in seen if holds([real], path)]:
+        fail(f"the agent would see {inside[0]}, which is in the data directory; move it elsewhere")
+    if where := holds(map(os.path.realpath, seen), real):
+        fail(
+            f"the data directory {data} is in {where}, which the agent would see; keep the two "
+            "apart, or show it less with --agent-sees"
+        )
 
 
 def _some(paths: Sequence[str]) -> str:
