@@ -294,7 +294,7 @@ def run(
     _check_against(against, agent)
     bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
     if plan is None or plan.agents_run.where != "ray":
-        check_apart(agent, bounds)
+        check_apart(agent, bounds, None if server else data_folder(data))
     backend, builds = parse_backend(backend, server)
     if plan is not None:
         _run_file(

@@ -10,6 +10,7 @@ from animalcat.envs.answers import MAX_ACTIONS, Note
 from animalcat.envs.types import ACTIONS
 from animalcat.service.model import Cause
 from animalcat.service.session.link import AgentLeftError
+from animalcat.terminals import harmless
 from animalcat.v1 import gateway_pb2, types_pb2
 from animalcat.wire import given
 
@@ -58,7 +59,7 @@ class Believed(NamedTuple):
         if self.dismissal and leave.dismissed:
             return Cause.DISMISSED, ""
         if self.failure and leave.failure:
-            return Cause.AGENT_FAILED, leave.failure[:MAX_FAILURE]
+            return Cause.AGENT_FAILED, harmless(leave.failure)[:MAX_FAILURE]
         return Cause.AGENT_LEFT, ""
 
 

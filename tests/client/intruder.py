@@ -14,6 +14,7 @@ import socket
 import sys
 import termios
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 TARGETS: dict[str, Any] = json.loads(sys.argv[1])
@@ -101,6 +102,8 @@ def syscalls() -> list[str]:
         "sethostname": lambda: libc.sethostname(b"x", 1),
         "setuid": lambda: libc.setuid(0),
         "ptrace": lambda: libc.ptrace(16, TARGETS["parent"], None, None),
+        "keyctl": lambda: min(0, int(libc.syscall(250, 0, -3, 0))),
+        "io_uring": lambda: min(0, int(libc.syscall(425, 1, ctypes.create_string_buffer(256)))),
         "ptrace the first": lambda: libc.ptrace(0x4206, 1, None, None),
     }
     return [name for name, call in tries.items() if call() == 0]
@@ -135,14 +138,15 @@ def main() -> None:
         "syscalls": syscalls,
         "kill_parent": kill_parent,
         "sysctl": lambda: os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY),
+        "vsock": lambda: str(socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)),
         "sysrq": lambda: os.open("/proc/sysrq-trigger", os.O_WRONLY),
         "environment": lambda: sorted(os.environ),
         "open": lambda: sorted(int(one) for one in os.listdir("/proc/self/fd")),
         "nice": lambda: read("/proc/self/oom_score_adj"),
         "ids": lambda: [os.getuid(), os.geteuid(), os.getgroups()],
         "session": lambda: os.getsid(0) == os.getsid(os.getppid()),
-        **{f"socket {name}": lambda at=at: connect(at) for name, at in TARGETS["sockets"].items()},
-        **{f"write {path}": lambda at=path: write(at + "/mine") for path in TARGETS["folders"]},
+        **{f"socket {name}": partial(connect, at) for name, at in TARGETS["sockets"].items()},
+        **{f"write {path}": partial(write, path + "/mine") for path in TARGETS["folders"]},
     }
     got: dict[str, Any] = {}
     for name, attempt in tries.items():

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from animalcat.cli.shared.agent_output import KEPT_BYTES, LINES, MARK, AgentOutput, harmless, shown
+from animalcat.cli.shared.agent_output import KEPT_BYTES, LINES, MARK, AgentOutput, shown
+from animalcat.terminals import harmless
 
 
 def _printed(command: str) -> AgentOutput:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ def home(tmp_path: Path) -> Path:
         path = tmp_path / "home" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(tmp_path / "home" / "door.sock"))
     (tmp_path / "home" / "linked").symlink_to(tmp_path / "home" / "runs")
     return tmp_path / "home"
 
@@ -54,7 +57,15 @@ def test_beside_its_file_an_agent_sees_no_data_and_no_arenas(home: Path) -> None
     seen, left = beside(home / "agent.py")
     shown = {"agent.py", "settings.yaml", "net", "weights", "learning.csv", "linked"}
     assert _names(seen) == shown
-    assert _names(left) == {"arenas", "old", "arena.yaml", "features.csv", "runs", "played"}
+    assert _names(left) == {
+        "arenas",
+        "old",
+        "arena.yaml",
+        "features.csv",
+        "runs",
+        "played",
+        "door.sock",
+    }
     seen, _ = beside(home / "agent.py", [home / "net" / "inner", home / "weights"])
     assert _names(seen) == shown - {"net", "weights"}
 
@@ -88,10 +99,6 @@ def test_paths_mean_what_they_mean_outside(tmp_path: Path) -> None:
 @pytest.fixture
 def started(client: Any, make_session: MakeSession, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Makes the plan for an agent's process, which is not started."""
-
-    class Ended:
-        def poll(self) -> int:
-            return 0
 
     def launched(command: list[str], plan: apart.Plan, name: str) -> apart.Started:
         plans.append((command, plan))
@@ -128,7 +135,9 @@ def test_an_agent_is_given_its_folder_the_door_and_what_is_named(
     door = command[command.index("--connect") + 1].removeprefix("unix:")
     assert [one for one in places if one == str(Path(door).parent)]
     assert not plan.network
-    assert note.startswith("the agent is not shown arena.yaml, arenas, features.csv, old, played")
+    assert note.startswith(
+        "the agent is not shown arena.yaml, arenas, door.sock, features.csv, old, played"
+    )
     _, plan, note = started("builtin:forward")
     assert not [one for one in plan.mounts if one.path.startswith(str(home))]
     assert not note

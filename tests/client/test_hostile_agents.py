@@ -19,7 +19,7 @@ import pytest
 
 import animalcat
 from animalcat.cli.shared.agent_output import MARK
-from animalcat.cli.shared.agent_process import AgentProcess
+from animalcat.cli.shared.agent_process import AgentProcess, Bounds
 from animalcat.cli.shared.apart import environment, way
 from animalcat.client.connection import translated_errors
 from animalcat.errors import AnimalcatError
@@ -211,7 +211,7 @@ class Forges:
                 print(name, (Path(__file__).parent / name).exists(), os.path.exists(name))
             except OSError as error:
                 print(name, error)
-        raise ValueError("over")
+        raise ValueError("over \\x1b]0;title\\x07")
 
     def act(self, observation):
         return 3
@@ -311,3 +311,73 @@ def test_an_agent_ends_with_the_command_that_is_killed(server: Server, tmp_path:
     while running() and time.monotonic() < end:
         time.sleep(0.1)
     assert running() == []
+
+
+HONEST = """
+import multiprocessing, os, subprocess, sys, tempfile, threading
+from pathlib import Path
+from helper import half
+
+WEIGHTS = Path(os.environ["ANIMALCAT_AGENT_WEIGHTS"]).read_text()
+BESIDE = (Path(__file__).parent / "net" / "beside.txt").read_text()
+
+class Plays:
+    def reset(self, info):
+        with tempfile.TemporaryFile() as file:
+            file.write(b"x")
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            assert pool.map(half, [4, 8]) == [2, 4]
+        one = threading.Thread(target=lambda: None)
+        one.start()
+        done = subprocess.run([sys.executable, "-c", "print(7)"], capture_output=True, text=True)
+        assert (done.stdout, WEIGHTS, BESIDE) == ("7\\n", "weights", "beside")
+        Path("notes").write_text("x")
+
+    def act(self, observation):
+        return 3
+"""
+
+
+def test_an_honest_agent_plays_and_is_the_same_agent_outside(
+    client: animalcat.Client,
+    make_session: MakeSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agent = tmp_path / "mine" / "agent.py"
+    (agent.parent / "net").mkdir(parents=True)
+    agent.write_text(HONEST)
+    (agent.parent / "helper.py").write_text("def half(number):\n    return number / 2\n")
+    (agent.parent / "net" / "beside.txt").write_text("beside")
+    weights = tmp_path / "weights.txt"
+    weights.write_text("weights")
+    monkeypatch.setenv("ANIMALCAT_AGENT_WEIGHTS", str(weights))
+    monkeypatch.chdir(agent.parent)
+    played = {"max_episodes": 50}
+
+    def first(session: animalcat.Session, ended: Callable[[], bool]) -> None:
+        """Wait until it has played an episode; the fit at the end would take longer."""
+        while not client.get_session(session).episodes and not ended():
+            time.sleep(0.05)
+
+    apart = make_session(agent="apart", **played)
+    process = AgentProcess(client, apart, "agent.py:Plays", Bounds(sees=(weights,)))
+    first(apart, lambda: process.ended)
+    process.close()
+    assert client.get_session(apart).episodes, process.output()
+    outside = make_session(agent="outside", **played)
+    command = ["agent", "run", "--connect", client.address, "--session", outside.name]
+    command += ["--agent", "agent.py:Plays", "--name", "outside"]
+    with subprocess.Popen([sys.executable, "-P", "-m", "animalcat", *command]) as runs:
+        first(outside, lambda: runs.poll() is not None)
+        runs.terminate()
+    known = [client.get_session(one).agent_fingerprint for one in (apart, outside)]
+    assert known[0] == known[1]
+    assert known[0] is not None
+    assert set(known[0].files) == {"agent.py", "helper.py", "net/beside.txt", "../weights.txt"}
+    assert sorted(one.name for one in agent.parent.iterdir() if one.name != "__pycache__") == [
+        "agent.py",
+        "helper.py",
+        "net",
+        "notes",  # of the one outside
+    ]

@@ -77,7 +77,7 @@ def run(plan: Plan) -> None:
     The agent plays until every capability of the layout is known, or until a limit is reached.
     """
     check_reference(plan.agent, plan.fields["observation_spec"] or SPEC.observation_spec)
-    check_apart([plan.agent], plan.bounds)
+    check_apart([plan.agent], plan.bounds, None if plan.server else data_folder(plan.data))
     with plan.client() as client:
         session = plan.create(client)
         found = run_agent(client, session, plan.agent, plan.bounds, made=True)

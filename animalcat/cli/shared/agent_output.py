@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-import unicodedata
 from collections import deque
 from typing import Final
+
+from animalcat.terminals import harmless
 
 KEPT_BYTES: Final = 64 << 10
 """How much of the end of what an agent printed is kept."""
@@ -17,10 +18,6 @@ _LONGEST: Final = 4000
 _PIECE: Final = 64 << 10
 MARK: Final = "agent | "
 """Stands before each line, so that none is taken for the command's own."""
-_LAYOUT: Final = frozenset(
-    map(chr, (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-)
-"""Characters that change the order of others."""
 
 
 class AgentOutput:
@@ -71,22 +68,6 @@ class AgentOutput:
             while self._size - len(self._kept[0]) >= self._most:
                 self._size -= len(self._kept.popleft())
         os.close(self._end)
-
-
-def harmless(text: str) -> str:
-    """Return a text in which what steers a terminal is written out, such as ESC as four letters.
-
-    Args:
-        text: From an agent. Ends of lines and tabs stay.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        one
-        if one in "\n\t" or not (unicodedata.category(one) in ("Cc", "Zl", "Zp") or one in _LAYOUT)
-        else one.encode("unicode_escape").decode()
-        for one in text
-    )
 
 
 def shown(text: str) -> list[str]:

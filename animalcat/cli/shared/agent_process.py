@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from animalcat.cli.shared.agent_output import AgentOutput, harmless, shown
+from animalcat.cli.shared.agent_output import AgentOutput, shown
 from animalcat.cli.shared.agent_view import beside, holds
 from animalcat.cli.shared.apart import (
     Limits,
@@ -36,6 +36,7 @@ from animalcat.envs.agents.limits.reference import Reference
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
+from animalcat.terminals import harmless
 
 POLL_SECONDS: Final = 0.2
 """How often the agent's process is looked at."""
@@ -92,7 +93,7 @@ class Bounds:
     limits: Limits | None = None
 
 
-def check_apart(references: Iterable[str], bounds: Bounds) -> None:
+def check_apart(references: Iterable[str], bounds: Bounds, data: Path | None = None) -> None:
     """End the command before it begins where agents cannot run within their bounds here.
 
     Agents that come with animalcat run anywhere.
@@ -100,6 +101,7 @@ def check_apart(references: Iterable[str], bounds: Bounds) -> None:
     Args:
         references: The agents.
         bounds: Within what they play.
+        data: The data directory, where it is known here.
     """
     for path in bounds.sees:
         if not path.exists():
@@ -112,6 +114,8 @@ def check_apart(references: Iterable[str], bounds: Bounds) -> None:
         if bounds.sees:
             fail("--agent-may all shows the agent everything; leave --agent-sees out")
         return
+    if data is not None:
+        _check_data(list(map(str, bounds.sees)), str(data))
     foreign = [one for one in references if not check_name(one).builtin]
     if foreign and not way().name:
         fail(
@@ -284,19 +288,26 @@ def _plan(
         hide=[data] if data else [],
     )
     seen = [one.source for one in plan.mounts if one.kind in ("see", "share")]
-    if data and (inside := [path for path in sees if holds([data], path)]):
-        fail(f"the agent would see {inside[0]}, which is in the data directory; move it elsewhere")
-    if data and (where := holds(seen, data)):
-        fail(
-            f"the data directory {data} is in {where}, which the agent would see; keep the two "
-            "apart, or show it less with --agent-sees"
-        )
+    if data:
+        _check_data([*sees, *seen], data)
     notes += [
         f"the agent can read {path}, which is in {where}"
         for path in bounds.hide
         if path.exists() and (where := holds(seen, str(path)))
     ]
     return plan
+
+
+def _check_data(seen: Sequence[str], data: str) -> None:
+    """End the command where an agent would see a data directory, or something in it."""
+    real = os.path.realpath(data)
+    if inside := [path for path in seen if holds([real], path)]:
+        fail(f"the agent would see {inside[0]}, which is in the data directory; move it elsewhere")
+    if where := holds(map(os.path.realpath, seen), real):
+        fail(
+            f"the data directory {data} is in {where}, which the agent would see; keep the two "
+            "apart, or show it less with --agent-sees"
+        )
 
 
 def _some(paths: Sequence[str]) -> str:

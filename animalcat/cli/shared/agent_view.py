@@ -7,6 +7,7 @@ outside.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,8 @@ theirs in others, such as /usr/src."""
 _ETC: Final = (
     *("alternatives", "ca-certificates", "fonts", "gai.conf", "host.conf", "hosts", "ld.so.cache"),
     *("ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "OpenCL"),
-    *("pki", "protocols", "services", "ssl", "timezone", "vulkan"),
+    *("pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "protocols"),
+    *("services", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "timezone", "vulkan"),
 )
 _PACKAGES: Final = ("site-packages", "dist-packages")
 """Names of folders for installed packages."""
@@ -159,8 +161,8 @@ def software() -> tuple[str, ...]:
 def beside(file: Path, hidden: Iterable[Path] = ()) -> tuple[list[str], list[str]]:
     """What an agent sees of the folder of its file.
 
-    It is all of it, except names with a dot in front, and what is animalcat's: data directories,
-    arenas, tables of their features, recordings, and folders with any of them.
+    It is all of it, except names with a dot in front, sockets, and what is animalcat's: data
+    directories, arenas, tables of their features, recordings, and folders with any of them.
 
     Args:
         file: The agent's.
@@ -207,8 +209,14 @@ def _files(folder: str) -> Iterator[str]:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether a file tells what an agent must not know."""
+    """Whether a file tells what an agent must not know, or leads to other programs."""
     name = os.path.basename(path)
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return True
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        return True
     if name.endswith((".mcap", ".sqlite")) or name in ("server.lock", "ticket.key", "tokens.json"):
         return True
     if not name.lower().endswith((".yml", ".yaml", ".csv")) or not os.path.isfile(path):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
@@ -17,6 +19,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+import animalcat
 from animalcat.cli.shared import confine
 from animalcat.cli.shared.agent_view import WORK, Mount, View, as_json, machine, software
 from animalcat.cli.shared.command_help import AGENT
@@ -331,6 +334,8 @@ def launched(command: Sequence[str], plan: Plan, name: str) -> Started:
         "kept": list(plan.kept),
         "hide": list(plan.hide),
         "mounts": as_json(plan.mounts),
+        # Python looks through the folder in which a package is.
+        "lists": [str(Path(animalcat.__file__).parents[1])],
     }
     variables = dict(plan.variables)
     if name == BUBBLEWRAP:
@@ -342,6 +347,10 @@ def launched(command: Sequence[str], plan: Plan, name: str) -> Started:
         variables |= {"HOME": str(folder), "TMPDIR": str(folder)}
         if plan.kept:
             said["kept"][1] = variables["NUMBA_CACHE_DIR"] = str(folder / ".numba")
+    if name == confine.USER:
+        for path in plan.hide:
+            with suppress(OSError):  # where it is not ours, the trial of it fails
+                os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & ~stat.S_IRWXO)
     text = json.dumps(said)
     if len(text) > _LONGEST_PLAN:
         raise ValueError(

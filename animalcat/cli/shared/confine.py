@@ -18,13 +18,14 @@ import fcntl
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 NAMESPACES = "namespaces"
 USER = "user"
@@ -45,7 +46,32 @@ _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 32, 4096, 16384, 1 << 18
 _MNT_DETACH = 2
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
-_SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+
+
+class _Numbers(NamedTuple):
+    """What calls of the system are called on a kind of processor."""
+
+    kind: int
+    pivot_root: int
+    socket: int
+    ioctl: int
+    keyctl: int
+    refused: tuple[int, ...]
+    """add_key, request_key, keyctl, io_uring_setup (which would make sockets), bpf, userfaultfd,
+    perf_event_open."""
+
+
+_NUMBERS = {
+    "x86_64": _Numbers(0xC000003E, 155, 41, 16, 250, (248, 249, 250, 425, 321, 323, 298)),
+    "aarch64": _Numbers(0xC00000B7, 41, 198, 29, 219, (217, 218, 219, 425, 280, 282, 241)),
+}
+_FAMILIES = (1, 2, 10, 16)
+"""Kinds of sockets that a program may make: of this machine, IPv4, IPv6 and netlink. Others, such
+as those to the host of a virtual machine, belong to no network namespace."""
+_INTO_TERMINAL = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX, which type for the person."""
+_PR_SET_SECCOMP, _SECCOMP_FILTER = 22, 2
+_JOIN_SESSION_KEYRING = 1
 _SYS_OPEN_TREE, _SYS_MOVE_MOUNT, _SYS_MOUNT_SETATTR = 428, 429, 442
 _SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT = 444, 445, 446
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
@@ -81,7 +107,8 @@ def main(plan: dict[str, Any]) -> NoReturn:
             `mounts` is what there is, by path (`kind`: "see" a file or folder of the machine,
             "share" one that it may change, "link", "empty" folder of `size` bytes; `given`: whether
             it may be readable by its owner alone); `network` is whether it has the network; `hide`
-            is what another user must not be able to read; `limits` are numbers by name; `kept` is
+            is what another user must not be able to read; `lists` are folders whose names Landlock
+            lets it read; `limits` are numbers by name; `kept` is
             a folder of compiled code, and another one for a copy of it; `parent` is the process
             with which all of it ends.
     """
@@ -120,6 +147,10 @@ def _prepare(plan: dict[str, Any]) -> None:
             value = limits[name] if most == resource.RLIM_INFINITY else min(limits[name], most)
             resource.setrlimit(number, (value, value))
     _check(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    numbers = _NUMBERS.get(os.uname().machine)
+    if numbers is not None:
+        _libc().syscall(numbers.keyctl, _JOIN_SESSION_KEYRING, None)  # the person's has keys in it
+        _refuse_calls(numbers)
     if plan["way"] in (USER, LANDLOCK):
         if not _landlock(plan) and plan["way"] == LANDLOCK:
             raise OSError("this kernel has no Landlock")
@@ -127,6 +158,30 @@ def _prepare(plan: dict[str, Any]) -> None:
         _restrict(0, 0, _SCOPE_ALL, ())  # abstract sockets belong to the network
     _copy_links(*plan["kept"])
     os.chdir(plan["folder"])
+
+
+def _refuse_calls(numbers: _Numbers) -> None:
+    """Have the kernel refuse calls that lead around what else keeps the program apart."""
+    load, equal, at_least, end = 0x20, 0x15, 0x35, 0x06
+    allow, no_such_call, no_such_family, forbidden = 0x7FFF0000, 0x50026, 0x50061, 0x50001
+    words = [(load, 0, 0, 4), (equal, 1, 0, numbers.kind), (end, 0, 0, no_such_call)]
+    words += [(load, 0, 0, 0), (at_least, 0, 1, 0x40000000), (end, 0, 0, no_such_call)]
+    for number in numbers.refused:
+        words += [(equal, 0, 1, number), (end, 0, 0, no_such_call)]
+    families = [(equal, 0, 1, one) for one in _FAMILIES]
+    inner = [(load, 0, 0, 16)]
+    for one in families:
+        inner += [one, (end, 0, 0, allow)]
+    words += [(equal, 0, len(inner) + 1, numbers.socket), *inner, (end, 0, 0, no_such_family)]
+    words += [(equal, 1, 0, numbers.ioctl), (end, 0, 0, allow), (load, 0, 0, 24)]
+    for one in _INTO_TERMINAL:
+        words += [(equal, 0, 1, one), (end, 0, 0, forbidden)]
+    words.append((end, 0, 0, allow))
+    code = b"".join(struct.pack("HBBI", *word) for word in words)
+    kept = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxP", len(words), ctypes.addressof(kept))
+    # A kernel without this leaves what the other ways cover.
+    _libc().prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, program, 0, 0)
 
 
 def _copy_links(source: str = "", target: str = "") -> None:
@@ -339,10 +394,10 @@ def _set_attributes(folder: int, path: str, flags: int, wanted: int, ids: int = 
 
 
 def _pivot(root: str, old: str) -> None:
-    number = _SYS_PIVOT_ROOT.get(os.uname().machine)
-    if number is None:
+    numbers = _NUMBERS.get(os.uname().machine)
+    if numbers is None:
         raise OSError(f"it is not known how on {os.uname().machine}")
-    _check(_libc().syscall(number, os.fsencode(root), os.fsencode(old)), "pivot_root")
+    _check(_libc().syscall(numbers.pivot_root, os.fsencode(root), os.fsencode(old)), "pivot_root")
 
 
 def _loopback() -> None:
@@ -395,7 +450,7 @@ def _as_another_user(plan: dict[str, Any]) -> None:
             os._exit(0)
         os.waitpid(killer, 0)
 
-    _supervised(plan["parent"], end_all, become)
+    _supervised(plan["parent"], plan["folder"], end_all, become)
 
 
 def _by_landlock(plan: dict[str, Any]) -> None:
@@ -406,10 +461,12 @@ def _by_landlock(plan: dict[str, Any]) -> None:
             with contextlib.suppress(OSError):
                 os.kill(one, signal.SIGKILL)
 
-    _supervised(plan["parent"], end_all, lambda: None)
+    _supervised(plan["parent"], plan["folder"], end_all, lambda: None)
 
 
-def _supervised(parent: int, end_all: Callable[[], None], become: Callable[[], None]) -> None:
+def _supervised(
+    parent: int, folder: str, end_all: Callable[[], None], become: Callable[[], None]
+) -> None:
     """Return in a child that has become another; this process ends all that it leaves behind."""
     _check(_libc().prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "subreaper")
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
@@ -431,6 +488,7 @@ def _supervised(parent: int, end_all: Callable[[], None], become: Callable[[], N
             except ChildProcessError:
                 break
             time.sleep(0.01)
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(code)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -480,6 +538,7 @@ def _landlock(plan: dict[str, Any]) -> bool:
     rights = (1 << _FS_ALL[min(version, len(_FS_ALL)) - 1]) - 1
     reads, changes = _FS_EXECUTE | _FS_READ | _FS_LIST, rights
     rules = [(plan["folder"], changes), ("/dev/shm", changes), ("/proc", _FS_READ | _FS_LIST)]
+    rules += [(path, _FS_LIST) for path in plan["lists"]]
     for one in plan["mounts"]:
         if one["kind"] in ("see", "share"):
             device = _FS_WRITE | (1 << 15 & rights) if one["source"].startswith("/dev/") else 0
