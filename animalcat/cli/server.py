@@ -11,7 +11,15 @@ import grpc
 import typer
 
 from animalcat.cli.shared.output import UNREACHABLE, fail, print_json, print_rows
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
+from animalcat.cli.shared.remote import (
+    AsJson,
+    Data,
+    Server,
+    client_for,
+    data_folder,
+    timestamp,
+)
+from animalcat.cli.shared.table import Column
 from animalcat.client import Client
 from animalcat.client.values import Placement
 from animalcat.errors import AnimalcatError
@@ -46,7 +54,10 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
 
     Says where its simulators and fits are too, and what sessions wait for.
 
-    Ends with code 4 if no server runs, and with 1 if one of its services is not well.
+    Says last what was refused since the server started, and to whom.
+
+    Ends with code 4 if no server runs, and with 1 if one of its services is not well, or if it
+    lacks memory or room on the disk.
     """
     if not server:
         from animalcat.service.host.lock import running_server
@@ -61,7 +72,7 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
             )
     with client_for(server, data) as client:
         found = _status(client)
-    well = all(state == "serving" for state in found["services"].values())
+    well = all(state == "serving" for state in found["services"].values()) and not found["lacks"]
     if as_json:
         print_json(found)
     else:
@@ -78,6 +89,9 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
             _show_placement(found)
         else:
             typer.echo("where simulators and fits are: this server is older and does not tell")
+        _show_refusals(found)
+        for lack in found["lacks"]:
+            typer.echo(f"nothing new begins: {lack}", err=True)
     if not well:
         raise typer.Exit(1)
 
@@ -113,6 +127,17 @@ def _show_placement(found: dict[str, Any]) -> None:
         print_rows(rows, ("sessions wait for", "number"), as_json=False)
 
 
+def _show_refusals(found: dict[str, Any]) -> None:
+    """Print what was refused, and to whom."""
+    rows = [
+        {**one, "refused": one["what"], "times": one["number"], "to": one["who"]}
+        for one in found["refusals"]
+    ]
+    if rows:
+        columns = ["refused", "to", "times", Column("last", 1), Column("words", 2)]
+        print_rows(rows, columns, as_json=False)
+
+
 def _status(client: Client) -> dict[str, Any]:
     start = time.perf_counter()
     services = {name: client.run(_health(client, name)) for name in SERVICES}
@@ -132,6 +157,7 @@ def _status(client: Client) -> dict[str, Any]:
         "operations": sum(1 for _ in client.operations(states=["running"])),
         **placed,
         "backlog": [{"session": k, "waits_for": v} for k, v in placed["backlog"].items()],
+        "refusals": [{**one, "last": timestamp(one["last"])} for one in placed["refusals"]],
     }
 
 
