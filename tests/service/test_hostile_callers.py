@@ -8,12 +8,13 @@ import json
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from typer.testing import CliRunner
@@ -48,7 +49,7 @@ def served(fitter: Fitter) -> Served:
     """Starts a server, and connects by a connection of its own with a token or without."""
 
     @asynccontextmanager
-    async def started(data: Path, **settings: Any) -> AsyncIterator[Callable[..., Service]]:
+    async def started(data: Path, **settings: Any) -> AsyncGenerator[Callable[..., Service]]:
         wanted = Settings(home=data, port=0, **settings)
         async with create_server(wanted, lambda: NOW, fitter) as running, AsyncExitStack() as stack:
             numbers = iter(range(1000))
@@ -67,6 +68,21 @@ def served(fitter: Fitter) -> Served:
 
 def note(text: str) -> gateway_pb2.EvaluateRequest:
     return gateway_pb2.EvaluateRequest(note=types_pb2.Note(text=text))
+
+
+def forward(rng: np.random.Generator) -> int:
+    return 3
+
+
+def has_free(monkeypatch: pytest.MonkeyPatch, free: list[int]) -> None:
+    """Let the disk have as many bytes left as a list says, and everybody look often."""
+
+    def told(folder: Path) -> int:
+        return free[0]
+
+    monkeypatch.setattr("animalcat.service.session.disk.free_bytes", told)
+    for module in ("disk", "scheduling"):
+        monkeypatch.setattr(f"animalcat.service.session.{module}.LOOK_SECONDS", 0.02)
 
 
 async def refusals(service: Service) -> dict[str, int]:
@@ -142,7 +158,7 @@ class TestNotes:
             operator = connected(tokens.create(Role.OPERATOR)[1])
             quota = Quota(note_bytes=20_000)
             token, text = tokens.create(Role.AGENT, agent=AGENT, quota=quota)
-            session = await operator.create(1)
+            session = await operator.create(2)
             told = set[str]()
             async with connected(text).agent(session) as stream:
                 await stream.receive("welcome")
@@ -163,7 +179,6 @@ class TestNotes:
                     step = frame.step
                 if direct:
                     await stream.receive("episode_end")
-                await stream.receive("session_end")
             assert told == {
                 f"the notes of one step have at most {STEP_BYTES:,}",
                 "the notes of this token have at most 20,000",
@@ -204,9 +219,7 @@ class TestDisk:
         self, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         free = [1 << 40]
-        monkeypatch.setattr("animalcat.service.session.disk.free_bytes", lambda folder: free[0])
-        monkeypatch.setattr("animalcat.service.session.disk.LOOK_SECONDS", 0.02)
-        monkeypatch.setattr("animalcat.service.session.scheduling.LOOK_SECONDS", 0.02)
+        has_free(monkeypatch, free)
         async with served(tmp_path, spare_disk_bytes=100 << 20) as connected:
             service = connected()
             session = await service.create(2)
@@ -215,7 +228,7 @@ class TestDisk:
                 start = await stream.receive("episode_start")
                 free[0] = 5 << 20
                 await asyncio.sleep(0.03)
-                await stream.rest_of(start, lambda rng: 3)  # what has begun is played to its end
+                await stream.rest_of(start, forward)  # what has begun is played to its end
                 while not (waits := (await service.get(session)).waits_for):
                     await asyncio.sleep(0.02)
                 assert waits == "room on the server's disk, where 100 MiB are to stay free"
@@ -230,7 +243,7 @@ class TestDisk:
                 assert len(found["lacks"]) == 1
                 assert [one["waits_for"] for one in found["backlog"]] == [waits]
                 free[0] = 1 << 40
-                await stream.rest_of(await stream.receive("episode_start"), lambda rng: 3)
+                await stream.rest_of(await stream.receive("episode_start"), forward)
                 assert not (await service.get(session)).waits_for.startswith("room")
             assert (await status(service)).exit_code == 0
 
@@ -238,8 +251,7 @@ class TestDisk:
         self, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         free = [1 << 40]
-        monkeypatch.setattr("animalcat.service.session.disk.free_bytes", lambda folder: free[0])
-        monkeypatch.setattr("animalcat.service.session.disk.LOOK_SECONDS", 0.02)
+        has_free(monkeypatch, free)
         async with served(tmp_path, spare_disk_bytes=100 << 20) as connected:
             service = connected()
             session = await service.create(2)
@@ -372,7 +384,7 @@ class TestStrangers:
     ) -> None:
         async with served(tmp_path, require_token=True) as connected:
             operator = connected(Tokens(tmp_path).create(Role.OPERATOR)[1])
-            session = await operator.create(1)
+            session = await operator.create(2)
             async with operator.agent(session) as stream:
                 await stream.receive("welcome")
                 start = await stream.receive("episode_start")
@@ -384,14 +396,14 @@ class TestStrangers:
                 assert codes[:FLOOD_CALLS] == [grpc.StatusCode.OK] * FLOOD_CALLS
                 assert codes[-1] is not grpc.StatusCode.OK
                 assert (await refusals(operator))[ENDED] == 1
-                await stream.rest_of(start, lambda rng: 3)
+                await stream.rest_of(start, forward)
 
     async def test_idle_connections_beyond_the_budget_are_ended_and_no_others(
         self, served: Served, tmp_path: Path
     ) -> None:
         async with served(tmp_path, require_token=True, max_strangers=4) as connected:
             operator = connected(Tokens(tmp_path).create(Role.OPERATOR)[1])
-            session = await operator.create(1)
+            session = await operator.create(2)
             host, _, port = operator.running.address.rpartition(":")
             async with operator.agent(session) as stream:
                 await stream.receive("welcome")
@@ -399,7 +411,7 @@ class TestStrangers:
                 idle = [socket.create_connection((host, int(port))) for _ in range(20)]
                 while (await refusals(operator)).get(ENDED) != 16:
                     await asyncio.sleep(0.05)
-                await stream.rest_of(start, lambda rng: 3)
+                await stream.rest_of(start, forward)
                 for one in idle:
                     one.close()
 
@@ -411,7 +423,7 @@ class TestStrangers:
             operator = connected(tokens.create(Role.OPERATOR)[1])
             quota = Quota(streams=2)
             text = tokens.create(Role.AGENT, agent=AGENT, quota=quota)[1]
-            session = await operator.create(1)
+            session = await operator.create(2)
             async with connected(text).agent(session) as stream:
                 await stream.receive("welcome")
                 start = await stream.receive("episode_start")
@@ -419,7 +431,7 @@ class TestStrangers:
                     await connected(text).get(session)
                 while (await refusals(operator)).get(ENDED) != 5:
                     await asyncio.sleep(0.05)
-                await stream.rest_of(start, lambda rng: 3)  # whose connection is in use
+                await stream.rest_of(start, forward)  # whose connection is in use
 
     def test_descriptors_are_kept_for_other_things_than_connections(self) -> None:
         few, many = Budget.of(1024, 256), Budget.of(1 << 20, 256)
@@ -489,7 +501,7 @@ class TestLooks:
             follows = {"fingerprint_follows": True, "same_agent": False}
             async with agent.agent(session, fingerprint=one, **follows) as stream:
                 await stream.receive("welcome")
-                await stream.episode(lambda rng: 3)
+                await stream.episode(forward)
                 await stream.receive("episode_start")
                 await stream.send(WITHDRAW)
                 assert await stream.call.read() is grpc.aio.EOF
