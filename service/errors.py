@@ -297,7 +297,8 @@ def public(error: Exception) -> ServiceError:
     code = system_code(error)
     if code is not None:
         if times := _seldom.due(code):
-            log.warning("%s: %s (%d times since this was logged)", code.value, error, times)
+            again = f", {times} times since this was logged" if times > 1 else ""
+            log.warning("%s: %s%s", code.value, error, again)
         return ServiceError(code, retry_seconds=RETRY_SECONDS)
     if isinstance(error, ServiceError):
         return error

@@ -134,8 +134,7 @@ def _show_refusals(found: dict[str, Any]) -> None:
         for one in found["refusals"]
     ]
     if rows:
-        columns = ["refused", "to", "times", Column("last", 1), Column("words", 2)]
-        print_rows(rows, columns, as_json=False)
+        print_rows(rows, ["refused", "to", "times", Column("last", 1)], as_json=False)
 
 
 def _status(client: Client) -> dict[str, Any]:
@@ -157,7 +156,10 @@ def _status(client: Client) -> dict[str, Any]:
         "operations": sum(1 for _ in client.operations(states=["running"])),
         **placed,
         "backlog": [{"session": k, "waits_for": v} for k, v in placed["backlog"].items()],
-        "refusals": [{**one, "last": timestamp(one["last"])} for one in placed["refusals"]],
+        "refusals": [
+            {**one, "last": timestamp(one["last"].replace(microsecond=0))}
+            for one in placed["refusals"]
+        ],
     }
 
 

@@ -45,6 +45,10 @@ MAX_NAME: Final = 200
 """Most characters of a fingerprint's name, version and process."""
 
 
+MAX_FINGERPRINT: Final = 256 * 1024
+"""Most bytes of a fingerprint: 1,000 files take half of that."""
+
+
 class Lease(NamedTuple):
     """What lets the process of an agent come back.
 
@@ -502,6 +506,11 @@ def read_fingerprint(message: types_pb2.AgentFingerprint, instance: str) -> Agen
     """
     sizes = (len(message.options), 100), (len(message.files), 1000), (len(message.environment), 200)
     texts = (message.name, message.version, message.process)
+    if message.ByteSize() > MAX_FINGERPRINT:  # it is stored beside the session
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"fingerprint: it has {message.ByteSize():,} bytes and may have {MAX_FINGERPRINT:,}",
+        )
     if any(size > most for size, most in sizes) or max(map(len, texts)) > MAX_NAME:
         raise ServiceError(
             Code.INVALID_REQUEST,

@@ -92,6 +92,8 @@ _REFUSALS: Final = frozenset(
     }
 )
 """Statuses that are counted as refusals."""
+_REFUSED: Final = frozenset({Code.TOO_MANY_BAD_FRAMES, Code.AGENT_CHANGED, Code.LEASE_LOST})
+"""What else is counted: what an honest agent seldom meets."""
 HEALTH_SECONDS: Final = 5.0
 """Seconds between two looks at whether the store answers."""
 SERVICES: Final = tuple(
@@ -405,7 +407,7 @@ def _refused(refusals: Refusals, doorman: Doorman, error: ServiceError, peer: st
     caller = present.get(None)
     if caller is None:
         doorman.strange(peer)
-    if error.status in _REFUSALS or error.code is Code.TOO_MANY_BAD_FRAMES:
+    if error.status in _REFUSALS or error.code in _REFUSED:
         refusals.count(error.code, _who(caller, peer), error.message)
 
 

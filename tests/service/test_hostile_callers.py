@@ -21,16 +21,21 @@ from typer.testing import CliRunner
 
 from animalcat.cli.main import build
 from animalcat.client.connection import AuthorisedChannel
+from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.access.callers import Role
 from animalcat.service.access.rates import DAY_SECONDS, Rates
 from animalcat.service.access.tokens import Quota, Tokens
+from animalcat.service.errors import ServiceError
 from animalcat.service.host.doorman import FLOOD_CALLS, Budget, all_descriptors
 from animalcat.service.host.settings import Settings
+from animalcat.service.model import NOBODY, Identity
 from animalcat.service.recording import EpisodeRecorder, read_episode
 from animalcat.service.refusals import LOG_SECONDS, MOST_KEPT, OTHERS, Refusals
+from animalcat.service.rpc.agent_link import MAX_FINGERPRINT
 from animalcat.service.rpc.health import OF_ONE
 from animalcat.service.rpc.server import create_server
+from animalcat.service.session.identity import MAX_CHANGES, MAX_OTHERS, Comer, identified
 from animalcat.service.session.notes import EPISODE_BYTES, NOTE_BYTES, STEP_BYTES, NoteRoom
 from animalcat.service.session.play import recording_path
 from animalcat.v1 import gateway_pb2, operations_pb2, sessions_pb2, types_pb2
@@ -188,6 +193,40 @@ class TestNotes:
             texts = [one.text for step in kept.steps for one in step.notes]
             assert 0 < sum(map(len, texts)) <= 20_000
             assert (await refusals(operator))[f"NOTES_USED_UP to token {token.id}"] > 5
+
+
+class TestFingerprints:
+    """What an agent says of itself is stored beside the session as well."""
+
+    async def test_a_large_one_is_refused(self, service: Service) -> None:
+        session = await service.create(2)
+        large = {"WORD": "x" * MAX_FINGERPRINT}
+        one = types_pb2.AgentFingerprint(source=DECLARED, name=AGENT, environment=large)
+        async with service.agent(session, fingerprint=one) as stream:
+            assert "may have 262,144" in (await stream.refused("INVALID_REQUEST")).message
+
+    @pytest.mark.parametrize("what", ["version", "environment"])
+    def test_an_agent_that_is_another_each_time_is_refused_at_last(self, what: str) -> None:
+        known = NOBODY
+
+        def comes(number: int) -> Identity:
+            environment = {"WORD": f"{number}" * 1000} if what == "environment" else {}
+            version = f"1.{number}" if what == "version" else "1"
+            one = AgentFingerprint("declared", AGENT, version, environment=environment)
+            return identified(
+                known, Comer(one, same=True), {}, begun=number > 0, company=False, episode=number
+            )
+
+        number = 0
+        while number < 1000:
+            try:
+                known, number = comes(number), number + 1
+            except ServiceError as error:
+                assert "changed too often" in error.message  # noqa: PT017
+                break
+        assert 10 < number < 1000
+        assert len(known.others) <= MAX_OTHERS
+        assert sum(map(len, known.changes)) <= MAX_CHANGES
 
 
 async def by_hand(offer: gateway_pb2.Direct) -> tuple[Any, Any]:
