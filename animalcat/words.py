@@ -80,6 +80,7 @@ CAUSES: Final[Mapping[str, types_pb2.Cause.ValueType]] = {
     "backend": types_pb2.CAUSE_BACKEND,
     "agent_left": types_pb2.CAUSE_AGENT_LEFT,
     "withdrew": types_pb2.CAUSE_WITHDREW,
+    "looked": types_pb2.CAUSE_LOOKED,
     "action_timeout": types_pb2.CAUSE_ACTION_TIMEOUT,
     "bad_frames": types_pb2.CAUSE_BAD_FRAMES,
     "cancelled": types_pb2.CAUSE_CANCELLED,

@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from animalcat.errors import CODE_METADATA, RETRY_METADATA
 from animalcat.names import BadNameError
+from animalcat.service.refusals import Seldom
 from animalcat.service.storage.artefacts import ArtefactsError
 from animalcat.service.storage.base import InUseError, UnreadableError
 from animalcat.service.storage.claims import NotOwnerError
@@ -26,6 +27,7 @@ from animalcat.service.storage.damage import REMEDY, damage_of
 from animalcat.service.storage.listing import BadPageError
 
 log = logging.getLogger(__name__)
+_seldom = Seldom()
 
 MAX_DETAIL: Final = 3000
 """Most characters of an error's text, because it travels in a trailer of limited size."""
@@ -70,6 +72,7 @@ class Code(StrEnum):
     ACTION_TIMEOUT = "ACTION_TIMEOUT"
     LEASE_LOST = "LEASE_LOST"
     NOTE_TOO_LONG = "NOTE_TOO_LONG"
+    NOTES_USED_UP = "NOTES_USED_UP"
     TOO_MANY_BAD_FRAMES = "TOO_MANY_BAD_FRAMES"
     DISMISSED = "DISMISSED"
     UNJUDGED = "UNJUDGED"
@@ -165,6 +168,9 @@ CATALOGUE: Final[dict[Code, Public]] = {
         StatusCode.FAILED_PRECONDITION, "There is no place to come back to by this lease."
     ),
     Code.NOTE_TOO_LONG: Public(StatusCode.INVALID_ARGUMENT, "The note is too long."),
+    Code.NOTES_USED_UP: Public(
+        StatusCode.RESOURCE_EXHAUSTED, "The notes have taken all the bytes that they may."
+    ),
     Code.TOO_MANY_BAD_FRAMES: Public(
         StatusCode.INVALID_ARGUMENT, "Too many bad frames came in a row."
     ),
@@ -305,7 +311,9 @@ def public(error: Exception) -> ServiceError:
         return ServiceError(Code.STORE_DAMAGED)
     code = system_code(error)
     if code is not None:
-        log.warning("%s: %s", code.value, error)
+        if times := _seldom.due(code):
+            again = f", {times} times since this was logged" if times > 1 else ""
+            log.warning("%s: %s%s", code.value, error, again)
         return ServiceError(code, retry_seconds=RETRY_SECONDS)
     if isinstance(error, ServiceError):
         return error
@@ -367,6 +375,17 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
     the call becomes an error of the catalogue as well.
     """
 
+    def __init__(
+        self, told: Callable[[ServiceError, str], None] = lambda error, peer: None
+    ) -> None:
+        """Guard methods.
+
+        Args:
+            told: Is called with each error that a caller is told, and the caller's address, within
+                the call's own context.
+        """
+        self._told = told
+
     async def intercept_service(
         self,
         continuation: Callable[
@@ -382,7 +401,7 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
             method: Any = getattr(handler, kind)
             if inspect.iscoroutinefunction(method):
                 reads = _tolerant(handler.request_deserializer, stream=kind.startswith("stream"))
-                return make(_guard(method), reads, handler.response_serializer)
+                return make(_guard(method, self._told), reads, handler.response_serializer)
         return handler
 
 
@@ -416,7 +435,9 @@ def _tolerant(reads: Callable[[bytes], Any] | None, *, stream: bool) -> Callable
     return read
 
 
-def _guard(method: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
+def _guard(
+    method: Callable[[Any, Any], Awaitable[Any]], told: Callable[[ServiceError, str], None]
+) -> Callable[[Any, Any], Awaitable[Any]]:
     async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         try:
             if isinstance(request, _Malformed):
@@ -426,6 +447,7 @@ def _guard(method: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, Any],
             raise
         except Exception as error:  # noqa: BLE001 - the last place where one can become a status
             shown = public(error)
+            told(shown, context.peer())
             trailers = [(CODE_METADATA, shown.code.value)]
             if shown.retry_seconds is not None:
                 trailers.append((RETRY_METADATA, f"{shown.retry_seconds:.3f}"))

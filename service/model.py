@@ -285,6 +285,7 @@ class Cause(StrEnum):
     BACKEND = "backend"
     AGENT_LEFT = "the agent left"
     WITHDREW = "the agent left before it had to do with the episode"
+    LOOKED = "the agent withdrew from an arena that it had been shown"
     ACTION_TIMEOUT = "the agent did not act in time"
     BAD_FRAMES = "the agent sent too many bad frames"
     CANCELLED = "the session was cancelled"
@@ -329,8 +330,10 @@ class End(NamedTuple):
 ENDS: Final[Mapping[Cause, End]] = {
     Cause.BACKEND: End(Whose.BACKEND, Outcome.FAULT, Outcome.FAULT),
     Cause.AGENT_LEFT: End(Whose.AGENT, Outcome.VOID, Outcome.FAILURE),
-    # The server was ahead: it had sent an episode to an agent that was leaving between two.
+    # The server was ahead: it had an episode ready for an agent that was leaving between two.
     Cause.WITHDREW: End(Whose.SERVER, Outcome.VOID, Outcome.VOID),
+    # It was shown, and who comes back to it has had all the time in the world to think.
+    Cause.LOOKED: End(Whose.AGENT, Outcome.VOID, Outcome.FAILURE),
     Cause.ACTION_TIMEOUT: End(Whose.AGENT, Outcome.VOID, Outcome.FAILURE),
     Cause.BAD_FRAMES: End(Whose.AGENT, Outcome.VOID, Outcome.FAILURE),
     Cause.CANCELLED: End(Whose.OPERATOR, Outcome.VOID, Outcome.VOID),
@@ -410,7 +413,8 @@ class Episode:
         spent: What the agent spent on it; nothing while it is open, and in attempts older than
             this field.
         ruling: What a person has said of it, where the agent's code failed; None elsewhere.
-        seen: Whether the agent had seen its arena before, in an attempt at which its code failed.
+        seen: Whether the agent had seen its arena before, in an attempt at which its code failed or
+            from which it withdrew.
     """
 
     session: str

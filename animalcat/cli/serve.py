@@ -273,6 +273,26 @@ def command(
             rich_help_panel=MOST,
         ),
     ] = None,
+    spare_disk: Annotated[
+        int | None,
+        typer.Option(
+            metavar="MIB",
+            min=0,
+            help="Begin no episode when less than this is free on the disk of --data, in MiB.",
+            show_default="256",
+            rich_help_panel=MOST,
+        ),
+    ] = None,
+    max_strangers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="The most connections at once over which nobody has shown a token.",
+            show_default="256",
+            rich_help_panel=MOST,
+        ),
+    ] = None,
     worker_quiet_seconds: Annotated[
         float | None,
         typer.Option(
@@ -337,6 +357,8 @@ def command(
         "max_open_sessions": max_open_sessions,
         "max_operations": max_operations,
         "spare_memory_bytes": None if spare_memory is None else spare_memory << 20,
+        "spare_disk_bytes": None if spare_disk is None else spare_disk << 20,
+        "max_strangers": max_strangers,
         "home": data,
         "store": store,
         "artefacts": artefacts,

@@ -14,7 +14,15 @@ import grpc
 import typer
 
 from animalcat.cli.shared.output import UNREACHABLE, fail, print_json, print_rows
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
+from animalcat.cli.shared.remote import (
+    AsJson,
+    Data,
+    Server,
+    client_for,
+    data_folder,
+    timestamp,
+)
+from animalcat.cli.shared.table import Column
 from animalcat.client import AsyncClient, Client
 from animalcat.client.values import Placement
 from animalcat.errors import AnimalcatError
@@ -51,7 +59,10 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
 
     Says where its simulators and fits are too, and what sessions wait for.
 
-    Ends with code 4 if no server runs, and with 1 if one of its services is not well.
+    Says last what was refused since the server started, and to whom.
+
+    Ends with code 4 if no server runs, and with 1 if one of its services is not well, or if it
+    lacks memory or room on the disk.
     """
     if not server:
         from animalcat.service.host.lock import running_server
@@ -66,7 +77,8 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
             )
     with client_for(server, data) as client:
         found = _status(client)
-    well = found["answers"] and all(one == "serving" for one in found["services"].values())
+    serving = all(state == "serving" for state in found["services"].values())
+    well = found["answers"] and serving and not found["lacks"]
     if as_json:
         print_json(found)
     else:
@@ -89,6 +101,9 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
             _show_placement(found)
         else:
             typer.echo("where simulators and fits are: this server is older and does not tell")
+        _show_refusals(found)
+        for lack in found["lacks"]:
+            typer.echo(f"nothing new begins: {lack}", err=True)
     if not well:
         raise typer.Exit(1)
 
@@ -122,6 +137,16 @@ def _show_placement(found: dict[str, Any]) -> None:
     if waiting:
         rows = [{"sessions wait for": what, "number": k} for what, k in waiting.most_common()]
         print_rows(rows, ("sessions wait for", "number"), as_json=False)
+
+
+def _show_refusals(found: dict[str, Any]) -> None:
+    """Print what was refused, and to whom."""
+    rows = [
+        {**one, "refused": one["what"], "times": one["number"], "to": one["who"]}
+        for one in found["refusals"]
+    ]
+    if rows:
+        print_rows(rows, ["refused", "to", "times", Column("last", 1)], as_json=False)
 
 
 def _status(client: Client) -> dict[str, Any]:
@@ -171,6 +196,11 @@ async def _counted(client: AsyncClient) -> dict[str, Any]:
         "sessions": dict(sorted(sessions.items())),
         "operations": len(operations),
         **placed,
+        "backlog": [{"session": k, "waits_for": v} for k, v in placed["backlog"].items()],
+        "refusals": [
+            {**one, "last": timestamp(one["last"].replace(microsecond=0))}
+            for one in placed["refusals"]
+        ],
     }
 
 

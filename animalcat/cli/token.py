@@ -86,6 +86,14 @@ def create(
             help="For an operator: most sessions of its own that are not over. 0 sets no limit.",
         ),
     ] = USUAL.sessions,
+    notes: Annotated[
+        int,
+        typer.Option(
+            metavar="MIB",
+            min=0,
+            help="Most notes of its agents that are recorded in a day, in MiB.",
+        ),
+    ] = USUAL.note_bytes >> 20,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
@@ -103,7 +111,7 @@ def create(
             agent=agent,
             sessions=only,
             days=days,
-            quota=Quota(calls, streams, sessions),
+            quota=Quota(calls, streams, sessions, notes << 20),
         )
     if as_json:
         typer.echo(json.dumps({"token": text, **_row(made)}, indent=2))

@@ -34,6 +34,7 @@ from animalcat.client.values import (
     Placement,
     Policy,
     RecordedStep,
+    Refusal,
     Session,
     SessionEvent,
     SessionSpec,
@@ -122,6 +123,11 @@ def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> Placem
         backlog={names.parse_session(one.session): one.waits_for for one in message.backlog},
         fits=tuple(PlacedFit(one.node, one.busy) for one in message.fits),
         fits_waiting=message.fits_waiting,
+        lacks=tuple(message.lacks),
+        refusals=tuple(
+            Refusal(one.what, one.who, one.number, _time(one.last_time), one.words)
+            for one in message.refusals
+        ),
     )
 
 

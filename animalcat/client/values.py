@@ -522,7 +522,8 @@ class Episode:
         invalid: Why its outcome was declared invalid, so that it does not count; else empty.
         spent: What the agent spent on it.
         ruling: What a person said of it, where the agent's code failed; None elsewhere.
-        seen: Whether the agent had seen its arena before, in an attempt at which its code failed.
+        seen: Whether the agent had seen its arena before, in an attempt at which its code failed or
+            from which it withdrew.
     """
 
     session: str
@@ -837,6 +838,25 @@ class PlacedFit:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something that a server refused to somebody, or ended.
+
+    Attributes:
+        what: What: a code of an error, or words.
+        who: To whom, in words.
+        number: How often since the server started.
+        last: When for the last time, with time zone.
+        words: What was said of it then.
+    """
+
+    what: str
+    who: str
+    number: int
+    last: datetime
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Where simulators and fits are, and which sessions wait.
 
@@ -848,6 +868,8 @@ class Placement:
         backlog: For sessions that wait, by id, what they wait for; at most 1,000, newest first.
         fits: All processes that make fits; none where an older server says it.
         fits_waiting: Fits and compilations of layouts that wait for one of these.
+        lacks: What the server lacks, so that nothing new begins, in words.
+        refusals: What was refused or ended since the server started, the most frequent first.
     """
 
     engine: str
@@ -857,6 +879,8 @@ class Placement:
     backlog: Mapping[str, str]
     fits: tuple[PlacedFit, ...]
     fits_waiting: int
+    lacks: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -533,9 +533,9 @@ Global___ActionList: _TypeAlias = ActionList  # noqa: Y015
 
 @_typing.final
 class Withdraw(_message.Message):
-    """The agent leaves between two episodes, when the next may have been sent already. That attempt is
-    void and held against nobody; its instance waits for the agent's return. The service closes the
-    stream.
+    """The agent leaves between two episodes, when the next may have been sent already. If it has been, the
+    agent has seen the arena: that attempt is void, and a second void of that arena counts as a failure.
+    Its instance waits for the agent's return. The service closes the stream.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

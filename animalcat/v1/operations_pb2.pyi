@@ -481,6 +481,46 @@ class PlacedFit(_message.Message):
 Global___PlacedFit: _TypeAlias = PlacedFit  # noqa: Y015
 
 @_typing.final
+class Refusal(_message.Message):
+    """Something that the server refused to somebody, or ended."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WHAT_FIELD_NUMBER: _builtins.int
+    WHO_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    LAST_TIME_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    what: _builtins.str
+    """What: a code of an error, or words."""
+    who: _builtins.str
+    """To whom, in words."""
+    number: _builtins.int
+    """How often since the server started."""
+    words: _builtins.str
+    """What was said of it then."""
+    @_builtins.property
+    def last_time(self) -> _timestamp_pb2.Timestamp:
+        """When for the last time."""
+
+    def __init__(
+        self,
+        *,
+        what: _builtins.str = ...,
+        who: _builtins.str = ...,
+        number: _builtins.int = ...,
+        last_time: _timestamp_pb2.Timestamp | None = ...,
+        words: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["last_time", b"last_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_time", b"last_time", "number", b"number", "what", b"what", "who", b"who", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Refusal: _TypeAlias = Refusal  # noqa: Y015
+
+@_typing.final
 class GetPlacementResponse(_message.Message):
     """Where simulators and fits are, and who waits."""
 
@@ -493,6 +533,8 @@ class GetPlacementResponse(_message.Message):
     BACKLOG_FIELD_NUMBER: _builtins.int
     FITS_FIELD_NUMBER: _builtins.int
     FITS_WAITING_FIELD_NUMBER: _builtins.int
+    LACKS_FIELD_NUMBER: _builtins.int
+    REFUSALS_FIELD_NUMBER: _builtins.int
     engine: _builtins.str
     """Who starts simulators and fits: "local" or "ray"."""
     max_workers: _builtins.int
@@ -513,6 +555,14 @@ class GetPlacementResponse(_message.Message):
     def fits(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlacedFit]:
         """All processes that make fits."""
 
+    @_builtins.property
+    def lacks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the server lacks, so that nothing new begins, in words; empty: nothing."""
+
+    @_builtins.property
+    def refusals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Refusal]:
+        """What was refused or ended since the server started, the most frequent first, at most 100."""
+
     def __init__(
         self,
         *,
@@ -523,10 +573,12 @@ class GetPlacementResponse(_message.Message):
         backlog: _abc.Iterable[Global___WaitingSession] | None = ...,
         fits: _abc.Iterable[Global___PlacedFit] | None = ...,
         fits_waiting: _builtins.int = ...,
+        lacks: _abc.Iterable[_builtins.str] | None = ...,
+        refusals: _abc.Iterable[Global___Refusal] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backlog", b"backlog", "campaign_workers", b"campaign_workers", "engine", b"engine", "fits", b"fits", "fits_waiting", b"fits_waiting", "max_workers", b"max_workers", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backlog", b"backlog", "campaign_workers", b"campaign_workers", "engine", b"engine", "fits", b"fits", "fits_waiting", b"fits_waiting", "lacks", b"lacks", "max_workers", b"max_workers", "refusals", b"refusals", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -2515,7 +2515,9 @@ class EpisodeSummary(_message.Message):
     ruling: _types_pb2.Ruling.ValueType
     """What a person has said of it, where the agent's code failed."""
     seen: _builtins.bool
-    """True: the agent had seen its arena before, in an attempt at which its code failed."""
+    """True: the agent had seen its arena before, in an attempt at which its code failed or from which it
+    withdrew.
+    """
     @_builtins.property
     def decision(self) -> Global___Decision:
         """Why this instance was chosen."""

@@ -124,7 +124,7 @@ class _CauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Cause.ValueType
     CAUSE_AGENT_LEFT: _Cause.ValueType  # 2
     """The agent left in mid-episode."""
     CAUSE_WITHDREW: _Cause.ValueType  # 3
-    """The agent left before it had to do with the episode."""
+    """The agent left before it was shown the episode."""
     CAUSE_ACTION_TIMEOUT: _Cause.ValueType  # 4
     """The agent did not act in time."""
     CAUSE_BAD_FRAMES: _Cause.ValueType  # 5
@@ -149,6 +149,8 @@ class _CauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Cause.ValueType
     """The agent's code failed, as an operator or an agent that an operator started says; a person says
     what the attempt is (Ruling).
     """
+    CAUSE_LOOKED: _Cause.ValueType  # 61
+    """The agent withdrew from an arena that it had been shown: a void, the second time a failure."""
 
 class Cause(_Cause, metaclass=_CauseEnumTypeWrapper):
     """Why an attempt did not come to its end, or is a failure without having done so."""
@@ -160,7 +162,7 @@ CAUSE_BACKEND: Cause.ValueType  # 1
 CAUSE_AGENT_LEFT: Cause.ValueType  # 2
 """The agent left in mid-episode."""
 CAUSE_WITHDREW: Cause.ValueType  # 3
-"""The agent left before it had to do with the episode."""
+"""The agent left before it was shown the episode."""
 CAUSE_ACTION_TIMEOUT: Cause.ValueType  # 4
 """The agent did not act in time."""
 CAUSE_BAD_FRAMES: Cause.ValueType  # 5
@@ -185,6 +187,8 @@ CAUSE_AGENT_FAILED: Cause.ValueType  # 24
 """The agent's code failed, as an operator or an agent that an operator started says; a person says
 what the attempt is (Ruling).
 """
+CAUSE_LOOKED: Cause.ValueType  # 61
+"""The agent withdrew from an arena that it had been shown: a void, the second time a failure."""
 Global___Cause: _TypeAlias = Cause  # noqa: Y015
 
 class _Ruling:

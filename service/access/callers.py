@@ -42,6 +42,13 @@ class Caller:
     until: datetime | None = None
 
     @property
+    def words(self) -> str:
+        """Who it is, for people."""
+        if self.until is not None:
+            return self.id
+        return f"token {self.id}" if self.id else "this machine"
+
+    @property
     def started(self) -> bool:
         """Whether an operator plays, or started the agent: only for those tickets are made.
 

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -22,6 +22,7 @@ from animalcat.service.access.tickets import Tickets
 from animalcat.service.access.tokens import FOLDER, Quota, TokenError, Tokens, utc_now
 from animalcat.service.errors import KINDS, Code, ServiceError
 from animalcat.service.model import Session
+from animalcat.service.session.notes import Purse
 from animalcat.v1 import sessions_pb2
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,14 @@ class KnowsSessions(Protocol):
 
     async def session(self, session: str) -> Session:
         """Return a session; raise `ServiceError` if there is none."""
+        ...
+
+
+class Known(Protocol):
+    """Is told whose connections are."""
+
+    def admitted(self, peer: str, caller: str, most: int) -> AbstractContextManager[None]:
+        """Know a connection for a caller's, who may have so many, for a call and after."""
         ...
 
 
@@ -260,6 +269,14 @@ class Gate:
             return caller.until > self.tickets.now()
         return caller is MACHINE or self._still_good(caller)
 
+    def most_connections(self, caller: Caller) -> int:
+        """Return how many connections a caller may have at once; 0 for no limit."""
+        return 0 if caller is MACHINE else 2 * self._quota(caller).streams
+
+    def purse(self, caller: Caller) -> Purse | None:
+        """Return the budget of a caller's notes; None where it has none."""
+        return None if caller is MACHINE else self._rates.purse(caller.id, self._quota(caller))
+
     def _quota(self, caller: Caller) -> Quota:
         if caller.until is not None:
             return _TICKET_QUOTA
@@ -274,14 +291,16 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
     It stands behind `ErrorInterceptor`, which turns the errors that it raises into statuses.
     """
 
-    def __init__(self, gate: Gate, *, open_to_machine: bool) -> None:
+    def __init__(self, gate: Gate, known: Known, *, open_to_machine: bool) -> None:
         """Guard one address of the server.
 
         Args:
             gate: Decides.
+            known: Is told whose a connection is.
             open_to_machine: Whether callers who show nothing are admitted as of this machine.
         """
         self._gate = gate
+        self._known = known
         self._open = open_to_machine
 
     async def intercept_service(
@@ -299,6 +318,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         method, work = handler_call_details.method, getattr(handler, kind)
         shown = dict(handler_call_details.invocation_metadata or ()).get("authorization")
         gate, rule = self._gate, RULES.get(method, Rule())
+        caller: Caller | None = None
         try:
             if rule.public and not shown:
                 return handler
@@ -306,23 +326,30 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             caller = gate.identify(text, open_to_machine=self._open)
             rule = gate.admit(method, caller)
         except ServiceError as error:
-            return _refusing(handler, kind, error)
+            return _refusing(handler, kind, error, caller)
         if rule.public or not inspect.iscoroutinefunction(work):
             return handler  # health, and reflection, which is a generator
 
         async def guarded(request: Any, context: Any) -> Any:
             stream = kind != "unary_unary"
-            return await gate.serve(rule, method, caller, work, request, context, stream=stream)
+            most = gate.most_connections(caller)
+            with self._known.admitted(context.peer(), caller.id, most):
+                return await gate.serve(rule, method, caller, work, request, context, stream=stream)
 
         return KINDS[kind](guarded, handler.request_deserializer, handler.response_serializer)
 
 
 def _refusing(
-    handler: grpc.RpcMethodHandler[Any, Any], kind: str, error: ServiceError
+    handler: grpc.RpcMethodHandler[Any, Any],
+    kind: str,
+    error: ServiceError,
+    caller: Caller | None,
 ) -> grpc.RpcMethodHandler[Any, Any]:
     """Return a handler that answers every call with an error, whatever is in the call."""
 
     async def refuse(request: Any, context: Any) -> Any:
+        if caller is not None:
+            present.set(caller)
         raise error
 
     return KINDS[kind](refuse, bytes, handler.response_serializer)

@@ -7,13 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from animalcat.service.access.tokens import Quota
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.session.notes import Purse
 
 STREAM_RETRY_SECONDS: Final = 5.0
 """When to come again to open a stream if too many are open."""
+DAY_SECONDS: Final = 86_400.0
+"""The time in which a budget of notes is full again."""
 _MOST_KEPT: Final = 10_000
 """Callers whose rates are remembered."""
 
@@ -37,6 +41,7 @@ class Rates:
         """
         self._now = now
         self._buckets: dict[str, _Bucket] = {}
+        self._notes: dict[str, _Bucket] = {}
         self._streams = Counter[str]()
 
     def call(self, caller: str, quota: Quota) -> None:
@@ -45,13 +50,8 @@ class Rates:
         Raises:
             ServiceError: The caller calls too often.
         """
-        rate, most, now = quota.calls_per_second, 2 * max(1.0, quota.calls_per_second), self._now()
-        bucket = self._buckets.pop(caller, None) or _Bucket(most, now)
-        bucket.left = min(most, bucket.left + (now - bucket.at) * rate)
-        bucket.at = now
-        self._buckets[caller] = bucket  # last in order
-        while len(self._buckets) > _MOST_KEPT:
-            del self._buckets[next(iter(self._buckets))]
+        rate = quota.calls_per_second
+        bucket = self._filled(self._buckets, caller, rate, 2 * max(1.0, rate))
         if bucket.left < 1:
             raise ServiceError(
                 Code.TOO_MANY_CALLS,
@@ -59,6 +59,29 @@ class Rates:
                 retry_seconds=(1 - bucket.left) / rate,
             )
         bucket.left -= 1
+
+    def purse(self, caller: str, quota: Quota) -> Purse:
+        """Return the budget of a caller's notes, which all its agents share."""
+        most = quota.note_bytes
+        find = partial(self._filled, self._notes, caller, most / DAY_SECONDS, most)
+
+        def spend(size: int) -> None:
+            find().left -= size
+
+        return Purse(lambda: find().left, spend, f"{most:,} bytes a day")
+
+    def _filled(
+        self, buckets: dict[str, _Bucket], caller: str, rate: float, most: float
+    ) -> _Bucket:
+        """Return what a caller has left by now of a rate, of which so much may come at once."""
+        now = self._now()
+        bucket = buckets.pop(caller, None) or _Bucket(most, now)
+        bucket.left = min(most, bucket.left + (now - bucket.at) * rate)
+        bucket.at = now
+        buckets[caller] = bucket  # last in order
+        while len(buckets) > _MOST_KEPT:
+            del buckets[next(iter(buckets))]
+        return bucket
 
     @contextmanager
     def stream(self, caller: str, quota: Quota) -> Generator[None]:

@@ -42,11 +42,13 @@ class Quota:
         calls_per_second: Calls a second in the long run; twice as many may come at once.
         streams: Streams that may be open at the same time.
         sessions: Sessions made with it that are not over; 0 means that there is no limit.
+        note_bytes: Bytes of notes a day in the long run; as many may come at once.
     """
 
     calls_per_second: float = 50.0
     streams: int = 32
     sessions: int = 0
+    note_bytes: int = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

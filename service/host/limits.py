@@ -20,6 +20,7 @@ from animalcat.service.errors import KINDS, Code, ServiceError
 from animalcat.service.host.settings import Settings
 from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
+from animalcat.service.session.disk import Disk
 from animalcat.service.storage.base import SessionStore
 from animalcat.v1 import campaigns_pb2
 
@@ -49,6 +50,7 @@ class Limits:
         store: SessionStore,
         operations: Operations,
         free_memory: Callable[[], int | None] | None = None,
+        disk: Disk | None = None,
     ) -> None:
         """Begin with nothing under way.
 
@@ -57,10 +59,12 @@ class Limits:
             store: Has the sessions.
             operations: Has the operations.
             free_memory: Returns the bytes of memory that are free; None to ask the system.
+            disk: Says whether the disk has room; None where it need not.
         """
         self._settings = settings
         self._store = store
         self._operations = operations
+        self._disk = disk or Disk()
         self._free_memory = free_memory or available_memory
         self._free: int | None = None
         self._looked = -1.0
@@ -78,8 +82,11 @@ class Limits:
             ServiceError: The server is at a limit; the error says at which, and when to come again.
         """
         settings = self._settings
-        if method == EVALUATE or method in _SESSIONS or method in _BATTERIES:
-            self._check_memory()
+        makes = method in _SESSIONS or method in _BATTERIES
+        if (makes or method == EVALUATE) and (lacks := self._lacks_memory()):
+            raise ServiceError(Code.NO_MEMORY, lacks, retry_seconds=AGENT_RETRY_SECONDS)
+        if makes and (lacks := await self._disk.short()):  # who comes to play waits for room
+            raise ServiceError(Code.DISK_FULL, lacks, retry_seconds=60.0)
         if method in _SESSIONS:
             of_campaign = isinstance(request, campaigns_pb2.CreateCampaignRequest)
             await self._check_sessions(len(request.spec.agents) if of_campaign else 1)
@@ -116,18 +123,21 @@ class Limits:
         self._open[method == EVALUATE] -= 1
         self._uploads -= method == _IMPORT
 
-    def _check_memory(self) -> None:
+    async def lacks(self) -> list[str]:
+        """Say what the server lacks, so that nothing new begins, in words."""
+        return [one for one in (await self._disk.short(), self._lacks_memory()) if one]
+
+    def _lacks_memory(self) -> str:
         now = time.monotonic()
         if now - self._looked > _LOOK_SECONDS:
             self._free, self._looked = self._free_memory(), now
         wanted = self._settings.spare_memory_bytes
-        if self._free is not None and self._free < wanted:
-            raise ServiceError(
-                Code.NO_MEMORY,
-                f"the server has {self._free >> 20} MiB of memory left and keeps "
-                f"{wanted >> 20} MiB free for what is under way",
-                retry_seconds=AGENT_RETRY_SECONDS,
-            )
+        if self._free is None or self._free >= wanted:
+            return ""
+        return (
+            f"the server has {self._free >> 20} MiB of memory left and keeps {wanted >> 20} MiB "
+            "free for what is under way"
+        )
 
     async def _check_sessions(self, wanted: int) -> None:
         by_state = await asyncio.to_thread(self._store.count_sessions)

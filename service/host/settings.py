@@ -89,6 +89,10 @@ class Settings(BaseSettings):
     """Most batteries that are uploaded, imported or built at once; one is made at a time."""
     spare_memory_bytes: int = Field(default=256 * 1024 * 1024, ge=0)
     """Memory that stays free: with less of it, nothing that needs much is begun."""
+    spare_disk_bytes: int = Field(default=256 * 1024 * 1024, ge=0)
+    """Room on the disk of `home` that stays free: with less, no episode is begun."""
+    max_strangers: int = Field(default=256, ge=1)
+    """Most connections at once over which nobody has shown a token."""
     allowed_builds: tuple[Path, ...] = ()
     """Unity builds that a session may name by path, so that the server runs them.
 

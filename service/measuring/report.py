@@ -33,7 +33,12 @@ from animalcat.service.measuring.faults import unplayable
 from animalcat.service.measuring.gate import through_gate
 from animalcat.service.measuring.generation import played_instance
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, Measurement
-from animalcat.service.measuring.voids import failures_to_dict, voids_by_demand, voids_to_dict
+from animalcat.service.measuring.voids import (
+    failures_to_dict,
+    looks_to_dict,
+    voids_by_demand,
+    voids_to_dict,
+)
 from animalcat.service.model import (
     PRACTICE,
     CapabilityStatus,
@@ -253,6 +258,7 @@ def provenance(
         "failures_by_default": sum(e.by_default for e in scored),
         "overspent": sum(e.overspent for e in scored),
         "agent_failures": failures_to_dict(scored),
+        "withdrawals": looks_to_dict(scored),
         "practised": sum(e.practice and e.settled for e in attempts),
         **{
             key: value

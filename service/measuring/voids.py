@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.model import Episode, Ruling
+from animalcat.service.model import Cause, Episode, Ruling
 
 _SAID: Final = {
     "repeat": "repeated because a person said so",
@@ -120,7 +120,8 @@ def failures_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
     """
     rulings = [e.ruling for e in attempts if e.ruling is not None and not e.practice]
     counts = {ruling.name.lower(): rulings.count(ruling) for ruling in Ruling}
-    seen = sum(e.seen and e.counts for e in attempts)
+    failed = {e.number for e in attempts if e.ruling is not None}
+    seen = sum(e.seen and e.counts and e.number in failed for e in attempts)
     words = ""
     if rulings:
         said = [f"{counts[one]} {word}" for one, word in _SAID.items() if counts[one]]
@@ -129,6 +130,29 @@ def failures_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
         if seen:
             words += f" Of the episodes that count, {seen} had an arena that was seen so before."
     return {"words": words, **counts, "seen": seen}
+
+
+def looks_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
+    """Return what the profile says of arenas that an agent was shown and withdrew from.
+
+    Args:
+        attempts: All attempts of the session that are not declared invalid.
+
+    Returns:
+        How often it withdrew ("withdrawn"), how many episodes that count had an arena that it had
+        been shown so ("seen"), and words.
+    """
+    looked = [e for e in attempts if e.kind is Cause.LOOKED and not e.practice]
+    numbers = {e.number for e in looked}
+    seen = sum(e.seen and e.counts and e.number in numbers for e in attempts)
+    words = ""
+    if looked:
+        times = "once" if len(looked) == 1 else f"{len(looked)} times"
+        words = (
+            f"The agent withdrew {times} from an arena that it had been shown. Of the episodes "
+            f"that count, {seen} had an arena that was seen so before."
+        )
+    return {"words": words, "withdrawn": len(looked), "seen": seen}
 
 
 def _ended(episode: Episode) -> bool:

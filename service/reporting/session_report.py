@@ -511,7 +511,7 @@ def _uncounted(about: Row) -> str:
         parts.append(f"{about['failures_by_default']} counted as failures by default")
     if about.get("overspent"):
         parts.append(f"{about['overspent']} failed beyond the agent's allowance of time or tokens")
-    for key in ("agent_failures", "voids_by_demand"):
+    for key in ("agent_failures", "withdrawals", "voids_by_demand"):
         told: Row = about.get(key) or {}
         if words := told.get("words"):
             parts.append(str(words))

@@ -31,6 +31,7 @@ from animalcat.service.session.link import (
     Offer,
     T,
 )
+from animalcat.service.session.notes import NoteRoom
 from animalcat.service.session.turns import Believed, FrameError, Turns
 from animalcat.v1 import gateway_pb2, types_pb2
 from animalcat.wire import fingerprint_from_proto, observation_to_proto, spec_to_proto
@@ -42,6 +43,10 @@ Stream: TypeAlias = grpc.aio.ServicerContext[
 
 MAX_NAME: Final = 200
 """Most characters of a fingerprint's name, version and process."""
+
+
+MAX_FINGERPRINT: Final = 256 * 1024
+"""Most bytes of a fingerprint: 1,000 files take half of that."""
 
 
 class Lease(NamedTuple):
@@ -72,6 +77,7 @@ class GrpcLink(AgentLink):
         lease: Lease | None = None,
         admits: Callable[[], bool] = lambda: True,
         believed: Believed = Believed(),
+        room: NoteRoom | None = None,
     ) -> None:
         """Begin with the stream over which the agent came.
 
@@ -83,13 +89,15 @@ class GrpcLink(AgentLink):
             lease: What lets the agent come back; None if it may not.
             admits: Whether the agent's token is still good, so that it would be let in again.
             believed: What is believed of it when it says why it leaves.
+            room: How much its notes may take; None for what every agent may.
         """
         self.process = process
         self.direct_place = direct_place
         self.timeout = timeout
         self.lease = lease
         self._admits = admits
-        self._turns = Turns(believed)
+        self.room = room or NoteRoom()
+        self._turns = Turns(believed, self.room)
         self.refused: ServiceError | None = None
         self._told: types_pb2.AgentFingerprint | None = None
         self._loop = asyncio.get_running_loop()
@@ -179,7 +187,7 @@ class GrpcLink(AgentLink):
         if self._stream is not None:
             self.lose(self._stream)
         self._coming = stream
-        self._turns.notes.clear()  # it sends them again with its answer
+        self._turns.drop_notes()  # it sends them again with its answer
         for frame in self._unseen:
             if frame.HasField("episode_start"):  # whoever comes back goes on over the stream
                 frame.episode_start.ClearField("direct")
@@ -205,6 +213,7 @@ class GrpcLink(AgentLink):
     async def begin(self, opening: EpisodeOpening, first: Step, offer: Offer | None) -> None:
         """Open an episode, send its first observation, and say where it may be played."""
         self._arm()
+        self.room.begin()
         start = gateway_pb2.EpisodeStart(
             episode=opening.number,
             time_budget_steps=opening.time_budget_steps,
@@ -319,7 +328,10 @@ class GrpcLink(AgentLink):
         except ServiceError as error:
             self.refused = error
             self._disarm()
-            raise AgentLeftError(Cause.WITHDREW) from error
+            # Of a process that a person started it is the person's mistake. Another one might show
+            # something else on purpose, to see the arena once more.
+            mistake = self._turns.believed.failure
+            raise AgentLeftError(Cause.WITHDREW if mistake else Cause.LOOKED) from error
 
     def _expect_return(self) -> None:
         """Give the agent its time to come back from now on."""
@@ -494,6 +506,11 @@ def read_fingerprint(message: types_pb2.AgentFingerprint, instance: str) -> Agen
     """
     sizes = (len(message.options), 100), (len(message.files), 1000), (len(message.environment), 200)
     texts = (message.name, message.version, message.process)
+    if message.ByteSize() > MAX_FINGERPRINT:  # it is stored beside the session
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"fingerprint: it has {message.ByteSize():,} bytes and may have {MAX_FINGERPRINT:,}",
+        )
     if any(size > most for size, most in sizes) or max(map(len, texts)) > MAX_NAME:
         raise ServiceError(
             Code.INVALID_REQUEST,

@@ -23,6 +23,7 @@ from animalcat.service.rpc.agent_link import GrpcLink, Stream, read_fingerprint
 from animalcat.service.rpc.leases import Leases, Seat
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.link import AgentLeftError
+from animalcat.service.session.notes import NoteRoom
 from animalcat.service.session.turns import MAX_BAD_FRAMES, Believed
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.wire import spec_from_proto, spec_to_proto
@@ -90,6 +91,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         most_agents: int = 0,
         leases: Leases | None = None,
         check: Callable[[], Awaitable[None]] = _nothing,
+        refused: Callable[[str, str, str, int], None] = lambda what, who, words, number: None,
     ) -> None:
         """Serve the sessions of these engines.
 
@@ -104,6 +106,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             leases: Where agents are known again; None for new ones.
             check: Raises `ServiceError` where the server has no room for another agent. One that
                 comes back has its place already.
+            refused: Is called with what an agent was refused, who it is, why, and how often.
         """
         self._engines = engines
         self._gate = gate
@@ -113,6 +116,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         self._most_agents = most_agents
         self._leases = leases or Leases()
         self._check = check
+        self._refused = refused
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def Evaluate(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -150,7 +154,10 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         spec = engine.session.spec
         lease = self._leases.make(spec.lease_seconds) if hello.returns else None
         place, timeout = self._direct_place(stream), spec.action_timeout_seconds
-        link = GrpcLink(stream, hello.instance, timeout, place, lease, *self._known())
+        caller = present.get()
+        tell = partial(self._refused, Code.NOTES_USED_UP, caller.words)
+        room = NoteRoom(self._gate.purse(caller), tell)
+        link = GrpcLink(stream, hello.instance, timeout, place, lease, *self._known(), room)
         link.fingerprint = read_fingerprint(hello.fingerprint, hello.instance)
         link.whole, link.same_agent = not hello.fingerprint_follows, hello.same_agent
         seat = Seat(session_id, link, await engine.admit(link))

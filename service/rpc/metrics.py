@@ -8,13 +8,15 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 
 from animalcat.installing import install
 from animalcat.service.model import Outcome, SessionState
+from animalcat.service.refusals import Refusals
+from animalcat.service.session.disk import free_bytes
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import Event
 
@@ -92,13 +94,14 @@ class Metrics:
             self._call_seconds.labels(method).observe(seconds)
 
     @contextmanager
-    def served(self, host: str, port: int, engines: Engines) -> Generator[int]:
+    def served(self, host: str, port: int, engines: Engines, refusals: Refusals) -> Generator[int]:
         """Offer the measurements over HTTP during the block; yields the port.
 
         Args:
             host: Address to listen at.
             port: Port to listen at; 0 for any free one.
             engines: The engines, whose present state is measured when somebody asks.
+            refusals: Has counted what was refused.
 
         Raises:
             MetricsError: The address cannot be listened at.
@@ -107,7 +110,7 @@ class Metrics:
 
         for outcome in Outcome:  # so that every series is there from the start
             self._episodes.labels(outcome.name.lower())
-        self.registry.register(_Present(engines))
+        self.registry.register(_Present(engines, refusals))
         try:
             server, thread = prometheus.start_http_server(port, host, self.registry)
         except OSError as error:
@@ -127,12 +130,13 @@ class Metrics:
 class _Present:
     """What is measured when somebody asks."""
 
-    def __init__(self, engines: Engines) -> None:
+    def __init__(self, engines: Engines, refusals: Refusals) -> None:
         self._engines = engines
+        self._refusals = refusals
 
     def collect(self) -> Iterator[Metric]:
         """Yield the measurements; the library calls it in a thread of its own."""
-        from prometheus_client.metrics_core import GaugeMetricFamily
+        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
         states = GaugeMetricFamily("animalcat_sessions", "Sessions by state.", labels=["state"])
         counted = self._engines.parts.store.count_sessions()
@@ -143,6 +147,18 @@ class _Present:
         yield GaugeMetricFamily(
             "animalcat_agents", "Agents that are connected.", value=self._engines.agents
         )
+        refused = CounterMetricFamily(
+            "animalcat_refusals", "What was refused or ended.", labels=["what"]
+        )
+        for what, number in self._refusals.totals().items():
+            refused.add_metric([what], number)
+        yield refused
+        with suppress(OSError):
+            yield GaugeMetricFamily(
+                "animalcat_disk_free_bytes",
+                "Bytes that are free where the data directory is.",
+                value=free_bytes(self._engines.parts.data),
+            )
 
 
 class CallCounter(grpc.aio.ServerInterceptor):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Final
+
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from animalcat import names
 from animalcat.service.converters import operation_to_proto
+from animalcat.service.host.limits import Limits
 from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
+from animalcat.service.refusals import Refusal, Refusals
 from animalcat.service.rpc.paging import paged
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
@@ -16,15 +21,26 @@ from animalcat.v1 import operations_pb2, operations_pb2_grpc
 
 MOST_WAITING: Final = 1000
 """Most sessions of which a call tells for what they wait."""
+MOST_REFUSALS: Final = 100
+"""Most refusals of which a call tells."""
 
 
 class OperationCalls(operations_pb2_grpc.OperationsServicer):
     """Servicer of long-running operations."""
 
-    def __init__(self, engines: Engines, operations: Operations, requests: Requests) -> None:
+    def __init__(
+        self,
+        engines: Engines,
+        operations: Operations,
+        requests: Requests,
+        limits: Limits,
+        refusals: Refusals,
+    ) -> None:
         self._engines = engines
         self._operations = operations
         self._requests = requests
+        self._limits = limits
+        self._refusals = refusals
 
     async def GetOperation(  # noqa: N802
         self, request: operations_pb2.GetOperationRequest, context: Any
@@ -96,4 +112,18 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
             ],
             fits=[operations_pb2.PlacedFit(node=node, busy=busy) for node, busy in fits.processes],
             fits_waiting=fits.waiting,
+            lacks=await self._limits.lacks(),
+            refusals=map(_refusal_to_proto, self._refusals.all()[:MOST_REFUSALS]),
         )
+
+
+def _refusal_to_proto(refusal: Refusal) -> operations_pb2.Refusal:
+    last = Timestamp()
+    last.FromDatetime(datetime.fromtimestamp(refusal.last, UTC))
+    return operations_pb2.Refusal(
+        what=refusal.what,
+        who=refusal.who,
+        number=refusal.number,
+        last_time=last,
+        words=refusal.words,
+    )

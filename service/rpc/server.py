@@ -21,11 +21,13 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from animalcat.layouts.inference.fitter import Fits, Fitter
+from animalcat.service.access.callers import Caller, present
 from animalcat.service.access.certificates import self_signed
 from animalcat.service.access.gate import AccessInterceptor, Gate
 from animalcat.service.access.secret import ServerSecret
 from animalcat.service.campaigns.conductor import Conductors
-from animalcat.service.errors import ErrorInterceptor
+from animalcat.service.errors import Code, ErrorInterceptor, ServiceError
+from animalcat.service.host.doorman import Budget, Doorman, all_descriptors, descriptors, host_of
 from animalcat.service.host.limits import EVALUATE, Limits, LimitsInterceptor
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
@@ -33,17 +35,20 @@ from animalcat.service.host.settings import Settings, check_exposure, check_tls
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
+from animalcat.service.refusals import Refusals
 from animalcat.service.rpc.access import AccessCalls
 from animalcat.service.rpc.batteries import Batteries
 from animalcat.service.rpc.campaigns import Campaigns
 from animalcat.service.rpc.episodes import Episodes
 from animalcat.service.rpc.gateway import Gateway
+from animalcat.service.rpc.health import Health
 from animalcat.service.rpc.layouts import Layouts
 from animalcat.service.rpc.metrics import CallCounter, Metrics
 from animalcat.service.rpc.operations import OperationCalls
 from animalcat.service.rpc.profiles import Profiles
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.rpc.sessions import Sessions
+from animalcat.service.session.disk import Disk
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
@@ -78,6 +83,18 @@ GRACE_SECONDS: Final = 2.0
 """Seconds that pending calls may still take when the server stops."""
 
 
+HANDSHAKE_MILLISECONDS: Final = 10_000
+"""Time within which a connection has to become one of gRPC."""
+_REFUSALS: Final = frozenset(
+    {
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        grpc.StatusCode.UNAUTHENTICATED,
+        grpc.StatusCode.PERMISSION_DENIED,
+    }
+)
+"""Statuses that are counted as refusals."""
+_REFUSED: Final = frozenset({Code.TOO_MANY_BAD_FRAMES, Code.AGENT_CHANGED, Code.LEASE_LOST})
+"""What else is counted: what an honest agent seldom meets."""
 HEALTH_SECONDS: Final = 5.0
 """Seconds between two looks at whether the store answers."""
 SERVICES: Final = tuple(
@@ -173,7 +190,11 @@ async def create_server(
         except StrayPartsError:
             await asyncio.to_thread(_forget, settings, store, fresh)
             raise
-        parts = Parts(store, home, files, workers, fitter or fits, EventBus(), here, claims=claims)
+        disk = Disk(home, settings.spare_disk_bytes)
+        bus = EventBus()
+        parts = Parts(
+            store, home, files, workers, fitter or fits, bus, here, claims=claims, disk=disk
+        )
         engines = Engines(parts)
         conductors = Conductors(engines)
         operations = await asyncio.to_thread(
@@ -181,7 +202,10 @@ async def create_server(
         )
         metrics = Metrics() if settings.metrics else None
         gate = await asyncio.to_thread(Gate, settings.home, engines)
-        limits = Limits(settings, store, operations)
+        refusals = Refusals()
+        budget = Budget.of(descriptors(), settings.max_strangers)
+        doorman = Doorman(budget, refusals)
+        limits = Limits(settings, store, operations, disk=disk)
         limiting = LimitsInterceptor(limits)
         credentials = await asyncio.to_thread(_credentials, settings)
         tasks: list[asyncio.Task[None]] = []
@@ -189,10 +213,19 @@ async def create_server(
         stack = ExitStack()
         local = LocalAddress()
         try:
-            server = _empty_server(
-                settings, gate, limiting, metrics, open_to_machine=settings.open_to_machine
-            )
-            local_door = _empty_server(settings, gate, limiting, metrics, open_to_machine=False)
+            told = partial(_refused, refusals, doorman)
+
+            def make_door(connections: int, *, open_to_machine: bool) -> grpc.aio.Server:
+                guards = [
+                    *([CallCounter(metrics)] if metrics else []),
+                    ErrorInterceptor(told),
+                    AccessInterceptor(gate, doorman, open_to_machine=open_to_machine),
+                    limiting,
+                ]
+                return _empty_server(settings, guards, connections)
+
+            server = make_door(budget.connections, open_to_machine=settings.open_to_machine)
+            local_door = make_door(budget.local, open_to_machine=False)
             doors += [server, local_door]
             doors[1].add_insecure_port(local.address)
             calls = AccessCalls(engines, gate.tickets, local.address, settings.home)
@@ -204,11 +237,25 @@ async def create_server(
                 networks=settings.direct_networks if settings.engine == "ray" else "",
                 most_agents=settings.max_agents,
                 check=partial(limits.check, EVALUATE),
+                refused=refusals.count,
             )
-            checks = await _add_services(
-                doors, settings, engines, conductors, operations, gateway, calls, clock
+            checks = Health(("", *SERVICES), doorman)
+            await _add_services(
+                doors,
+                settings,
+                engines,
+                conductors,
+                operations,
+                gateway,
+                calls,
+                clock,
+                checks,
+                limits,
+                refusals,
             )
             address = _bind(server, settings, credentials)
+            doorman.port = int(address.rpartition(":")[2])
+            tasks.append(asyncio.create_task(doorman.watch()))
             if claims is not None:
                 claims.listen_at(address)
                 tasks.append(asyncio.create_task(engines.keep_claims()))
@@ -218,7 +265,9 @@ async def create_server(
             local.publish()
             await conductors.resume()
             if metrics is not None:
-                offered = stack.enter_context(metrics.served(*settings.metrics_at, engines))
+                offered = stack.enter_context(
+                    metrics.served(*settings.metrics_at, engines, refusals)
+                )
                 log.info("measurements are offered at port %d", offered)
             if lock is not None:
                 lock.publish(address, "" if settings.open_to_machine else local.address)
@@ -226,7 +275,7 @@ async def create_server(
             log.info("serving %s at %s", settings.home, address)
 
             async def drain() -> None:
-                await checks.enter_graceful_shutdown()
+                checks.end()
                 await engines.drain()
 
             yield RunningServer(address, engines, drain)
@@ -313,6 +362,7 @@ async def serve(
     Raises:
         See `create_server`.
     """
+    all_descriptors()
     stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -335,7 +385,7 @@ async def serve(
         loop.remove_reader(sys.stdin.fileno())
 
 
-async def _watch_health(checks: Any, store: SqlStore) -> None:
+async def _watch_health(checks: Health, store: SqlStore) -> None:
     """Say whether the store answers, on which all services but the operations rest."""
     well = True
     asked: asyncio.Future[Any] | None = None
@@ -355,7 +405,7 @@ async def _watch_health(checks: Any, store: SqlStore) -> None:
             serving = health_pb2.HealthCheckResponse
             for name in ("", *SERVICES):
                 if name != OPERATIONS:
-                    await checks.set(name, serving.SERVING if well else serving.NOT_SERVING)
+                    checks.set(name, serving.SERVING if well else serving.NOT_SERVING)
 
 
 async def _drain(server: RunningServer, seconds: float, hurry: asyncio.Event) -> None:
@@ -371,23 +421,37 @@ async def _drain(server: RunningServer, seconds: float, hurry: asyncio.Event) ->
     await asyncio.gather(*both, return_exceptions=True)
 
 
+def _refused(refusals: Refusals, doorman: Doorman, error: ServiceError, peer: str) -> None:
+    """Count what a caller was refused, and what a stranger asked."""
+    caller = present.get(None)
+    if caller is None:
+        doorman.strange(peer)
+    if error.status in _REFUSALS or error.code in _REFUSED:
+        refusals.count(error.code, _who(caller, peer), error.message)
+
+
+def _who(caller: Caller | None, peer: str) -> str:
+    """Return who called, in words."""
+    if caller is None:
+        return f"no good token, from {host_of(peer) or 'this machine'}"
+    return caller.words
+
+
 def _empty_server(
-    settings: Settings,
-    gate: Gate,
-    limits: LimitsInterceptor,
-    metrics: Metrics | None,
-    *,
-    open_to_machine: bool,
+    settings: Settings, guards: Sequence[grpc.aio.ServerInterceptor], connections: int
 ) -> grpc.aio.Server:
-    """Return a server without services, which admits callers by the gate."""
+    """Return a server without services.
+
+    Args:
+        settings: Has the sizes of messages.
+        guards: What every call goes through.
+        connections: Most connections at once.
+    """
     return grpc.aio.server(
-        interceptors=[
-            *([CallCounter(metrics)] if metrics else []),
-            ErrorInterceptor(),
-            AccessInterceptor(gate, open_to_machine=open_to_machine),
-            limits,
-        ],
+        interceptors=guards,
         options=[
+            ("grpc.max_allowed_incoming_connections", connections),
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE_MILLISECONDS),
             # Otherwise two servers could share one port, and each would get some of the calls.
             ("grpc.so_reuseport", 0),
             ("grpc.max_receive_message_length", settings.max_message_bytes),
@@ -408,8 +472,11 @@ async def _add_services(
     gateway: Gateway,
     calls: AccessCalls,
     clock: Callable[[], datetime],
-) -> Any:
-    """Add the same servicers to each server, and return the one that tells their health."""
+    checks: Health,
+    limits: Limits,
+    refusals: Refusals,
+) -> None:
+    """Add the same servicers to each server."""
     requests = await asyncio.to_thread(Requests, _own_folder(settings) / "requests.jsonl")
     library = BatteryLibrary(engines.parts.store, engines.parts.files)
     secret = await asyncio.to_thread(ServerSecret, settings.home, settings.secret)
@@ -431,14 +498,9 @@ async def _add_services(
         (results_pb2_grpc.add_EpisodesServicer_to_server, Episodes(engines)),
         (
             operations_pb2_grpc.add_OperationsServicer_to_server,
-            OperationCalls(engines, operations, requests),
+            OperationCalls(engines, operations, requests, limits, refusals),
         ),
     ]
-    # The type stubs of the health package lack its asyncio half.
-    asynchronous: Any = getattr(health, "aio")  # noqa: B009
-    checks = asynchronous.HealthServicer()
-    for name in ("", *SERVICES):
-        await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
     register: Any = health_pb2_grpc
     for server in doors:
         for add, servicer in servicers:
@@ -447,7 +509,6 @@ async def _add_services(
         reflection.enable_server_reflection(
             [*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME], server
         )
-    return checks
 
 
 def _credentials(settings: Settings) -> grpc.ServerCredentials | None:

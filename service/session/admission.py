@@ -10,10 +10,12 @@ from typing import Any
 
 from animalcat.service.errors import Code, ServiceError, system_code
 from animalcat.service.model import Cause, Session, SessionState
+from animalcat.service.refusals import Seldom
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.record import SessionRecord
 
 log = logging.getLogger(__name__)
+_seldom = Seldom()
 
 Run = Callable[[AgentLink], Coroutine[Any, Any, Session]]
 """Lets an agent play until the session is over."""
@@ -140,7 +142,11 @@ def _log_failure(task: asyncio.Task[Session]) -> None:
     error = None if task.cancelled() else task.exception()
     if error is None or isinstance(error, AgentLeftError):
         return
+    if isinstance(error, ServiceError) and error.code is Code.AGENT_CHANGED:
+        return  # it was refused, and may come as often as it likes
     if (code := system_code(error)) is not None:
-        log.warning("%s stopped: %s (%s)", task.get_name(), code.value, error)
+        if times := _seldom.due((task.get_name(), code)):
+            again = f", {times} times since this was logged" if times > 1 else ""
+            log.warning("%s stopped: %s (%s)%s", task.get_name(), code.value, error, again)
     else:
         log.error("%s stopped: %s", task.get_name(), error, exc_info=error)

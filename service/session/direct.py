@@ -33,6 +33,7 @@ from animalcat.envs.worker import receive, run, send
 from animalcat.service.model import Cause, Spent
 from animalcat.service.recording.writer import EpisodeRecorder, Unfinished
 from animalcat.service.session.link import AgentLeftError
+from animalcat.service.session.notes import Allotted, NoteRoom
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import FrameError, Turns
 from animalcat.v1 import gateway_pb2
@@ -62,6 +63,7 @@ class Terms(NamedTuple):
         recording: Where the recording stands.
         place: Address of the network to listen at, or `unix:` and a folder.
         allowance: What the agent may spend.
+        notes: What is left for its notes.
     """
 
     ticket: str
@@ -69,16 +71,18 @@ class Terms(NamedTuple):
     recording: Unfinished
     place: str
     allowance: Allowance = UNLIMITED
+    notes: Allotted = Allotted()
 
     def to_json(self) -> bytes:
         """Return the terms as the worker reads them."""
-        return json.dumps([*self[:-1], astuple(self.allowance)]).encode()
+        return json.dumps([*self[:4], astuple(self.allowance), self.notes]).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> Terms:
         """Return the terms that `to_json` wrote."""
-        ticket, timeout, recording, place, allowance = json.loads(data)
-        return cls(ticket, timeout, Unfinished(*recording), place, Allowance(*allowance))
+        ticket, timeout, recording, place, allowance, notes = json.loads(data)
+        may = Allowance(*allowance), Allotted(*notes)
+        return cls(ticket, timeout, Unfinished(*recording), place, *may)
 
 
 class Played(NamedTuple):
@@ -95,6 +99,8 @@ class Played(NamedTuple):
         spent: What the agent has spent, but for the answer that is waited for.
         exceeded: Which allowance its last answer exceeded, which was then not carried out; empty
             for none.
+        noted: Bytes of the notes that it made with its answers.
+        refused: Number of notes that were refused for want of room.
         trace: The reward of every decision.
         last: The latest step.
     """
@@ -107,12 +113,14 @@ class Played(NamedTuple):
     recording: Unfinished
     spent: Spent
     exceeded: str
+    noted: int
+    refused: int
     trace: array[float]
     last: Step
 
     def pack(self) -> bytes:
         """Return it as bytes."""
-        told = json.dumps(self[:8]).encode()
+        told = json.dumps(self[:10]).encode()
         trace = self.trace.tobytes()
         return _NUMBERS.pack(len(told), len(trace)) + told + trace + pack_steps([self.last])
 
@@ -126,14 +134,14 @@ class Played(NamedTuple):
         size, length = _NUMBERS.unpack_from(data)
         middle = _NUMBERS.size + size
         told = json.loads(data[_NUMBERS.size : middle])
-        left, fault, disk, reward, waited, recording, sums, exceeded = told
+        left, fault, disk, reward, waited, recording, sums, exceeded, noted, refused = told
         thinking, tokens_in, tokens_out, costs = sums
         amounts = tuple((str(currency), float(amount)) for currency, amount in costs)
         trace = array("d")
         trace.frombytes(data[middle : middle + length])
         (last,) = unpack_steps(data[middle + length :], spec)
         where, spent = Unfinished(*recording), Spent(thinking, tokens_in, tokens_out, amounts)
-        stood = (reward, waited, where, spent, exceeded)
+        stood = (reward, waited, where, spent, exceeded, noted, refused)
         return cls(left, fault, tuple(disk), *stood, trace, last)
 
 
@@ -175,7 +183,7 @@ class _Table:
         self._done = 0
         self._asked = time.monotonic()
         self._trace = array("d")
-        self._turns = Turns()
+        self._turns = Turns(room=NoteRoom.allotted(terms.notes))
         self._meter = Meter(terms.allowance)
 
     def serve(self, connection: socket.socket) -> Played:
@@ -204,7 +212,8 @@ class _Table:
         if recorder is not None:
             recording = recorder.hand_over()
         waited, spent = time.monotonic() - self._asked, self._meter.spent
-        stood = (self._reward, waited, recording, spent, exceeded)
+        room = self._turns.room
+        stood = (self._reward, waited, recording, spent, exceeded, room.written, room.refused)
         return Played(left, fault, disk, *stood, self._trace, self._last)
 
     def _admit(self, connection: socket.socket, deadline: float) -> _Agent:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from animalcat.envs.agents.fingerprint import (
     AgentFingerprint,
@@ -17,6 +17,11 @@ from animalcat.envs.agents.fingerprint import (
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import Identity, Session
 from animalcat.service.session.record import SessionRecord
+
+MAX_OTHERS: Final = 20
+"""Most fingerprints of the same agent that a session keeps beside the first."""
+MAX_CHANGES: Final = 100_000
+"""Most characters of what a session keeps of changes of its agent."""
 
 
 class Comer(NamedTuple):
@@ -82,15 +87,31 @@ def identified(
         said = f"from episode {episode} on: {in_words(found(first))}; {why}"
         kept = (*known.others, comer.fingerprint) if comer.whole else known.others
         changes = known.changes if said in known.changes else (*known.changes, said)
+        _check_room(kept, changes)
         return replace(known, others=kept, changes=changes)
     changes = known.changes
     for one in environment_changes(same.environment, comer.fingerprint.environment):
         said = f"from episode {episode} on: {one}"
         if not any(change.endswith(one) for change in changes):
             changes = (*changes, said)
+    _check_room(known.others, changes)
     if same is first and not begun:
         first = together(first, comer.fingerprint, now_whole=comer.whole)
     return replace(known, fingerprint=first, changes=changes)
+
+
+def _check_room(others: Sequence[AgentFingerprint], changes: Sequence[str]) -> None:
+    """Check that what is stored of an agent that changes again and again has an end.
+
+    Raises:
+        ServiceError: It would be too much.
+    """
+    if len(others) > MAX_OTHERS or sum(map(len, changes)) > MAX_CHANGES:
+        raise ServiceError(
+            Code.AGENT_CHANGED,
+            f"the agent of the session has changed too often: {MAX_OTHERS} more fingerprints and "
+            f"{MAX_CHANGES:,} characters of changes are kept. Create a new session for this agent",
+        )
 
 
 class Identities:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from animalcat.service.measuring.faults import MAX_FAULTS
-from animalcat.service.model import Decision, Episode
+from animalcat.service.model import Cause, Decision, Episode
 
 MAX_FAULTS_IN_A_ROW: Final = 9
 """Backend faults in a row, of any instances, after which the session pauses."""
@@ -144,8 +144,9 @@ class Ledger:
         return any(e.warns for e in self._before(episode.number, episode.decision))
 
     def seen_before(self, number: int, decision: Decision) -> bool:
-        """Return whether the agent saw this arena in an attempt at which its code failed."""
-        return any(e.ruling is not None for e in self._before(number, decision))
+        """Return whether the agent saw this arena, and its code failed there or it withdrew."""
+        before = self._before(number, decision)
+        return any(e.ruling is not None or e.kind is Cause.LOOKED for e in before)
 
     def _before(self, number: int, decision: Decision) -> list[Episode]:
         """Return the attempts at this number and instance that are over."""

@@ -11,6 +11,7 @@ from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Step
 from animalcat.service.model import Cause, Session
+from animalcat.service.session.notes import NoteRoom
 
 T = TypeVar("T")
 
@@ -90,12 +91,14 @@ class AgentLink(ABC):
         fingerprint: What the agent is; None where a link has no way to say.
         whole: Whether that is all of it: its first `reset` may bring more.
         same_agent: Whether whoever connects says that it is the same agent as before.
+        room: How much the agent's notes may still take.
         ready: Is told the whole fingerprint, and raises where the agent may not go on.
     """
 
     process: str
     direct_place: str
     timeout: float
+    room: NoteRoom
     fingerprint: AgentFingerprint | None = None
     whole: bool = True
     same_agent: bool = False

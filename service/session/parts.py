@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from animalcat.layouts.inference.fitter import Fits
+from animalcat.service.session.disk import Disk
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.artefacts import Artefacts
@@ -30,6 +31,7 @@ class Parts:
         versions: Version by package, of every package that could change a result.
         monotonic: Clock in seconds, for measuring how long an attempt took.
         claims: Claims of sessions, where several servers share the store; None where they do not.
+        disk: Says whether there is room for what is to be played.
         environment: The environment variables of the server, and so of its simulators.
     """
 
@@ -42,4 +44,5 @@ class Parts:
     versions: Mapping[str, str]
     monotonic: Callable[[], float] = time.monotonic
     claims: Claims | None = None
+    disk: Disk = field(default_factory=Disk)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ from animalcat.service.recording.encoding import recorded_step
 from animalcat.service.recording.writer import left_behind
 from animalcat.service.session.direct import GONE, Played, Terms
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
+from animalcat.service.session.notes import size_of
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import note_from_proto
@@ -155,36 +157,37 @@ async def play_attempt(
         episode.practice,
     )
     began = parts.monotonic()
-    played = Playthrough(EpisodeMonitor(instance.task), meter=Meter(spec.allowance))
-    try:
-        load = partial(worker.load, arena_yaml, instance.seed, instance.places)
-        await _play(played, link, worker, recorder, opening, load, spec.allowance)
-    except AgentLeftError as left:
-        played.left, played.detail = left.cause, left.detail
-        exceeded = played.meter.take(left.waited)
-        if ENDS[left.cause].whose is Whose.AGENT:
-            played.exceeded = exceeded  # who has spent too much saves nothing by leaving
-    except (WorkerFault, ArenaError) as fault:
-        played.fault = str(fault)
-        played.ended_by = EndedBy.FAULT
-    seconds = parts.monotonic() - began
-    verdict = judge(played, spec.observation_spec.decision_period, second_chance=second_chance)
-    failed = verdict.outcome is Outcome.VOID and played.left is Cause.AGENT_FAILED
-    finished = replace(
-        episode,
-        outcome=verdict.outcome,
-        ruling=Ruling.AWAITED if failed else None,
-        episode_return=played.episode_return,
-        steps=played.steps,
-        ended_by=played.ended_by,
-        cause=verdict.cause,
-        outcomes=verdict.outcomes,
-        seconds=seconds,
-        versions=versions,
-        spent=played.meter.spent,
-    )
-    await asyncio.to_thread(end_recording, parts, episode, recorder, verdict)
-    return finished, played
+    with closing(recorder):  # whatever happens: a file held open would take room when deleted
+        played = Playthrough(EpisodeMonitor(instance.task), meter=Meter(spec.allowance))
+        try:
+            load = partial(worker.load, arena_yaml, instance.seed, instance.places)
+            await _play(played, link, worker, recorder, opening, load, spec.allowance)
+        except AgentLeftError as left:
+            played.left, played.detail = left.cause, left.detail
+            exceeded = played.meter.take(left.waited)
+            if ENDS[left.cause].whose is Whose.AGENT:
+                played.exceeded = exceeded  # who has spent too much saves nothing by leaving
+        except (WorkerFault, ArenaError) as fault:
+            played.fault = str(fault)
+            played.ended_by = EndedBy.FAULT
+        seconds = parts.monotonic() - began
+        verdict = judge(played, spec.observation_spec.decision_period, second_chance=second_chance)
+        failed = verdict.outcome is Outcome.VOID and played.left is Cause.AGENT_FAILED
+        finished = replace(
+            episode,
+            outcome=verdict.outcome,
+            ruling=Ruling.AWAITED if failed else None,
+            episode_return=played.episode_return,
+            steps=played.steps,
+            ended_by=played.ended_by,
+            cause=verdict.cause,
+            outcomes=verdict.outcomes,
+            seconds=seconds,
+            versions=versions,
+            spent=played.meter.spent,
+        )
+        await asyncio.to_thread(end_recording, parts, episode, recorder, verdict)
+        return finished, played
 
 
 def end_recording(
@@ -291,7 +294,9 @@ async def _offer(
         Whether the episode is over; if not, the agent goes on over its link.
     """
     ticket = secrets.token_bytes(TICKET_BYTES)
-    terms = Terms(ticket.hex(), link.timeout, recorder.hand_over(), place, allowance)
+    link.room.begin()
+    notes = link.room.rest
+    terms = Terms(ticket.hex(), link.timeout, recorder.hand_over(), place, allowance, notes)
     try:
         address = await worker.offer(terms.to_json())
     except WorkerFault:
@@ -312,9 +317,13 @@ async def _offer(
     except WorkerFault:
         recorder.go_on(await asyncio.to_thread(left_behind, recorder.path))
         played.steps, played.episode_return = recorder.steps, recorder.episode_return
-        played.meter.take(0.0, await asyncio.to_thread(_noted, recorder.path))
+        noted = await asyncio.to_thread(_noted, recorder.path)
+        played.meter.take(0.0, noted)
+        link.room.spend(size_of([note.text for note in noted]))
         raise
     recorder.go_on(end.recording)
+    link.room.spend(end.noted)
+    link.room.was_refused(end.refused)
     played.meter, played.exceeded = Meter(allowance, end.spent), end.exceeded
     if end.disk:
         raise OSError(*end.disk)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Final
 
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import CapabilityStatus, Cause, Episode, Ruling
+from animalcat.service.session.disk import LOOK_SECONDS
 from animalcat.service.session.evidence import Evidence, finish
 from animalcat.service.session.ledger import MAX_FAULTS_IN_A_ROW
 from animalcat.service.session.link import AgentLeftError, AgentLink
@@ -150,6 +152,9 @@ class Schedule:
                     raise AgentLeftError(Cause.SERVER_STOPPED)
                 if self._record.session.unjudged and not self._conclusion:
                     raise AgentLeftError(Cause.SESSION_STOPPED)
+                if await self._parts.disk.short() and await self._could_begin():
+                    await self._wait_for_disk(link)
+                    continue
                 episode = await self._choose(link.process)
                 if episode is not None:
                     return episode
@@ -269,6 +274,39 @@ class Schedule:
         if self._evidence is not None:
             self._evidence.close()
             self._evidence = None
+
+    async def _could_begin(self) -> bool:
+        """Return whether `_choose` would begin something."""
+        if self._paused or self._conclusion:
+            return False
+        if self.evidence.ledger.idle is not None:
+            return True
+        await self._tell_due()
+        return await self._may_begin()
+
+    async def _wait_for_disk(self, link: AgentLink) -> None:
+        """Wait until there is room for what is to be played, or something has changed.
+
+        What is played writes a recording and an outcome, and to be kept it must have room.
+        """
+        with self._record.waiting(self._parts.disk.wanted):
+            while await self._parts.disk.short():
+                await link.idle(self._look_again())
+                if self._stopped or not await self._could_begin():
+                    return
+
+    @property
+    def _stopped(self) -> bool:
+        """Whether nothing may begin, whatever is left to play."""
+        session = self._record.session
+        over = self._closed or session.state.over or bool(session.unjudged)
+        return over or self._broken or self._draining
+
+    async def _look_again(self) -> None:
+        """Wait for a change or a while, letting others at the books."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._books.wait()
 
     async def _choose(self, process: str) -> Episode | None:
         """Choose an attempt and begin it in the store; None if none can begin now."""

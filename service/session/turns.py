@@ -10,6 +10,7 @@ from animalcat.envs.answers import MAX_ACTIONS, Note
 from animalcat.envs.types import ACTIONS
 from animalcat.service.model import Cause
 from animalcat.service.session.link import AgentLeftError
+from animalcat.service.session.notes import NoteRoom
 from animalcat.terminals import harmless
 from animalcat.v1 import gateway_pb2, types_pb2
 from animalcat.wire import given
@@ -69,17 +70,25 @@ class Turns:
     Attributes:
         notes: Notes that the agent has made since they were last taken.
         believed: What is believed of it.
+        room: How much its notes may still take.
     """
 
-    def __init__(self, believed: Believed = Believed()) -> None:
+    def __init__(self, believed: Believed = Believed(), room: NoteRoom | None = None) -> None:
         self.notes: list[Note] = []
+        self.room = room or NoteRoom()
         self.believed = believed
         self._bad_frames = 0
 
     def take_notes(self) -> list[Note]:
         """Return the notes that the agent has made since the last call."""
+        self.room.take()
         notes, self.notes = self.notes, []
         return notes
+
+    def drop_notes(self) -> None:
+        """Forget the notes that no answer came with, because they will be sent again."""
+        self.room.drop()
+        self.notes.clear()
 
     def read(self, frame: gateway_pb2.EvaluateRequest, done: int) -> bytes | None:
         """Read a frame that came while an observation waits for its answer.
@@ -104,7 +113,7 @@ class Turns:
                 self._note(frame.note)
                 return None
             case "withdraw" if done == 0:
-                raise AgentLeftError(Cause.WITHDREW)
+                raise AgentLeftError(Cause.LOOKED)
             case "leave":
                 cause, detail = self.believed.why(frame.leave)
                 raise AgentLeftError(cause, detail=detail)
@@ -125,13 +134,17 @@ class Turns:
         )
 
     def _note(self, note: types_pb2.Note) -> None:
-        if len(note.text.encode()) > MAX_NOTE_BYTES:
+        size = len(note.text.encode())
+        if size > MAX_NOTE_BYTES:
             raise FrameError(
                 "NOTE_TOO_LONG", f"the note has more than {MAX_NOTE_BYTES} bytes; shorten it"
             )
         if len(self.notes) >= MAX_NOTES:
             raise FrameError("NOTE_TOO_LONG", f"more than {MAX_NOTES} notes at one step")
-        self.notes.append(note_from_proto(note))
+        read = note_from_proto(note)
+        if why := self.room.add(size):
+            raise FrameError("NOTES_USED_UP", why)
+        self.notes.append(read)
 
 
 def expand(action: gateway_pb2.Action, done: int) -> bytes:

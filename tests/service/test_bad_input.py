@@ -175,11 +175,11 @@ class TestAgents:
         (episode,) = await service.list_episodes(session)
         assert episode.cause == "the agent left"
 
-    async def test_before_its_first_action_it_withdraws_and_nobody_is_blamed(
+    async def test_who_withdraws_twice_from_an_arena_that_it_was_shown_has_failed_it(
         self, service: Any
     ) -> None:
         session = await far(service)
-        for process in ("1", "2", "3"):
+        for process in ("1", "2"):
             async with service.agent(session, instance=process) as stream:
                 await stream.receive("welcome")
                 await stream.receive("episode_start")
@@ -187,10 +187,11 @@ class TestAgents:
                 assert await stream.call.read() is grpc.aio.EOF
             await service.settled(session, "WAITING", asyncio.sleep)
         attempts = await service.list_episodes(session)
-        assert [(e.episode, e.attempt) for e in attempts] == [(0, 0), (0, 1), (0, 2)]
+        assert [(e.episode, e.attempt) for e in attempts] == [(0, 0), (0, 1)]
         assert len({e.instance for e in attempts}) == 1, "it cannot be dodged"
-        assert {(e.outcome, e.steps) for e in attempts} == {(types_pb2.OUTCOME_VOID, 0)}
-        assert all("before it had to do" in e.cause for e in attempts)
+        assert [e.outcome for e in attempts] == [types_pb2.OUTCOME_VOID, types_pb2.OUTCOME_FAILURE]
+        assert [e.seen for e in attempts] == [False, True]
+        assert {(e.cause_kind, e.steps) for e in attempts} == {(types_pb2.CAUSE_LOOKED, 0)}
 
     async def test_an_episode_that_has_begun_cannot_be_withdrawn_from(self, service: Any) -> None:
         session = await far(service)

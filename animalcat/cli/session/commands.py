@@ -191,10 +191,12 @@ def show(
         voided: dict[str, Any] = about.get("voids_by_demand") or {}
         covered: dict[str, Any] | None = about.get("coverage")
         failed: dict[str, Any] = about.get("agent_failures") or {}
+        looked: dict[str, Any] = about.get("withdrawals") or {}
         spent = sum((one.spent for one in episodes), Spent())
         if as_json:
             about = {"spent": asdict(spent), "voids_by_demand": voided.get("demands", [])}
-            about |= {"agent_failures": failed, "coverage": covered, **_identity(found)}
+            about |= {"agent_failures": failed, "withdrawals": looked, "coverage": covered}
+            about |= _identity(found)
             print_json({**session_row(found), **about})
             return
         _show(found, as_json)
@@ -203,7 +205,7 @@ def show(
             typer.echo(words)
         if spent != Spent():
             typer.echo(f"{'spent':13} {spent_words(spent)}")
-        for told in filter(None, (failed.get("words"), voided.get("words"))):
+        for told in filter(None, (d.get("words") for d in (failed, looked, voided))):
             typer.echo(told)
         units = {one.name: one.unit for one in found.capabilities}
         for episode in episodes[-last:] if last else ():

@@ -108,7 +108,7 @@ def _ended(episode: Episode) -> list[str]:
     elif episode.ruling:
         lines.append(f"  judged by a person: {episode.ruling}")
     if episode.seen:
-        lines.append("  its arena was seen before, in an attempt at which the agent's code failed")
+        lines.append("  its arena was seen before: the agent's code failed there, or it withdrew")
     return lines
 
 

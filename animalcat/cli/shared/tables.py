@@ -151,7 +151,8 @@ def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = Tru
         console().print(told, highlight=False)
     if gaps := left_out(profile):
         console().print(gaps, highlight=False)
-    for told in filter(None, (said_of(profile, "agent_failures"), voids(profile))):
+    said = [said_of(profile, key) for key in ("agent_failures", "withdrawals")]
+    for told in filter(None, (*said, voids(profile))):
         console().print(told, highlight=False)
     again: Mapping[str, Any] | None = profile.get("second_reading")
     if again is not None and "failed" in again:

@@ -1,0 +1,268 @@
+"""Keeps strangers from taking all connections of a server: those over which nobody proves anything.
+
+gRPC tells nobody of connections, so the sockets of this process are looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import resource
+import socket
+import stat
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from animalcat.service.refusals import Refusals
+
+LOOK_SECONDS: Final = 0.5
+"""How often the connections are looked at."""
+FLOOD_SECONDS: Final = 10.0
+FLOOD_CALLS: Final = 200
+"""A connection with more calls than this in that time by which nobody proves anything is ended."""
+LEAST_SHARE: Final = 4
+"""Strangers have at most this part of the descriptors that there are for connections."""
+MANY: Final = 1 << 20
+"""Stands for as many descriptors as one likes."""
+FILES: Final = "/dev/fd"
+"""Where a process sees its own descriptors."""
+EVICTED: Final = "connections ended"
+"""What is counted of connections that were ended."""
+
+Address = tuple[str, int]
+"""Host and port of who called."""
+
+
+class Budget(NamedTuple):
+    """How many connections there may be at once.
+
+    Attributes:
+        connections: All at the server's address; the rest of the descriptors is for simulators,
+            recordings and the database.
+        local: All at the address for agents that were started here.
+        strangers: Those over which nobody has shown a token.
+    """
+
+    connections: int
+    local: int
+    strangers: int
+
+    @classmethod
+    def of(cls, descriptors: int, strangers: int) -> Budget:
+        """Return the budget of a process that may open so many descriptors."""
+        connections = max(8, descriptors // 2)
+        return cls(
+            connections,
+            max(8, descriptors // 8),
+            max(4, min(strangers, connections // LEAST_SHARE)),
+        )
+
+
+@dataclass(slots=True)
+class _Connection:
+    """What is known of a connection.
+
+    Attributes:
+        since: When it was seen first.
+        used: When somebody called over it for the last time.
+        caller: Id of the token that was shown over it; None if none was.
+        most: Most connections of that caller; 0 for no limit.
+        calls: Calls that go on by somebody who has shown a token.
+        began: When calls were last counted from 0.
+        strange: Calls since then by which nobody proved anything.
+    """
+
+    since: float
+    used: float
+    caller: str | None = None
+    most: int = 0
+    calls: int = 0
+    began: float = 0.0
+    strange: int = 0
+
+
+class Doorman:
+    """Ends connections beyond the budget; used on one event loop only.
+
+    Who has shown a token, or is admitted without one as of this machine, stays. Of the others
+    those go first that have been silent for longest.
+    """
+
+    def __init__(
+        self, budget: Budget, refusals: Refusals, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Begin without knowing anybody.
+
+        Args:
+            budget: How many connections there may be.
+            refusals: Counts those that are ended.
+            now: Returns seconds that never go back.
+        """
+        self._budget = budget
+        self._refusals = refusals
+        self._now = now
+        self._connections: dict[Address, _Connection] = {}
+        self.port = 0
+
+    @contextmanager
+    def admitted(self, peer: str, caller: str, most: int) -> Generator[None]:
+        """Know a connection for that of somebody who may call, for the block's call and after.
+
+        Args:
+            peer: Its address, as gRPC writes it.
+            caller: Id of the caller; empty for those of this machine.
+            most: Most connections of the caller; 0 for no limit.
+        """
+        found = self._of(peer)
+        if found is None:
+            yield
+            return
+        found.caller, found.most, found.used = caller, most, self._now()
+        found.calls += 1
+        try:
+            yield
+        finally:
+            found.calls -= 1
+            found.used = self._now()
+
+    def strange(self, peer: str) -> bool:
+        """Count a call by which nobody proved anything; returns whether its connection was ended.
+
+        Args:
+            peer: Its address, as gRPC writes it.
+        """
+        found, now = self._of(peer), self._now()
+        if found is None:
+            return False
+        found.used = now
+        if now - found.began > FLOOD_SECONDS:
+            found.began, found.strange = now, 0
+        found.strange += 1
+        if found.strange <= FLOOD_CALLS or found.caller is not None:
+            return False
+        address = _address(peer)
+        assert address is not None, "it was found"
+        self._end([address], f"more than {FLOOD_CALLS} calls in {FLOOD_SECONDS:g} s without token")
+        return True
+
+    async def watch(self) -> None:
+        """Look at the connections for as long as the server lives; ends by being cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.look()
+
+    def look(self) -> None:
+        """Look at the connections, and end those beyond the budget."""
+        now = self._now()
+        here = {address for address, _ in _connections(self.port)}
+        for gone in self._connections.keys() - here:
+            if now - self._connections[gone].used > LOOK_SECONDS:  # else it may be too new to see
+                del self._connections[gone]
+        for address in here:
+            self._connections.setdefault(address, _Connection(now, now - LOOK_SECONDS))
+        known = {a: self._connections[a] for a in here}
+        strangers = [a for a, one in known.items() if one.caller is None]
+        strangers.sort(key=lambda a: (known[a].used, known[a].since))
+        if (beyond := len(strangers) - self._budget.strangers) > 0:
+            why = f"more than {self._budget.strangers} over which nobody shows a token"
+            self._end(strangers[:beyond], why)
+        held = Counter(one.caller for one in known.values() if one.most)
+        for caller, number in held.items():
+            its = [a for a, one in known.items() if one.caller == caller]
+            most = max(known[a].most for a in its)
+            idle = sorted((a for a in its if not known[a].calls), key=lambda a: known[a].used)
+            if number > most and idle:
+                self._end(idle[: number - most], f"more than {most} of the token {caller}")
+
+    def _of(self, peer: str) -> _Connection | None:
+        address = _address(peer)
+        if address is None:
+            return None
+        now = self._now()
+        return self._connections.setdefault(address, _Connection(now, now))
+
+    def _end(self, addresses: list[Address], why: str) -> None:
+        """End connections, and count them by the hosts that they came from."""
+        wanted = set(addresses)
+        ended = Counter[str]()
+        for address, connection in _connections(self.port):
+            if address in wanted:
+                with suppress(OSError):  # it is gone
+                    connection.shutdown(socket.SHUT_RDWR)
+                ended[address[0]] += 1
+        for address in addresses:
+            self._connections.pop(address, None)
+        for host, number in ended.items():
+            self._refusals.count(EVICTED, host, why, number)
+
+
+def descriptors() -> int:
+    """Return how many descriptors this process may open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return soft if soft != resource.RLIM_INFINITY else MANY
+
+
+def all_descriptors() -> None:
+    """Let this process open as many descriptors as it may ask for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):  # some systems refuse what they name as the limit
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def host_of(peer: str) -> str:
+    """Return the host of a caller's address as gRPC writes it; "" if it came by a unix socket."""
+    address = _address(peer)
+    return "" if address is None else address[0]
+
+
+def _address(peer: str) -> Address | None:
+    family, _, rest = peer.partition(":")
+    host, _, port = unquote(rest).rpartition(":")
+    if family not in ("ipv4", "ipv6") or not port.isdecimal():
+        return None
+    return _plain(host.strip("[]")), int(port)
+
+
+def _plain(host: str) -> str:
+    """Return an address of version 4 as such, also where it is written as one of version 6."""
+    address = ipaddress.ip_address(host.partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
+
+
+def _connections(port: int) -> Iterator[tuple[Address, socket.socket]]:
+    """Yield who is connected to a port of this process, and the connection.
+
+    A descriptor may be closed and taken again at any time by gRPC's threads, so each is looked at
+    by a copy of its own.
+    """
+    try:
+        numbers = os.listdir(FILES)
+    except OSError:  # no descriptors are left for the look itself, or the system does not tell
+        return
+    for number in numbers:
+        try:
+            copy = os.dup(int(number))
+        except OSError:
+            continue
+        if not stat.S_ISSOCK(os.fstat(copy).st_mode):
+            os.close(copy)
+            continue
+        one = socket.socket(fileno=copy)
+        with one:
+            try:
+                if one.family not in (socket.AF_INET, socket.AF_INET6):
+                    continue
+                if one.getsockname()[1] != port:
+                    continue
+                host, its_port = one.getpeername()[:2]
+            except OSError:  # it listens, or is gone
+                continue
+            yield (_plain(host), its_port), one
