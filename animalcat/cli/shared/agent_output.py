@@ -37,6 +37,7 @@ class AgentOutput:
         self._size = 0
         self._total = 0
         self._end, self.writes = os.pipe()
+        self._changing = threading.Lock()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -54,19 +55,21 @@ class AgentOutput:
 
     def text(self) -> str:
         """What was kept, as the agent printed it; with a note where the beginning is cut."""
-        kept = b"".join(tuple(self._kept))[-self._most :]
+        with self._changing:
+            kept, total = b"".join(self._kept)[-self._most :], self._total
         text = kept.decode(errors="replace")
-        if (away := self._total - len(kept)) > 0:
+        if (away := total - len(kept)) > 0:
             return f"[{away:,} bytes before this are not kept]\n{text}"
         return text
 
     def _read(self) -> None:
         while piece := os.read(self._end, _PIECE):
-            self._total += len(piece)
-            self._kept.append(piece)
-            self._size += len(piece)
-            while self._size - len(self._kept[0]) >= self._most:
-                self._size -= len(self._kept.popleft())
+            with self._changing:
+                self._total += len(piece)
+                self._kept.append(piece)
+                self._size += len(piece)
+                while self._size - len(self._kept[0]) >= self._most:
+                    self._size -= len(self._kept.popleft())
         os.close(self._end)
 
 

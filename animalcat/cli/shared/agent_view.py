@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -47,6 +46,8 @@ MOST_BESIDE: Final = 300
 """Most files and folders beside an agent's file that are shown one by one."""
 MOST_WITHIN: Final = 2000
 """Most files of a folder beside it that are looked at for what is no business of agents."""
+MOST_AT_ALL: Final = 10 * MOST_WITHIN
+"""Most files of all folders beside it together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,23 +184,33 @@ def beside(file: Path, hidden: Iterable[Path] = ()) -> tuple[list[str], list[str
             f"most {MOST_BESIDE} of them; move it into a folder of its own, or show it the whole "
             f"folder with --agent-sees {file.parent}"
         )
+    looks = _Looks()
     for name in names:
         path = str(file.parent / name)
         if path == str(file) or name == "__pycache__":
             continue
-        if _within_or_above(path, away) or _has_ours(path):
+        if _within_or_above(path, away) or looks.finds_ours(path):
             left.append(path)
         else:
             seen.append(path)
     return seen, left
 
 
-def _has_ours(path: str) -> bool:
-    """Whether a file or folder is animalcat's, has such in it, or is too large to tell."""
-    if os.path.islink(path) or not os.path.isdir(path):
-        return _is_ours(path)
-    found = islice(_files(path), MOST_WITHIN + 1)
-    return any(number == MOST_WITHIN or _is_ours(one) for number, one in enumerate(found))
+@dataclass(slots=True)
+class _Looks:
+    """Looks through files and folders for what is none of an agent's business."""
+
+    left: int = MOST_AT_ALL
+
+    def finds_ours(self, path: str) -> bool:
+        """Whether a file or folder is animalcat's, has such in it, or is too large to tell."""
+        if os.path.islink(path) or not os.path.isdir(path):
+            return _is_ours(path)
+        for number, one in enumerate(_files(path)):
+            self.left -= 1
+            if number == MOST_WITHIN or self.left < 0 or _is_ours(one):
+                return True
+        return False
 
 
 def _files(folder: str) -> Iterator[str]:
