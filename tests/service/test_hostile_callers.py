@@ -10,12 +10,14 @@ import os
 import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
 import pytest
+import pytest_asyncio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from typer.testing import CliRunner
 
@@ -69,6 +71,32 @@ def served(fitter: Fitter) -> Served:
             yield connected
 
     return started
+
+
+@dataclass
+class Guarded:
+    """A server that asks everyone for a token, and its operator."""
+
+    connected: Callable[..., Service]
+    tokens: Tokens
+    data: Path
+
+    def __post_init__(self) -> None:
+        self.operator = self.connected(self.tokens.create(Role.OPERATOR)[1])
+
+    async def ended(self) -> int:
+        """How many connections were ended."""
+        return (await refusals(self.operator)).get(ENDED, 0)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def guarded(
+    served: Served, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[Guarded]:
+    """One that tests share."""
+    data = tmp_path_factory.mktemp("guarded")
+    async with served(data, require_token=True, max_strangers=4) as connected:
+        yield Guarded(connected, Tokens(data), data)
 
 
 def note(text: str) -> gateway_pb2.EvaluateRequest:
@@ -155,44 +183,42 @@ class TestNotes:
 
     @pytest.mark.parametrize("direct", [False, True])
     async def test_a_flood_of_notes_is_refused_counted_and_not_kept(
-        self, served: Served, tmp_path: Path, direct: bool
+        self, guarded: Guarded, direct: bool
     ) -> None:
         """Also where the agent plays with the simulator, which the server hears of afterwards."""
-        async with served(tmp_path, require_token=True, direct=direct) as connected:
-            tokens = Tokens(tmp_path)
-            operator = connected(tokens.create(Role.OPERATOR)[1])
-            quota = Quota(note_bytes=20_000)
-            token, text = tokens.create(Role.AGENT, agent=AGENT, quota=quota)
-            session = await operator.create(2)
-            told = set[str]()
-            async with connected(text).agent(session) as stream:
-                await stream.receive("welcome")
-                start = await stream.receive("episode_start")
-                send, receive = stream.send, stream.receive
-                if direct:
-                    send, receive = await by_hand(start.direct)
-                step = 0
-                while True:
-                    for _ in range(2 if step else 4):
-                        await send(note("x" * 4096))
-                    await send(action(step, 3))
-                    while isinstance(frame := await receive(), types_pb2.Error):
-                        assert frame.code == "NOTES_USED_UP"
-                        told.add(frame.message.partition(" bytes")[0])
-                    if not isinstance(frame, gateway_pb2.Ask):
-                        break
-                    step = frame.step
-                if direct:
-                    await stream.receive("episode_end")
-            assert told == {
-                f"the notes of one step have at most {STEP_BYTES:,}",
-                "the notes of this token have at most 20,000",
-            }
-            name = session.partition("/")[2]
-            kept = read_episode(recording_path(tmp_path, name, 0, 0))
-            texts = [one.text for step in kept.steps for one in step.notes]
-            assert 0 < sum(map(len, texts)) <= 20_000
-            assert (await refusals(operator))[f"NOTES_USED_UP to token {token.id}"] > 5
+        connected, tokens, operator = guarded.connected, guarded.tokens, guarded.operator
+        quota = Quota(note_bytes=20_000)
+        token, text = tokens.create(Role.AGENT, agent=AGENT, quota=quota)
+        session = await operator.create(2)
+        told = set[str]()
+        async with connected(text).agent(session) as stream:
+            await stream.receive("welcome")
+            start = await stream.receive("episode_start")
+            send, receive = stream.send, stream.receive
+            if direct:
+                send, receive = await by_hand(start.direct)
+            step = 0
+            while True:
+                for _ in range(2 if step else 4):
+                    await send(note("x" * 4096))
+                await send(action(step, 3))
+                while isinstance(frame := await receive(), types_pb2.Error):
+                    assert frame.code == "NOTES_USED_UP"
+                    told.add(frame.message.partition(" bytes")[0])
+                if not isinstance(frame, gateway_pb2.Ask):
+                    break
+                step = frame.step
+            if direct:
+                await stream.receive("episode_end")
+        assert told == {
+            f"the notes of one step have at most {STEP_BYTES:,}",
+            "the notes of this token have at most 20,000",
+        }
+        name = session.partition("/")[2]
+        kept = read_episode(recording_path(guarded.data, name, 0, 0))
+        texts = [one.text for step in kept.steps for one in step.notes]
+        assert 0 < sum(map(len, texts)) <= 20_000
+        assert (await refusals(operator))[f"NOTES_USED_UP to token {token.id}"] > 5
 
 
 class TestFingerprints:
@@ -419,58 +445,55 @@ class TestStrangers:
             await drain
 
     async def test_a_connection_that_floods_is_ended_and_the_agent_plays_on(
-        self, served: Served, tmp_path: Path
+        self, guarded: Guarded
     ) -> None:
-        async with served(tmp_path, require_token=True) as connected:
-            operator = connected(Tokens(tmp_path).create(Role.OPERATOR)[1])
-            session = await operator.create(2)
-            async with operator.agent(session) as stream:
-                await stream.receive("welcome")
-                start = await stream.receive("episode_start")
-                stranger = connected()
-                codes = [
-                    await code_of(stranger.channel.unary_unary("/grpc.health.v1.Health/Check")(b""))
-                    for _ in range(FLOOD_CALLS + 1)
-                ]
-                assert codes[:FLOOD_CALLS] == [grpc.StatusCode.OK] * FLOOD_CALLS
-                assert codes[-1] is not grpc.StatusCode.OK
-                assert (await refusals(operator))[ENDED] == 1
-                await stream.rest_of(start, forward)
+        connected, operator = guarded.connected, guarded.operator
+        session = await operator.create(2)
+        async with operator.agent(session) as stream:
+            await stream.receive("welcome")
+            start = await stream.receive("episode_start")
+            before = await guarded.ended()
+            stranger = connected()
+            codes = [
+                await code_of(stranger.channel.unary_unary("/grpc.health.v1.Health/Check")(b""))
+                for _ in range(FLOOD_CALLS + 1)
+            ]
+            assert codes[:FLOOD_CALLS] == [grpc.StatusCode.OK] * FLOOD_CALLS
+            assert codes[-1] is not grpc.StatusCode.OK
+            assert await guarded.ended() == before + 1
+            await stream.rest_of(start, forward)
 
     async def test_idle_connections_beyond_the_budget_are_ended_and_no_others(
-        self, served: Served, tmp_path: Path
+        self, guarded: Guarded
     ) -> None:
-        async with served(tmp_path, require_token=True, max_strangers=4) as connected:
-            operator = connected(Tokens(tmp_path).create(Role.OPERATOR)[1])
-            session = await operator.create(2)
-            host, _, port = operator.running.address.rpartition(":")
-            async with operator.agent(session) as stream:
-                await stream.receive("welcome")
-                start = await stream.receive("episode_start")
-                idle = [socket.create_connection((host, int(port))) for _ in range(20)]
-                while (await refusals(operator)).get(ENDED) != 16:
-                    await asyncio.sleep(0.05)
-                await stream.rest_of(start, forward)
-                for one in idle:
-                    one.close()
+        operator = guarded.operator
+        session = await operator.create(2)
+        host, _, port = operator.running.address.rpartition(":")
+        async with operator.agent(session) as stream:
+            await stream.receive("welcome")
+            start = await stream.receive("episode_start")
+            before = await guarded.ended()
+            idle = [socket.create_connection((host, int(port))) for _ in range(20)]
+            while await guarded.ended() < before + 16:
+                await asyncio.sleep(0.05)
+            await stream.rest_of(start, forward)
+            for one in idle:
+                one.close()
 
-    async def test_a_token_has_a_budget_of_connections(
-        self, served: Served, tmp_path: Path
-    ) -> None:
-        async with served(tmp_path, require_token=True) as connected:
-            tokens = Tokens(tmp_path)
-            operator = connected(tokens.create(Role.OPERATOR)[1])
-            quota = Quota(streams=2)
-            text = tokens.create(Role.AGENT, agent=AGENT, quota=quota)[1]
-            session = await operator.create(2)
-            async with connected(text).agent(session) as stream:
-                await stream.receive("welcome")
-                start = await stream.receive("episode_start")
-                for _ in range(8):
-                    await connected(text).get(session)
-                while (await refusals(operator)).get(ENDED) != 5:
-                    await asyncio.sleep(0.05)
-                await stream.rest_of(start, forward)  # whose connection is in use
+    async def test_a_token_has_a_budget_of_connections(self, guarded: Guarded) -> None:
+        connected, tokens, operator = guarded.connected, guarded.tokens, guarded.operator
+        quota = Quota(streams=2)
+        text = tokens.create(Role.AGENT, agent=AGENT, quota=quota)[1]
+        session = await operator.create(2)
+        async with connected(text).agent(session) as stream:
+            await stream.receive("welcome")
+            start = await stream.receive("episode_start")
+            before = await guarded.ended()
+            for _ in range(8):
+                await connected(text).get(session)
+            while await guarded.ended() < before + 5:
+                await asyncio.sleep(0.05)
+            await stream.rest_of(start, forward)  # whose connection is in use
 
     def test_descriptors_are_kept_for_other_things_than_connections(self) -> None:
         few, many = Budget.of(1024, 256), Budget.of(1 << 20, 256)
@@ -501,57 +524,53 @@ class TestLooks:
 
     @pytest.mark.parametrize("way", ["withdraw", "leave", "another process"])
     async def test_who_looks_and_comes_back_has_had_its_void(
-        self, served: Served, tmp_path: Path, way: str
+        self, guarded: Guarded, way: str
     ) -> None:
-        async with served(tmp_path, require_token=True) as connected:
-            tokens = Tokens(tmp_path)
-            operator = connected(tokens.create(Role.OPERATOR)[1])
-            agent = connected(tokens.create(Role.AGENT, agent=AGENT)[1])
-            session = await operator.create(2)
-            for number in range(2):
-                async with agent.agent(session, instance=str(number)) as stream:
-                    await stream.receive("welcome")
-                    start = await stream.receive("episode_start")
-                    assert start.episode == 0
-                    if way == "withdraw":
-                        await stream.send(WITHDRAW)
-                        assert await stream.call.read() is grpc.aio.EOF
-                    elif way == "leave":
-                        await stream.send(gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave()))
-                        assert await stream.call.read() is grpc.aio.EOF
-                await operator.settled(session, "WAITING", asyncio.sleep)
-            first, second = await operator.list_episodes(session)
-            assert first.instance == second.instance
-            outcomes = [first.outcome, second.outcome]
-            assert outcomes == [types_pb2.OUTCOME_VOID, types_pb2.OUTCOME_FAILURE]
-            if way == "withdraw":
-                assert (first.seen, second.seen) == (False, True)
-                assert "withdrew from an arena that it had been shown" in first.cause
+        connected, tokens, operator = guarded.connected, guarded.tokens, guarded.operator
+        agent = connected(tokens.create(Role.AGENT, agent=AGENT)[1])
+        session = await operator.create(2)
+        for number in range(2):
+            async with agent.agent(session, instance=str(number)) as stream:
+                await stream.receive("welcome")
+                start = await stream.receive("episode_start")
+                assert start.episode == 0
+                if way == "withdraw":
+                    await stream.send(WITHDRAW)
+                    assert await stream.call.read() is grpc.aio.EOF
+                elif way == "leave":
+                    await stream.send(gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave()))
+                    assert await stream.call.read() is grpc.aio.EOF
+            await operator.settled(session, "WAITING", asyncio.sleep)
+        first, second = await operator.list_episodes(session)
+        assert first.instance == second.instance
+        outcomes = [first.outcome, second.outcome]
+        assert outcomes == [types_pb2.OUTCOME_VOID, types_pb2.OUTCOME_FAILURE]
+        if way == "withdraw":
+            assert (first.seen, second.seen) == (False, True)
+            assert "withdrew from an arena that it had been shown" in first.cause
 
     async def test_who_shows_another_fingerprint_to_be_refused_has_looked_too(
-        self, served: Served, tmp_path: Path
+        self, guarded: Guarded
     ) -> None:
-        async with served(tmp_path, require_token=True) as connected:
-            tokens = Tokens(tmp_path)
-            operator = connected(tokens.create(Role.OPERATOR)[1])
-            agent = connected(tokens.create(Role.AGENT, agent=AGENT)[1])
-            session = await operator.create(3)
-            one = types_pb2.AgentFingerprint(source=DECLARED, name=AGENT, version="1")
-            follows = {"fingerprint_follows": True, "same_agent": False}
-            async with agent.agent(session, fingerprint=one, **follows) as stream:
-                await stream.receive("welcome")
-                await stream.episode(forward)
-                await stream.receive("episode_start")
-                await stream.send(WITHDRAW)
-                assert await stream.call.read() is grpc.aio.EOF
-            await operator.settled(session, "WAITING", asyncio.sleep)
-            two = types_pb2.AgentFingerprint(source=DECLARED, name=AGENT, version="2")
-            async with agent.agent(session, fingerprint=one, instance="2", **follows) as stream:
-                await stream.receive("welcome")
-                await stream.receive("episode_start")
-                await stream.send(gateway_pb2.EvaluateRequest(fingerprint=two))
-                await stream.refused("AGENT_CHANGED")
-            await operator.settled(session, "WAITING", asyncio.sleep)
-            *_, last = await operator.list_episodes(session)
-            assert last.cause_kind == types_pb2.CAUSE_LOOKED
-            assert last.outcome == types_pb2.OUTCOME_FAILURE
+        connected, tokens, operator = guarded.connected, guarded.tokens, guarded.operator
+        agent = connected(tokens.create(Role.AGENT, agent=AGENT)[1])
+        session = await operator.create(3)
+        one = types_pb2.AgentFingerprint(source=DECLARED, name=AGENT, version="1")
+        follows = {"fingerprint_follows": True, "same_agent": False}
+        async with agent.agent(session, fingerprint=one, **follows) as stream:
+            await stream.receive("welcome")
+            await stream.episode(forward)
+            await stream.receive("episode_start")
+            await stream.send(WITHDRAW)
+            assert await stream.call.read() is grpc.aio.EOF
+        await operator.settled(session, "WAITING", asyncio.sleep)
+        two = types_pb2.AgentFingerprint(source=DECLARED, name=AGENT, version="2")
+        async with agent.agent(session, fingerprint=one, instance="2", **follows) as stream:
+            await stream.receive("welcome")
+            await stream.receive("episode_start")
+            await stream.send(gateway_pb2.EvaluateRequest(fingerprint=two))
+            await stream.refused("AGENT_CHANGED")
+        await operator.settled(session, "WAITING", asyncio.sleep)
+        *_, last = await operator.list_episodes(session)
+        assert last.cause_kind == types_pb2.CAUSE_LOOKED
+        assert last.outcome == types_pb2.OUTCOME_FAILURE
