@@ -198,8 +198,8 @@ class RemoteEpisodes:
     def close(self) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine.
 
-        Between episodes the service has chosen the next one already: nothing of it was shown here,
-        and it is not held against the agent.
+        Between episodes the service has chosen the next one already, and sent it: that attempt is
+        void. Whoever closes there for the second time, before anything was done, has failed it.
         """
         if not self._closed and not self.spent:
             if self.opening is None:

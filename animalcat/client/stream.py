@@ -234,7 +234,7 @@ class EvaluationStream:
         )
 
     async def withdraw(self, seconds: float) -> None:
-        """Leave between episodes: one that was sent meanwhile is held against nobody.
+        """Leave between episodes: one that was sent meanwhile is void, and the second time failed.
 
         Args:
             seconds: How long the service may take to end the stream.

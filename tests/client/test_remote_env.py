@@ -63,10 +63,10 @@ def test_an_episode_is_played_to_its_end(server: Server, make_session: MakeSessi
     env.close()
 
 
-def test_leaving_between_episodes_is_not_held_against_the_agent(
+def test_leaving_between_episodes_voids_the_next_once_and_then_fails_it(
     server: Server, client: animalcat.Client, make_session: MakeSession
 ) -> None:
-    session = make_session(max_episodes=3)
+    session = make_session(max_episodes=4)
 
     def play_one(env: animalcat.RemoteEnv) -> None:
         env.reset()
@@ -75,25 +75,20 @@ def test_leaving_between_episodes_is_not_held_against_the_agent(
             _, _, terminated, truncated, _ = env.step(np.array([0, 1]))
             ended = terminated or truncated
 
-    for look in (False, True):
+    for plays in (True, True, False):
         env = animalcat.RemoteEnv(server.address, session)
-        if not look:
+        if plays:
             play_one(env)
         assert not env.session_over, "the next episode has been chosen"
         env.close()
-    env = animalcat.RemoteEnv(server.address, session)
-    env.reset()
-    env.close()  # it has seen this one
-    env = animalcat.RemoteEnv(server.address, session)
-    play_one(env)
-    env.close()
-    first, second, third, left, fifth, *_ = client.episodes(session)
-    assert [e.number for e in (first, second, third, left, fifth)] == [0, 1, 1, 1, 1]
-    assert len({e.instance for e in (second, third, left, fifth)}) == 1
-    void, failure = "void", "failure"
-    assert [e.outcome for e in (second, third, left, fifth)] == [void, void, void, failure]
-    assert [e.cause for e in (left, fifth)] == ["the agent left", ""]
-    assert second.cause == third.cause == "the agent left before it had to do with the episode"
+    episodes = client.episodes(session)
+    assert [(e.number, e.attempt) for e in episodes] == [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1)]
+    _, left, again, second, failed = episodes
+    assert (left.instance, second.instance) == (again.instance, failed.instance)
+    assert [e.outcome for e in (left, second, failed)] == ["void", "void", "failure"]
+    assert again.cause == ""
+    assert [e.seen for e in episodes] == [False, False, True, False, True]
+    assert left.cause == "the agent withdrew from an arena that it had been shown"
 
 
 def test_spaces_are_those_of_the_local_environment(

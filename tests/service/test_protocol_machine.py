@@ -228,7 +228,7 @@ class Protocol(RuleBasedStateMachine):
     @precondition(lambda self: self.stream is not None)
     @rule()
     def withdraw(self) -> None:
-        """Before the first action it is held against nobody; later it is a bad frame."""
+        """Before the first action it voids the episode; later it is a bad frame."""
         assert self.stream is not None
         frame = gateway_pb2.EvaluateRequest(withdraw=gateway_pb2.Withdraw())
         if self.step:
@@ -240,7 +240,7 @@ class Protocol(RuleBasedStateMachine):
             return
         self.run(self.stream.send(frame))
         assert self.run(self.closed(self.stream))
-        self.stream, self.bad = None, 0
+        self.left()
 
     def ask(self, frame: gateway_pb2.EvaluateRequest) -> Any:
         assert self.stream is not None
