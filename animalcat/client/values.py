@@ -55,6 +55,7 @@ Cause: TypeAlias = Literal[
     "backend",
     "agent_left",
     "withdrew",
+    "looked",
     "action_timeout",
     "bad_frames",
     "cancelled",

@@ -26,7 +26,7 @@ ARENA = "!ArenaConfig\narenas:\n  0: !Arena\n    timeLimit: 100\n"
 def home(tmp_path: Path) -> Path:
     """The folder of an agent, in which other things lie around."""
     for name, text in {
-        "agent.py": "x = 1",
+        "agent.py": "class A: ...",
         "settings.yaml": "layers: 2",
         "net/model.py": "x = 1",
         "weights/step-1/w.bin": "w",

@@ -426,5 +426,5 @@ def test_a_window_that_cannot_open_says_why(monkeypatch: pytest.MonkeyPatch) -> 
         env.reset(seed=1)
     env.close()
     monkeypatch.setitem(sys.modules, "pygame", None)
-    with pytest.raises(ImportError, match=r"animalcat\[render\]"):
+    with pytest.raises(ImportError, match=r"pip install .*\[render\]"):
         ArenaEnv(render_mode="human")

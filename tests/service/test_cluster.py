@@ -209,7 +209,7 @@ def test_an_address_or_an_installation_that_will_not_do(
         with pytest.raises(ClusterError, match=said):
             joined(address)
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(ClusterError, match=r"animalcat\[server,ray\]"):
+    with pytest.raises(ClusterError, match=r"pip install .*\[server,ray\]"):
         joined("")
 
 

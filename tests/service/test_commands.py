@@ -194,7 +194,7 @@ def test_what_cannot_be_run(arguments: list[str], code: int, words: str, tmp_pat
 
 def test_an_agent_that_does_not_start_leaves_no_session(arenas: Path, tmp_path: Path) -> None:
     """Neither where its class is misspelt nor where its file cannot be imported."""
-    agent = tmp_path / "agent.py"
+    agent = arenas.parent / f"{tmp_path.name}.py"  # not in the data directory
     agent.write_text(
         "import not_there\n"
         "class Agent:\n"
@@ -218,7 +218,7 @@ def test_an_agent_that_does_not_start_leaves_no_session(arenas: Path, tmp_path: 
 def test_an_agent_that_breaks_is_shown_and_the_session_can_go_on(
     arenas: Path, tmp_path: Path
 ) -> None:
-    agent = tmp_path / "agent.py"
+    agent = arenas.parent / f"{tmp_path.name}.py"  # not in the data directory
     agent.write_text(
         "class Agent:\n"
         "    def reset(self, info): pass\n"
