@@ -503,7 +503,10 @@ def _supervised(
 
 def _free_id() -> int:
     """Return a number of a user that has no process."""
-    taken = {os.stat(f"/proc/{one}").st_uid for one in _processes()}
+    taken = set[int]()
+    for one in _processes():
+        with contextlib.suppress(FileNotFoundError):  # it has ended
+            taken.add(os.stat(f"/proc/{one}").st_uid)
     low, high = _IDS
     span = high - low + 1
     numbers = (low + (os.getpid() + step) % span for step in range(span))
