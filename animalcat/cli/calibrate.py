@@ -183,10 +183,13 @@ def calibrate(
             if given:
                 fail(f"{option} goes with --outcomes")
     declared = _declared(determinism)
+    asked = load(layout, variant) if layout else None
+    if name:
+        _check_name(name)
     with client_for(server, data) as client, progress("reading outcomes", wait=0.0) as tell:
         known = _battery(client, battery, place(server, data))
         own = known.layout or USUAL_LAYOUT
-        chosen = load(layout, variant) if layout else load(own.name, variant or own.variant)
+        chosen = asked or load(own.name, variant or own.variant)
         called = name or f"{Path(battery).stem}-{chosen.name}"
         _check_name(called)
 

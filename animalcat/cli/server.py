@@ -196,7 +196,6 @@ async def _counted(client: AsyncClient) -> dict[str, Any]:
         "sessions": dict(sorted(sessions.items())),
         "operations": len(operations),
         **placed,
-        "backlog": [{"session": k, "waits_for": v} for k, v in placed["backlog"].items()],
         "refusals": [
             {**one, "last": timestamp(one["last"].replace(microsecond=0))}
             for one in placed["refusals"]

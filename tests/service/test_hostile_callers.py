@@ -43,7 +43,7 @@ from animalcat.service.session.play import recording_path
 from animalcat.v1 import gateway_pb2, operations_pb2, sessions_pb2, types_pb2
 from tests.service.conftest import AGENT, NOW, Service, action
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("no_token")]
 
 ENDED = "connections ended to 127.0.0.1"
 WITHDRAW = gateway_pb2.EvaluateRequest(withdraw=gateway_pb2.Withdraw())
@@ -122,6 +122,12 @@ async def refusals(service: Service) -> dict[str, int]:
     """How often what was refused."""
     found = await service.operations.GetPlacement(operations_pb2.GetPlacementRequest())
     return {f"{one.what} to {one.who}": one.number for one in found.refusals}
+
+
+@pytest.fixture
+def no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `--token` leaves in the environment is gone after the test."""
+    monkeypatch.setenv("ANIMALCAT_TOKEN", "")
 
 
 async def status(service: Service, *rest: str) -> Any:
