@@ -101,7 +101,7 @@ def main(*given: str) -> int:
     os.environ[VARIABLE] = "record"
     for file in () if given else FILES:
         file.unlink(missing_ok=True)
-    tests = [str(file.parent.parent / "test_golden_sessions.py") for file in FILES]
+    tests = [str(file.parent.parent / "test_golden.py") for file in FILES]
     return pytest.main(["-q", *tests, *given])
 
 
