@@ -18,7 +18,7 @@ from animalcat.layouts.adaptive.alarm import MOST
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
-from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.retest import DeterminismPrior
 from animalcat.layouts.explaining.session import prediction_of
 from animalcat.layouts.inference.randomness import rng
@@ -128,7 +128,6 @@ class Task:
         held_out: Whether a fifth of the instances is kept for Brier scores.
         rule: When to stop; None: after the last checkpoint.
         fallback: Whether choices are random while an alarm stands.
-        rules: Version of the decision rules.
         judged: Whether the end is judged: does the layout predict the agent, and what is misfit?
         determinism: What the learner is told of how random agents are; None: what the layout says.
         in_blocks: Whether a random order is told in blocks from checkpoint to checkpoint, without
@@ -143,7 +142,6 @@ class Task:
     held_out: bool = False
     rule: StoppingRule | None = None
     fallback: bool = True
-    rules: int = RULES
     judged: bool = False
     determinism: DeterminismPrior | None = None
     in_blocks: bool = False
@@ -281,7 +279,6 @@ def simulate(task: Task) -> Trajectory:
         policy,
         task.rule,
         task.seed,
-        rules=task.rules,
         fallback=task.fallback,
         determinism=task.determinism,
     )

@@ -12,7 +12,7 @@ they are bet on one after another, each predicted with what the ones before it h
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -20,8 +20,8 @@ import numpy.typing as npt
 from scipy.special import bdtr, betainc, expit, logit
 
 from animalcat.layouts.adaptive.beyond import LIFTS
-from animalcat.layouts.adaptive.hindsight import LATER_LEVEL, fails
-from animalcat.layouts.adaptive.settled import SHIFTS, Laid, Seen, Settled, share_factors
+from animalcat.layouts.adaptive.hindsight import fails
+from animalcat.layouts.adaptive.settled import SHIFTS, Seen, Settled, share_factors
 from animalcat.layouts.adaptive.strata import Group, Stratification
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -57,39 +57,17 @@ _LEAST_EVIDENCE: Final = 3.0
 """Least stake of a stratum that is a suspect."""
 
 
-@dataclass(frozen=True)
-class Watch:
-    """What bets are laid on, and how they are weighted. It belongs to a version of the rules.
-
-    Attributes:
-        shares: Weight of each group of stratifications; those of absent groups go to the others.
-        restarts: Numbers of episodes after which new stakes on all instances together are laid, to
-            notice agents that change.
-        timed: Whether bets are also laid on what went before: on episodes after a failure or a
-            success, and on good and bad days.
-        lifts: How far beyond the layout's ranges an agent may be that the layout still describes,
-            in shares of the ranges.
-    """
-
-    shares: Mapping[Group, float]
-    restarts: tuple[int, ...]
-    timed: bool = False
-    lifts: tuple[float, ...] = (0.0,)
-
-
-_MORE: Final = Watch(
-    {"time": 0.25, "paradigm": 0.15, "outside": 0.15, "feature": 0.15, "pair": 0.3},
-    (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384),
-    timed=True,
-)
-_ABLER: Final = replace(_MORE, lifts=LIFTS)
-WATCHES: Final[Mapping[int, Watch]] = {
-    1: Watch({"time": 0.25, "paradigm": 0.5, "outside": 0.25}, (16, 48, 112, 240)),
-    2: _MORE,
-    3: _ABLER,
-    4: _ABLER,
+_SHARES: Final[Mapping[Group, float]] = {
+    "time": 0.25,
+    "paradigm": 0.15,
+    "outside": 0.15,
+    "feature": 0.15,
+    "pair": 0.3,
 }
-"""What the alarm watches, by version of the decision rules."""
+"""Weight of each group of stratifications; those of absent groups go to the others."""
+_RESTARTS: Final = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384)
+"""Numbers of episodes after which new stakes on all instances together are laid, to notice agents
+that change."""
 _TIMED: Final = (("the outcome before", ("after a failure", "after a success")),)
 """Stratifications by what went before, with the strata in words."""
 
@@ -102,8 +80,7 @@ class Suspect:
         stratification: What the strata are defined by.
         stratum: Name of the stratum.
         more: Whether the agent succeeds more often than predicted there.
-        evidence: The stake on the stratum: under rules of version 1 that of
-            the best bet, later the mean of its bets.
+        evidence: The stake on the stratum, the mean of its bets.
         group: The kind of stratification.
         where: The stratum in words.
         episodes: How many episodes were in it.
@@ -130,32 +107,29 @@ class Alarm:
     Once raised, the alarm stays raised; `stands` says whether hindsight confirms it.
     """
 
-    def __init__(self, ways: Sequence[Stratification] = (), rules: int = 1) -> None:
+    def __init__(self, ways: Sequence[Stratification] = ()) -> None:
         """Start with every stake at 1.
 
         Args:
-            ways: The stratifications to bet on, as `stratifications` returned them.
-            rules: Version of the decision rules, by which stakes are weighted.
+            ways: The stratifications to bet on, as `stratifications` and `known_stratifications`
+                returned them.
         """
         self.stratifications = tuple(ways)
-        self._watch = WATCHES[rules]
-        self._rules = rules
         names = [list(way.strata) for way in ways]
-        self._timed = _TIMED if self._watch.timed else ()
-        names += [list(strata) for _, strata in self._timed]
+        names += [list(strata) for _, strata in _TIMED]
         self._sizes = np.array([len(one) for one in names], np.int64)
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)])[:-1].astype(np.int64)
         rows = len(ways[0].labels) if ways else 1
         self._labels = np.array([way.labels for way in ways], np.int64).reshape(-1, rows)
         groups: list[Group] = [way.group for way in ways]
-        groups.extend("time" for _ in self._timed)
+        groups.extend("time" for _ in _TIMED)
         self._groups = groups
         cells = int(self._sizes.sum())
         self._logs = np.zeros((cells, len(SHIFTS)))
         self._sums = np.zeros((cells, 3))
         self._whole = np.zeros(3)
-        self._restarts = np.zeros((len(self._watch.restarts), len(SHIFTS)))
-        self._restart_sums = np.zeros((len(self._watch.restarts), 3))
+        self._restarts = np.zeros((len(_RESTARTS), len(SHIFTS)))
+        self._restart_sums = np.zeros((len(_RESTARTS), 3))
         self._weights, self._restart_weight = self._shared()
         self._moments: list[tuple[int, ...]] = []
         self._before: Seen | None = None
@@ -164,11 +138,10 @@ class Alarm:
         self._raised_at: int | None = None
         self._log_evidence = 0.0
         self._log_lacking = 0.0
-        self.lifts = self._watch.lifts
-        self._settled = [Settled(cells, len(self._restarts)) for _ in self.lifts]
+        self._settled = [Settled(cells, len(_RESTARTS)) for _ in LIFTS]
         self._parents = self._found_parents()
         self._less = np.zeros((cells, _BETS_ON_LESS))
-        self._less_restarts = np.zeros((len(self._watch.restarts), _BETS_ON_LESS))
+        self._less_restarts = np.zeros((len(_RESTARTS), _BETS_ON_LESS))
         self._streak = 0.0
         self._streak_sums = np.zeros(3)
 
@@ -201,16 +174,14 @@ class Alarm:
         """Number of episodes after which the alarm was raised; None if it was not."""
         return self._raised_at
 
-    def update(
-        self, row: int, log_factors: Floats, seen: Seen | None = None, number: int | None = None
-    ) -> None:
+    def update(self, row: int, log_factors: Floats, seen: Seen, number: int | None = None) -> None:
         """Take in one episode.
 
         Args:
             row: Row of the instance that was played.
             log_factors: (bets,), as `log_factors` returned them before the posterior knew the
                 outcome.
-            seen: What was predicted and observed. Without it nothing is known of what went before.
+            seen: What was predicted and observed.
             number: How many episodes there have been, including those on which nothing is bet. What
                 is said is dated by it; by default as if there were no such episodes.
         """
@@ -219,49 +190,39 @@ class Alarm:
         moments = self._moment()
         self._moments.append(moments)
         quiet = self._episodes <= QUIET
-        less: Floats | None = None
-        laid: list[Laid] = []
-        if seen is not None and self._watch.timed:
-            sharper = self._settled[0].sharpened(seen.predicted)
-            less = share_factors(sharper, seen.observed)[:_BETS_ON_LESS]
-            each = seen.beyond or (seen.predicted,) * len(self.lifts)
-            laid = [
-                one.lay(predicted, seen.observed)
-                for one, predicted in zip(self._settled, each, strict=True)
-            ]
-            if not quiet:
-                self._streak += laid[0].streak
-                self._streak_sums += laid[0].bad * _counted(seen)
+        sharper = self._settled[0].sharpened(seen.predicted)
+        less = share_factors(sharper, seen.observed)[:_BETS_ON_LESS]
+        each = seen.beyond or (seen.predicted,) * len(LIFTS)
+        laid = [
+            one.lay(predicted, seen.observed)
+            for one, predicted in zip(self._settled, each, strict=True)
+        ]
         self._before = seen
         if quiet:
             return
+        self._streak += laid[0].streak
+        self._streak_sums += laid[0].bad * _counted(seen)
         places = self._starts[: len(self._labels)]
         if places.size:
             places = places + self._labels[:, row]
-        if any(one >= 0 for one in moments):
-            starts = self._starts[len(self._labels) :]
-            extra = [start + one for start, one in zip(starts, moments, strict=True) if one >= 0]
-            places = np.concatenate([places, np.array(extra, np.int64)])
+        places = np.concatenate([places, self._starts[len(self._labels) :] + moments])
         self._logs[places] += log_factors
-        begun = np.array(self._watch.restarts) < self._episodes
+        begun = np.array(_RESTARTS) < self._episodes
         self._restarts[begun] += log_factors
-        if less is not None and seen is not None:
-            self._less[places] += less
-            self._less_restarts[begun] += less
-            for one, bets in zip(self._settled, laid, strict=True):
-                self._settle(one, places, bets.factors, seen)
-                one.restarts[begun] += bets.factors
-                one.streak += bets.days
-        if seen is not None:
-            self._whole += _counted(seen)
-            self._sums[places] += _counted(seen)
-            self._restart_sums[begun] += _counted(seen)
+        self._less[places] += less
+        self._less_restarts[begun] += less
+        for one, bets in zip(self._settled, laid, strict=True):
+            self._settle(one, places, bets.factors, seen)
+            one.restarts[begun] += bets.factors
+            one.streak += bets.days
+        self._whole += _counted(seen)
+        self._sums[places] += _counted(seen)
+        self._restart_sums[begun] += _counted(seen)
         self._log_evidence = self._weighted_mean(self._logs, self._restarts, self._streak)
-        if self._watch.timed:
-            self._log_lacking = self._weighted_mean(self._less, self._less_restarts, 0.0)
-            for one in self._settled:
-                stakes = self._beyond_single(one)
-                one.log = self._weighted_mean(stakes, one.restarts, one.streak)
+        self._log_lacking = self._weighted_mean(self._less, self._less_restarts, 0.0)
+        for one in self._settled:
+            stakes = self._beyond_single(one)
+            one.log = self._weighted_mean(stakes, one.restarts, one.streak)
         if self._raised_at is None and self._log_evidence > np.log(LEVEL):
             self._raised_at = self._numbers[-1]
 
@@ -338,12 +299,11 @@ class Alarm:
         """Find the strata whose stake is above `least`, those with the most evidence first.
 
         Evidence is compared after each stake was multiplied by its weight among all stakes, so that
-        one of many strata needs more (rules of version 1 compare the stakes alone).
+        one of many strata needs more.
         """
-        old = self._rules == 1
         found: list[Suspect] = []
         logs, restarts, streak = self._deciding()
-        names = [(way.name, way.strata) for way in self.stratifications] + list(self._timed)
+        names = [(way.name, way.strata) for way in self.stratifications] + list(_TIMED)
         for k, (name, strata) in enumerate(names):
             for i, stratum in enumerate(strata):
                 place = int(self._starts[k]) + i
@@ -356,19 +316,18 @@ class Alarm:
                     float(self._weights[k]) / (2 * len(strata)),
                 )
                 found.append(one)
-        if not old:
-            begun = [start for start in self._watch.restarts if start < self._episodes]
-            for k, start in enumerate(begun):
-                number = self._numbers[start - 1]
-                about = ("time", str(number), "time", f"after episode {number}")
-                share = self._restart_weight / len(self._watch.restarts)
-                found.append(self._suspect(about, restarts[k], self._restart_sums[k], share))
-            about = ("time", "days", "time", "on bad days, which earlier outcomes give away")
-            one = self._suspect(about, np.array([streak]), self._streak_sums, self._restart_weight)
-            if 2.0 * max(map(_log_mean, restarts)) < streak:  # else it changed once
-                found.append(one)
+        begun = [start for start in _RESTARTS if start < self._episodes]
+        for k, start in enumerate(begun):
+            number = self._numbers[start - 1]
+            about = ("time", str(number), "time", f"after episode {number}")
+            share = self._restart_weight / len(_RESTARTS)
+            found.append(self._suspect(about, restarts[k], self._restart_sums[k], share))
+        about = ("time", "days", "time", "on bad days, which earlier outcomes give away")
+        one = self._suspect(about, np.array([streak]), self._streak_sums, self._restart_weight)
+        if 2.0 * max(map(_log_mean, restarts)) < streak:  # else it changed once
+            found.append(one)
         kept = [one for one in found if one.evidence > least]
-        return sorted(kept, key=lambda one: -(one.evidence if old else one.corrected))
+        return sorted(kept, key=lambda one: -one.corrected)
 
     def contradicted(self) -> tuple[Suspect, ...]:
         """Choose the strata in which to widen the layout.
@@ -399,12 +358,12 @@ class Alarm:
         """Whether the alarm is raised and the layout also fails in hindsight.
 
         An able agent is predicted badly at first because it succeeds more often than predicted,
-        everywhere. So from version 2 of the rules a raised alarm also stands where either of two
-        kinds of stakes exceeds `LEVEL` that such an agent does not win: the bets on less success
-        alone, and bets against predictions that were shifted, all alike, to the agent's recent
-        successes. Both leave it to the agent to be sharper than the layout's slopes, which makes no
-        capability wrong. From version 3 on, the agent may also be abler than the ranges reach: the
-        alarm stands only if it does for each of `beyond.LIFTS`.
+        everywhere. So a raised alarm also stands where either of two kinds of stakes exceeds
+        `LEVEL` that such an agent does not win: the bets on less success alone, and bets against
+        predictions that were shifted, all alike, to the agent's recent successes. Both leave it to
+        the agent to be sharper than the layout's slopes, which makes no capability wrong. The agent
+        may also be abler than the ranges reach: the alarm stands only if it does for each of
+        `beyond.LIFTS`.
 
         Args:
             posterior: The posterior after all of these episodes.
@@ -422,29 +381,16 @@ class Alarm:
             if way.group in ("feature", "pair"):
                 continue  # the settled bets are about these
             groups.setdefault(way.group, []).append(way.labels[rows])
-        if self._rules == 1:  # all strata are corrected for together
-            return fails(
-                posterior, evaluator, columns, outcomes, [[w for g in groups.values() for w in g]]
-            )
         if max(self._log_lacking, self._least_settled.log) > np.log(LEVEL):
             return True
-        moments = np.array(self._moments, np.int64).reshape(len(rows), len(self._timed))
-        time = [1 + moments[:, k] for k in range(len(self._timed))]
+        moments = np.array(self._moments, np.int64).reshape(len(rows), len(_TIMED))
+        time = [1 + moments[:, k] for k in range(len(_TIMED))]
         numbers = np.arange(len(rows))
-        cuts = [start for start in self._watch.restarts if start < len(rows)]
+        cuts = [start for start in _RESTARTS if start < len(rows)]
         time += [(numbers >= start).astype(np.int64) for start in cuts]
         return all(
-            fails(
-                posterior,
-                evaluator,
-                columns,
-                outcomes,
-                [time, *groups.values()],
-                level=LATER_LEVEL,
-                sharper=True,
-                lift=lift,
-            )
-            for lift in self.lifts
+            fails(posterior, evaluator, columns, outcomes, [time, *groups.values()], lift)
+            for lift in LIFTS
         )
 
     def _deciding(self) -> tuple[Floats, Floats, float]:
@@ -458,8 +404,6 @@ class Alarm:
 
     def _moment(self) -> tuple[int, ...]:
         """The stratum by what went before, for each such stratification; -1 where there is none."""
-        if not self._timed:
-            return ()
         if self._before is None:
             return (-1,)
         return (int(self._before.observed >= 0.5),)
@@ -469,8 +413,7 @@ class Alarm:
     ) -> Suspect:
         name, stratum, group, where = about
         best = int(np.argmax(logs))
-        log = float(logs[best]) if self._rules == 1 else _log_mean(logs)
-        evidence = float(np.exp(min(log, 700.0)))
+        evidence = float(np.exp(min(_log_mean(logs), 700.0)))
         episodes, observed, predicted = sums.tolist()
         return Suspect(
             *(name, stratum, bool(SHIFTS[best] > 0), evidence, group, where),
@@ -479,10 +422,9 @@ class Alarm:
 
     def _shared(self) -> tuple[Floats, float]:
         """The weight of each stratification, and that of the restarts; all sum to 1."""
-        shares = self._watch.shares
-        number = {group: self._groups.count(group) for group in shares}
-        number["time"] += 1 + self._watch.timed  # the restarts, and good and bad days
-        there = {group: share for group, share in shares.items() if number[group]}
+        number = {group: self._groups.count(group) for group in _SHARES}
+        number["time"] += 2  # the restarts, and good and bad days
+        there = {group: share for group, share in _SHARES.items() if number[group]}
         whole = sum(there.values())
         weights = np.array([there[g] / whole / number[g] for g in self._groups])
         return weights.reshape(-1), there["time"] / whole / number["time"]
@@ -497,10 +439,7 @@ class Alarm:
         of strata, of the stake that predictions err in every stratum of the set.
         """
         restarts = _log_mean(again.ravel()) + float(np.log(self._restart_weight))
-        if self._watch.timed:
-            restarts = float(np.logaddexp(restarts, streak + np.log(self._restart_weight)))
-        if not self._sizes.size:
-            return restarts
+        restarts = float(np.logaddexp(restarts, streak + np.log(self._restart_weight)))
         each = np.logaddexp.reduce(logs, axis=1) - np.log(logs.shape[1])
         single = np.logaddexp.reduceat(each, self._starts) - np.log(self._sizes)
         sets = np.add.reduceat(np.logaddexp(0.0, each) - np.log(2.0), self._starts)

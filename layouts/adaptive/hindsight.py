@@ -25,10 +25,8 @@ from animalcat.layouts.model.spec import Bernoulli
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-LEVEL: Final = 0.1
+LEVEL: Final = 0.02
 """P-value, corrected for the number of strata (Bonferroni), below which a layout fails."""
-LATER_LEVEL: Final = 0.02
-"""The same under rules of version 2, where settled bets find most of what hindsight did."""
 _MATTERS: Final = 0.1
 """Least mean residual of a stratum that counts, as a share of an outcome's maximum. An agent that
 never fails is predicted at 0.97 at best, which 400 episodes distinguish from 1; that is no reason
@@ -50,12 +48,12 @@ def fails(
     columns: Floats,
     outcomes: Floats,
     groups: Sequence[Sequence[Ints]],
-    *,
-    level: float = LEVEL,
-    sharper: bool = False,
     lift: float = 0.0,
 ) -> bool:
     """Test whether the layout fails on outcomes that its posterior already knows.
+
+    The agent may be sharper than the layout's slopes: successes and failures are compared with
+    predictions of the slope that suits them best.
 
     Args:
         posterior: The posterior after all of these episodes.
@@ -66,9 +64,6 @@ def fails(
         groups: Groups of stratifications of the episodes, each stratification (episodes,): the
             index of the stratum. Every group has an equal part of the level, so that a group of
             many strata does not take what others need. Parts of the session belong to the first.
-        level: P-value, corrected for the number of strata, below which the layout fails.
-        sharper: Whether the agent may be sharper than the layout's slopes: successes and failures
-            are then compared with predictions of the slope that suits them best.
         lift: How far beyond the ranges an agent near their top is, in shares of the ranges.
     """
     theta = lifted(evaluator.layout, posterior.particles, lift)
@@ -76,15 +71,14 @@ def fails(
     found: list[list[Floats]] = [[] for _ in groups] or [[]]
     for k, y in enumerate(outcomes.reshape(len(outcomes), len(evaluator.layout.outcomes)).T):
         there = np.flatnonzero(~np.isnan(y))
-        apart, variance = _residuals(
-            (theta, posterior.weights), evaluator, columns[there], y[there], k, sharper=sharper
-        )
+        known = theta, posterior.weights
+        apart, variance = _residuals(known, evaluator, columns[there], y[there], k)
         for g, ways in enumerate(groups or [[]]):
             found[g] += [
                 _by_stratum(apart, variance, way[there])
                 for way in ((parts, *ways) if not g else ways)
             ]
-    return any(_corrected(np.concatenate(z)) * len(found) < level for z in found if z)
+    return any(_corrected(np.concatenate(z)) * len(found) < LEVEL for z in found if z)
 
 
 def _corrected(z: Floats) -> float:
@@ -111,8 +105,6 @@ def _residuals(
     columns: Floats,
     outcomes: Floats,
     outcome: int,
-    *,
-    sharper: bool,
 ) -> tuple[Floats, Floats]:
     """Residuals of one outcome and their variances, both (episodes,), as shares of its maximum."""
     layout, (theta, weights) = evaluator.layout, known
@@ -121,7 +113,7 @@ def _residuals(
     p = np.clip(evaluator.by_instance(theta, columns, np.float64, outcome), 0.0, 1.0)
     mean = p @ weights
     if isinstance(likelihood, Bernoulli):
-        if sharper and len(mean):
+        if len(mean):
             mean = _sharpened(mean, outcomes)
         return outcomes - mean, np.maximum(mean * (1.0 - mean), 0.0)
     size = evaluator.sample_sizes(theta, columns, outcome)

@@ -17,7 +17,7 @@ from animalcat.layouts.adaptive.advantage import Advantage
 from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, battery_rate
-from animalcat.layouts.adaptive.beyond import lifted
+from animalcat.layouts.adaptive.beyond import LIFTS, lifted
 from animalcat.layouts.adaptive.bound import InformationBound, information_bounds
 from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
 from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
@@ -36,9 +36,6 @@ from animalcat.layouts.reporting.profile import Profile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_KNOWN_RULES: Final = (1, 2, 3, 4)
-"""Versions of the decision rules that this code can follow."""
-
 _GROWN: Final = 1.2
 """By what factor the outcomes must have grown in number for the posterior to be sampled anew again,
 which takes a third of a second for 200 successes and failures (docs/design/layouts.md)."""
@@ -47,7 +44,7 @@ _GROWN_SLOWLY: Final = 2.0
 
 
 class RulesError(ValueError):
-    """The decision rules have a version that this version of animalcat does not know."""
+    """The decision rules have another version than those of this version of animalcat."""
 
 
 class Data(NamedTuple):
@@ -161,20 +158,21 @@ class Learner:
             policy: How to choose; by default `Policy()`.
             rule: When to stop; by default `StoppingRule()`.
             seed: Seed of all randomness.
-            rules: Version of the decision rules; pass the stored one to continue an earlier test.
+            rules: Version of the decision rules; pass the stored one to continue an earlier test,
+                which is refused if it began under other rules.
             fallback: Whether choices are stratified random while the alarm stands.
             determinism: How many agents are random and how many deterministic, which says how much
                 repeats count; by default what the layout's calibration says, or a third each.
 
         Raises:
-            RulesError: This version of the rules is not known.
+            RulesError: The rules have another version.
             ValueError: The policy or the rule does not fit the layout, the bank or each other.
         """
-        if rules not in _KNOWN_RULES:
-            known = ", ".join(map(str, _KNOWN_RULES))
+        if rules != RULES:
             raise RulesError(
-                f"decision rules of version {rules} are not known here, only {known}; go on with "
-                "the version of animalcat that began, or begin anew"
+                f"this began under decision rules of version {rules}, and this version of "
+                f"animalcat decides by version {RULES}; go on with the version of animalcat that "
+                "began it, or begin anew"
             )
         self.layout = bank.layout
         self.bank = bank
@@ -245,12 +243,9 @@ class Learner:
         """How far the layout is in doubt, from a third to 1, by what the session shows of it.
 
         Random draws are rarer, and choices sharper, the less it is in doubt. It is doubted while
-        bets against it win, or while a regression on its demands predicts about as well. Under
-        rules of version 1 doubt is always 1, and those of versions 2 and 3 know bets alone.
+        bets against it win, or while a regression on its demands predicts about as well.
         """
-        if self.rules == 1:
-            return 1.0
-        return max(self._alarm.doubt, self._advantage.doubt if self.rules > 3 else 0.0)
+        return max(self._alarm.doubt, self._advantage.doubt)
 
     def tell(
         self,
@@ -467,9 +462,6 @@ class Learner:
         if not self._contradicted:
             return ""
         suspects = self._alarm.suspects()[:MOST]
-        if self.rules == 1:
-            where = _named(suspects) or "predictions fail, in no stratum above all"
-            return f"since episode {self._alarm.raised_at}: {where}"
         where = "; ".join(map(_described, suspects)) or "predictions fail, in no stratum above all"
         return f"since episode {self._alarm.raised_at}: {where}"
 
@@ -593,7 +585,7 @@ class Learner:
             saved[start : start + text], saved[start + text : start + text + payload]
         )
         for what, value in self._made_with.items():
-            if message["made_with"].get(what, value) != value:  # older versions saved less
+            if message["made_with"].get(what) != value:
                 raise ValueError(f"this was saved with another {what}; make the learner as then")
         for i, (name, offer) in enumerate(message["made"]):
             self.learn(name, offer, arrays[f"made{i}"])
@@ -602,12 +594,12 @@ class Learner:
         self._begin()
         self._drawn = {
             (number, name): _Drawn(random, _wager(wager))
-            for number, name, random, wager in message.get("drawn", ())
+            for number, name, random, wager in message["drawn"]
         }
         self._replay(
             [
-                _Told(episode, name, tuple(values), random, _wager(*rest))
-                for episode, name, values, random, *rest in message["told"]
+                _Told(episode, name, tuple(values), random, _wager(wager))
+                for episode, name, values, random, wager in message["told"]
             ],
             [
                 _Reseed(arrays[f"reseed{i}"], n, told)
@@ -623,14 +615,11 @@ class Learner:
         where the layout is contradicted.
         """
         grown = _GROWN if self._succeeds else _GROWN_SLOWLY
-        return self.rules > 3 and self._contradicted and self.n >= grown * self._restarted
+        return self._contradicted and self.n >= grown * self._restarted
 
     def _begin(self) -> None:
         self._posterior = LivePosterior(self.layout, self.seed)
-        ways = self.bank.stratifications
-        if self.rules > 1:
-            ways += self.bank.known_stratifications
-        self._alarm = Alarm(ways, self.rules)
+        self._alarm = Alarm(self.bank.stratifications + self.bank.known_stratifications)
         self._advantage = Advantage(len(self.layout.outcomes))
         self._forecasts: list[Forecast] = []
         own = int(np.count_nonzero(~self.bank.offered))
@@ -723,11 +712,10 @@ class Learner:
         if instance not in self._evidence:  # the layout does not predict repeats
             bets = log_factors(posterior, evaluator, columns, y, number)
             self._forecasts.append(one)
-            if self.rules > 3:
-                demands = np.delete(np.array(one.features), self.layout.taught)
-                self._advantage.update(demands, np.array(one.predicted), np.array(one.observed))
+            demands = np.delete(np.array(one.features), self.layout.taught)
+            self._advantage.update(demands, np.array(one.predicted), np.array(one.observed))
             there = np.isfinite(one.observed)
-            abler = [self._predicted(columns, lift) for lift in self._alarm.lifts[1:]]
+            abler = [self._predicted(columns, lift) for lift in LIFTS[1:]]
             predicted, observed, *beyond = (
                 float(np.mean(np.array(v)[there])) for v in (one.predicted, one.observed, *abler)
             )
@@ -763,7 +751,7 @@ class Learner:
 
     def _choose_from(self, bank: Bank) -> None:
         self._places = {name: row for row, name in enumerate(bank.names)}
-        self._chooser = Chooser(bank, self.policy, broad=self.rules < 3, aside=self._aside)
+        self._chooser = Chooser(bank, self.policy, aside=self._aside)
 
     def _history(self, pending: Sequence[str] = ()) -> History:
         retest = None if self.policy.exposures == 1 else self._evidence.retest
@@ -814,7 +802,7 @@ class Learner:
             "policy": asdict(self.policy),
             "rule": asdict(self.rule),
             "seed": self.seed,
-            "rules": self.rules,
+            "version of the rules": self.rules,
             "determinism": asdict(self._determinism),
         }
         return json.loads(json.dumps(made))
@@ -828,7 +816,7 @@ def _determinism_of(layout: Layout) -> DeterminismPrior:
     return DeterminismPrior(*made.determinism)
 
 
-def _wager(saved: Sequence[Any] | None = None) -> Wager | None:
+def _wager(saved: Sequence[Any] | None) -> Wager | None:
     """A wager that was saved; None if there was none."""
     if saved is None:
         return None

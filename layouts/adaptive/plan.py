@@ -17,15 +17,10 @@ POLICIES: Final[Mapping[Name, str]] = {
 }
 """Names of policies, and what each chooses."""
 
-RULES: Final = 4
+RULES: Final = 1
 """Version of the decision rules. Under one version, the same questions and answers in the same
 order give the same choices. It grows when a change to selection, posterior, alarm or stopping
-changes any choice. Version 2 watches known features, pairs of them and time as well, and shrinks
-the share of random draws where the layout does well. Version 3 takes most choices from the 100 most
-informative instances of a large battery, chooses more sharply where instances may be repeated, and
-no alarm stands for an agent that is only abler than the layout's ranges reach. Version 4 shrinks
-that share only where the layout also predicts better than a regression on its demands, and samples
-the posterior anew now and then while an alarm stands. Until it is released it may still change."""
+changes any choice. Until it is released it may still change."""
 
 MOST_SHARPNESS: Final = 100.0
 """Greatest sharpness of a policy; with this power, choices are in effect always the most
@@ -40,7 +35,7 @@ class Policy:
         name: One of `POLICIES`.
         random_share: Share of stratified random draws under the first three policies, so that a
             wrong layout shows. It is the most: the share shrinks to a third of it as the session's
-            own evidence for the layout grows (from rules of version 2), and choices grow sharper.
+            own evidence for the layout grows, and choices grow sharper.
         sharpness: How strongly "variance" and "information" prefer informative instances: the
             probability of an instance is proportional to this power of what it tells, and in a
             large battery most are among the 100 that tell most. With 0 the most

@@ -16,7 +16,6 @@ from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import MOST_SHARPNESS, Policy
 from animalcat.layouts.adaptive.selectors import (
-    SPREAD,
     Balanced,
     Best,
     Branch,
@@ -103,7 +102,6 @@ class Chooser:
         bank: Bank,
         policy: Policy | None = None,
         *,
-        broad: bool = False,
         aside: Collection[str] = (),
     ) -> None:
         """Build the policy's selector.
@@ -111,14 +109,11 @@ class Chooser:
         Args:
             bank: The instances to choose from.
             policy: How to choose; by default `Policy()`.
-            broad: Whether choices for what instances tell are spread over all of them as their
-                worth has it, and not mostly over the best, as by rules of versions 1 and 2.
             aside: Names of instances that are no longer in the bank; the policy may list them.
         """
         self.bank = bank
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
-        self._broad = broad
         self._aside = frozenset(aside)
         self._selected = 1.0, self._built(self._sharpened(1.0))
         self._fallback = self._built(_fallback_of(self.policy))
@@ -233,7 +228,7 @@ class Chooser:
 
     def _sharpened(self, doubt: float) -> Policy:
         factor = 1.0 + (_SHARPER - 1.0) * (1.0 - doubt)
-        if self.policy.exposures != 1 and not self._broad:
+        if self.policy.exposures != 1:
             factor *= _REPEATING
         return replace(
             self.policy,
@@ -242,7 +237,7 @@ class Chooser:
         )
 
     def _built(self, policy: Policy) -> Selector:
-        return _selector_of(policy, self.bank, self._broad, self._aside)
+        return _selector_of(policy, self.bank, self._aside)
 
     def _peers(
         self, history: History, index: int, chances: Floats, predicted: Floats
@@ -310,8 +305,8 @@ def _fallback_of(policy: Policy) -> Policy:
     return Policy(name="stratified", order=policy.order)
 
 
-def _selector_of(policy: Policy, bank: Bank, broad: bool, aside: Collection[str]) -> Selector:
-    """Build the selector of a policy; for `broad` and `aside` see `Chooser`.
+def _selector_of(policy: Policy, bank: Bank, aside: Collection[str]) -> Selector:
+    """Build the selector of a policy; for `aside` see `Chooser`.
 
     Raises:
         ValueError: The policy's list names an instance that never was in the bank.
@@ -336,8 +331,7 @@ def _selector_of(policy: Policy, bank: Bank, broad: bool, aside: Collection[str]
             criterion = _criterion(policy)
             made = Best(criterion)
             if policy.sharpness and policy.name != "threshold":
-                among = None if broad else SPREAD
-                made = WorthProportional(criterion, policy.sharpness, among)
+                made = WorthProportional(criterion, policy.sharpness)
             if policy.balance is not None:
                 made = Balanced(made, policy.balance)
             if policy.generate:

@@ -199,12 +199,12 @@ class WorthProportional:
         criterion: The worth of instances, at least 0.
         sharpness: The power of the worth.
         among: Number of the best instances that get all but `REST` of the draws at least, where
-            those of equal worth, such as variants, count as one; None: as their worth has it.
+            those of equal worth, such as variants, count as one.
     """
 
     criterion: Criterion
     sharpness: float
-    among: int | None = None
+    among: int = SPREAD
     reason: str = "informative"
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
@@ -215,7 +215,7 @@ class WorthProportional:
             return (Branch(1.0, self.reason, _uniform(allowed)),)
         odds = (worth / most) ** self.sharpness
         chances: Floats = odds / odds.sum()
-        if self.among is not None and len(ranks := np.unique(worth)) > self.among:
+        if len(ranks := np.unique(worth)) > self.among:
             best = worth >= ranks[-self.among]
             share = float(chances[best].sum())
             if share < 1.0 - REST:

@@ -140,7 +140,7 @@ def test_decisions_say_what_else_of_the_paradigm_was_left(battery: Battery) -> N
 
 
 def test_a_session_of_rules_that_are_not_known_cannot_go_on(battery: Battery) -> None:
-    with pytest.raises(ServiceError, match="version 99 are not known here") as error:
+    with pytest.raises(ServiceError, match="began under decision rules of version 99") as error:
         Measurement(replace(SPEC, rules=99), battery)
     assert error.value.code is Code.SESSION_FAILED
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,46 +54,6 @@ def test_a_session_follows_from_its_task(world: World) -> None:
     assert [p.episodes for p in first.points] == [5, 20]
     assert len(first.inside) == len(world.layout.latents)
     assert all(0.0 < p.brier < 1.0 for p in first.points)
-
-
-@pytest.mark.slow
-def test_simulated_sessions_go_as_they_went() -> None:
-    """By rules of version 1. Recorded before the benchmark was driven by the learner; the one with
-    repeats after it, since the benchmark had weighed repeats by another prediction than sessions.
-    """
-    recorded = json.loads(
-        Path(__file__).with_name("golden").joinpath("trajectories.json").read_text()
-    )
-    op, battery = load_layout("object-permanence"), op_battery(0)
-    part = battery.rows(np.arange(0, len(battery), 40))
-    worlds = {
-        "op": World(op, part),
-        "op-generated": World(op, part, DemandVectorGenerator(part.features(op), 500)),
-    }
-    for variant in ("trials", "score"):
-        layout = load_layout("one-capability", variant)
-        values = spread(layout, 30, np.random.default_rng(0))
-        worlds[variant] = World(layout, Instances(layout.feature_names, values))
-    use(worlds)
-    for one in recorded:
-        world = worlds[one["world"]]
-        task = Task(
-            one["world"],
-            players(world, 2)[1],
-            one["policy"] and Policy(**one["policy"]),
-            one["seed"],
-            tuple(one["checkpoints"]),
-            one["held_out"],
-            one["rule"] and StoppingRule(*one["rule"]),
-            one["fallback"],
-            rules=1,
-        )
-        made, then = asdict(simulate(task)), one["trajectory"]
-        assert made["episodes"] == then["episodes"]
-        assert made["inside"] == tuple(then["inside"])
-        for ours, theirs in zip(made["points"], then["points"], strict=True):
-            for field in ("sd", "mean", "brier"):
-                np.testing.assert_allclose(ours[field], theirs[field], rtol=1e-6)
 
 
 def test_policies_meet_the_same_outcomes(world: World) -> None:

@@ -34,11 +34,11 @@ def arenas() -> Instances:
     return Instances(columns, values, names=tuple(f"arena-{i}" for i in range(COUNT)))
 
 
-def session(passes: npt.NDArray[np.bool_], rules: int = 3, episodes: int = 120) -> Learner:
+def session(passes: npt.NDArray[np.bool_], episodes: int = 120) -> Learner:
     """A session of an agent that passes what `passes` says of each arena."""
     instances = arenas()
     bank = Bank.of(AAIO, instances)
-    learner = Learner(bank, Policy(), StoppingRule(episodes), 1, rules=rules)
+    learner = Learner(bank, Policy(), StoppingRule(episodes), 1)
     for _ in range(episodes):
         choice = learner.ask()
         assert choice is not None
@@ -58,10 +58,8 @@ def test_only_what_is_near_the_top_is_lifted() -> None:
 
 
 def test_no_alarm_stands_for_an_agent_that_passes_everything() -> None:
-    """By rules of version 1 it does, although nothing is wrong with its capabilities."""
-    everything = np.ones(COUNT, np.bool_)
-    assert session(everything, rules=1).contradicted
-    learner = session(everything)
+    """It is raised all the same, although nothing is wrong with the agent's capabilities."""
+    learner = session(np.ones(COUNT, np.bool_))
     assert learner.alarm is not None
     assert not learner.contradicted
     navigation = learner.summary()[0]

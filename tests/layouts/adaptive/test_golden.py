@@ -1,174 +1,302 @@
-"""Sessions as earlier versions decided them: the same choices, propensities and draws, bit for bit.
+"""The learner's golden sessions: every policy and kind of outcome, decided as it was before.
 
-The files in `golden/` were recorded with decision rules of version 1, before the learner was an
-object of its own, and those named `rules-2` to `rules-4` when these rules were made: what was asked
-and told, and the answers. On another processor or with another numpy sums may round otherwise; then
-choices must be the same and numbers nearly so.
+`tests/golden.py` says how they are recorded anew, and how strictly they are compared.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from animalcat.benchmarks.adaptive_precision import players
+from animalcat.benchmarks.adaptive_sessions import Task, World, simulate, use
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.offers import Offers
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.offers import DemandVectorGenerator
+from animalcat.layouts.adaptive.plan import POLICIES, Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Choice
-from animalcat.layouts.adaptive.stopping import Verdict
+from animalcat.layouts.adaptive.retest import DeterminismPrior
+from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.simulation.synthetic import op_battery
+from tests.golden import DIGEST, FILES, hold, hold_titles
 
-GOLDEN = Path(__file__).with_name("golden")
-SESSIONS = sorted(
-    path.stem
-    for path in GOLDEN.glob("*.json")
-    if not path.stem.startswith("bank-") and path.stem != "trajectories"
-)
+Floats = npt.NDArray[np.float64]
+
+GOLDEN: Final = FILES[0]
+EVER: Final = StoppingRule(1000, target_sd=0.0, futility=0.0)
+DEFAULT: Final = Policy()
+NAMES: Final = tuple(f"i{k:02}" for k in range(60))
+NAN: Final = float("nan")
+
+Act = Callable[[Learner], None]
+Agent = Callable[[Bank, Floats, str, int], Floats]
+"""(bank, features of an instance, its name, episode) -> the outcomes; NaN where one is missing."""
+
+
+def _as_predicted(bank: Bank, features: Floats, key: list[int]) -> Floats:
+    latents = bank.layout.latents
+    theta = np.array([[float(n.prior.from_standard(np.array([0.4]))[0]) for n in latents]])
+    columns = bank.evaluator.columns(features[np.newaxis])
+    return np.ravel(bank.evaluator.simulate(theta, columns, np.random.default_rng(key)))
+
+
+def like_layout(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
+    """An agent that the layout describes, somewhat abler than the mean."""
+    return _as_predicted(bank, features, [episode, 1])
+
+
+def deterministic(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
+    """The same, but the same instance always gives the same."""
+    return _as_predicted(bank, features, [*name.encode()])
+
+
+def missing(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
+    """The same; every fifth episode shows nothing, and of others one outcome is missing."""
+    y = like_layout(bank, features, name, episode)
+    y[[k for k in range(len(y)) if episode % 5 == 0 or (k and episode % 5 == 1)]] = NAN
+    return y
+
+
+def waking(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
+    """An agent that fails everything for thirty episodes, and then nothing."""
+    return np.array([float(episode >= 30)])
+
+
+def blind_to_colour(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
+    """An agent that passes by what the layout does not know: one colour of three."""
+    return np.array([float(bank.outside["colour"][bank.names.index(name)] == 1.0)])
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One session.
+
+    Attributes:
+        policy: How it chooses.
+        stop: When it ends.
+        bank: What it chooses from, one of those that `bank` makes.
+        agent: Who answers.
+        episodes: How many episodes are played at most.
+        slots: How many are played at once.
+        acts: What is done before an episode, by its number.
+        options: Further arguments of the learner.
+    """
+
+    policy: Policy = DEFAULT
+    stop: StoppingRule = EVER
+    bank: str = "aaio"
+    agent: Agent = like_layout
+    episodes: int = 25
+    slots: int = 1
+    acts: Mapping[int, Act] = field(default_factory=dict[int, Act])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @cache
-def bank(name: str, layout: str, generate: bool) -> Bank:
-    table = json.loads((GOLDEN / f"bank-{name}.json").read_text("utf-8"))
-    offers = table.get("offers") if generate else None
+def bank(name: str) -> Bank:
+    generator = np.random.default_rng(7)
+    if name == "object permanence":
+        layout, battery = load_layout("object-permanence"), op_battery(0)
+        part = battery.rows(np.arange(0, len(battery), 20))
+        return Bank(layout, part.features(layout), part.paradigms, names=part.names)
+    layout, _, variant = name.partition(" ")
+    of = load_layout(layout, variant or ("scaled" if layout == "aaio" else ""))
+    features = spread(of, len(NAMES), generator)
+    features[10:20] = features[:10]  # variants of one another
     return Bank(
-        load_layout(layout, "scaled" if layout == "aaio" else ""),
-        table["features"],
-        table["paradigms"],
-        names=table["names"],
-        seconds=table["seconds"],
-        offers=offers and Offers(**{key: _array(key, value) for key, value in offers.items()}),
-        outside=table["outside"],
+        of,
+        features,
+        ["abb"[k % 3] for k in range(len(NAMES))],
+        names=NAMES,
+        seconds=generator.uniform(1.0, 20.0, len(NAMES)),
+        outside={"colour": [float(k % 3) for k in range(len(NAMES))]},
     )
 
 
-def _array(key: str, value: Any) -> Any:
-    return np.array(value, np.float64) if key in ("features", "seconds") else value
+@cache
+def offering(name: str) -> Bank:
+    """The same bank, with offers."""
+    own = bank(name)
+    return Bank(
+        own.layout,
+        own.features,
+        own.paradigms,
+        names=own.names,
+        seconds=own.seconds,
+        offers=DemandVectorGenerator(own.features, 100).offers(own.layout),
+    )
 
 
-def read(title: str) -> dict[str, Any]:
-    return json.loads((GOLDEN / f"{title}.json").read_text("utf-8"))
+def sampled(learner: Learner) -> None:
+    """A fit of the first eight outcomes has come."""
+    z = 0.5 * np.random.default_rng(1).standard_normal((300, len(learner.layout.latents)))
+    draws = [n.prior.from_standard(z[:, i]) for i, n in enumerate(learner.layout.latents)]
+    learner.reseed(np.stack(draws, axis=1), 8)
 
 
-def learner_of(session: dict[str, Any]) -> Learner:
-    policy, stop = session["policy"], session["stop"]
-    lists = {key: tuple(policy[key]) for key in ("order", "about") if key in policy}
-    chosen = Policy(**{**policy, **lists})
-    of = bank(session["bank"], session["layout"], chosen.generate)
-    return Learner(of, chosen, StoppingRule(**stop), session["seed"], rules=session["rules"])
+def without_the_next(learner: Learner) -> None:
+    choice = learner.ask()
+    assert choice is not None
+    learner.set_aside(choice.instance)
 
 
-def choice_dict(choice: Choice, pending: int) -> dict[str, Any]:
-    peers = choice.peers
+SCENARIOS: Final[Mapping[str, Scenario]] = {
+    **{name: Scenario(Policy(name)) for name in POLICIES if name != "listed"},
+    "listed": Scenario(Policy("listed", order=NAMES[30:42])),
+    "first, then per second": Scenario(Policy(order=NAMES[5:8], per_second=True)),
+    "information about one": Scenario(Policy("information", about=("visualAbility",))),
+    "the best, cooling down": Scenario(Policy("information", sharpness=0.0, cool_down=3)),
+    "balanced": Scenario(Policy("threshold", balance=2, random_share=0.1)),
+    "repeats": Scenario(Policy(exposures=0, probes=0.3), episodes=40),
+    "repeats, deterministic": Scenario(
+        Policy(exposures=3), bank="aaio", agent=deterministic, episodes=40
+    ),
+    "repeats, known to be random": Scenario(
+        Policy(exposures=0), options={"determinism": DeterminismPrior(0.9, 0.05)}
+    ),
+    "made on demand": Scenario(Policy(generate=True, random_share=0.1)),
+    "three slots": Scenario(slots=3),
+    "set aside, sampled, invalidated": Scenario(
+        acts={6: without_the_next, 12: sampled, 18: lambda learner: learner.invalidate(15)}
+    ),
+    "nothing seen at times": Scenario(agent=missing),
+    "until it is precise": Scenario(
+        stop=StoppingRule(60, target_sd=0.2, target_width=0.6, futility=0.02), episodes=60
+    ),
+    "all conditions": Scenario(
+        stop=StoppingRule(
+            12, target_sd=0.0, targets={"visualAbility": 0.2}, max_seconds=90.0, combine="all"
+        ),
+        episodes=60,
+    ),
+    "counts": Scenario(bank="one-capability trials"),
+    "scores": Scenario(bank="one-capability score", episodes=15),
+    "scores of gates": Scenario(bank="melting-pot", episodes=12),
+    "two outcomes": Scenario(bank="navigation-speed", agent=missing, episodes=12),
+    "large battery": Scenario(bank="object permanence", episodes=20),
+    "sampled anew": Scenario(bank="object permanence", agent=waking, episodes=50),
+    "an alarm without fallback": Scenario(
+        agent=blind_to_colour, episodes=50, options={"fallback": False}
+    ),
+    "ended by an alarm": Scenario(
+        stop=StoppingRule(60, target_sd=0.0, futility=0.0, stop_at_alarm=True),
+        agent=blind_to_colour,
+        episodes=60,
+    ),
+}
+
+
+def played(scenario: Scenario) -> dict[str, Any]:
+    """Play a session; its choices, outcomes and end."""
+    own = (offering if scenario.policy.generate else bank)(scenario.bank)
+    learner = Learner(own, scenario.policy, scenario.stop, 3, **scenario.options)
+    rows: list[list[Any]] = []
+    details = hashlib.sha256()
+    waiting: list[tuple[Choice, str]] = []
+    for episode in range(scenario.episodes):
+        if act := scenario.acts.get(episode):
+            act(learner)
+        pending = [name for _, name in waiting]
+        if learner.verdict(10.0 * episode).stop or not (choice := learner.ask(pending, episode)):
+            break
+        name = choice.instance
+        if choice.offered:
+            name = f"{choice.instance}.{episode}"
+            learner.learn(name, choice.instance, own.features[choice.index])
+        waiting.append((choice, name))
+        rows.append(
+            [name, choice.reason, choice.score, choice.propensity, choice.predicted, learner.doubt]
+        )
+        details.update(repr_of(choice))
+        if len(waiting) == scenario.slots:
+            answer(learner, scenario.agent, *waiting.pop(0))
+    while waiting:
+        answer(learner, scenario.agent, *waiting.pop(0))
+    return {"choices": rows, "end": ended(learner, 10.0 * len(rows), details)}
+
+
+def answer(learner: Learner, agent: Agent, choice: Choice, name: str) -> None:
+    y = agent(learner.bank, learner.features_of(name), name, choice.episode)
+    if np.isnan(y).all():
+        learner.tell_nothing(name, choice.episode)
+    else:
+        learner.tell(name, y.tolist() if len(y) > 1 else float(y[0]), choice.episode)
+
+
+def repr_of(choice: Choice) -> bytes:
+    """What a choice says beside the row of its session."""
+    peers = choice.peers and [*astuple(choice.peers)]
+    rest = (choice.margins, choice.alternatives, choice.because, peers, choice.wager)
+    return json.dumps(rest).encode()
+
+
+def ended(learner: Learner, seconds: float, details: Any) -> dict[str, Any]:
+    """What is known and said at the end."""
+    verdict, widened, posterior = learner.verdict(seconds), learner.widened(), learner.posterior
+    for one in (posterior.particles, posterior.weights, learner.data().outcomes):
+        details.update(one.tobytes())
+    rate = learner.battery_rate
     return {
-        "instance": choice.instance,
-        "score": choice.score,
-        "propensity": choice.propensity,
-        "predicted": choice.predicted,
-        "margins": dict(choice.margins),
-        "reason": choice.reason,
-        "alternatives": [list(other) for other in choice.alternatives],
-        "because": choice.because,
-        "pending": pending,
-        "peers": peers and [peers.left, peers.propensity, peers.predicted, peers.open],
-    }
-
-
-def verdict_dict(verdict: Verdict) -> dict[str, Any]:
-    fields = ("stop", "reason", "status", "expected_fall", "episodes_needed")
-    return {
-        name: dict(value) if name in fields[2:] else value
-        for name in fields
-        if (value := getattr(verdict, name)) is not None
-    }
-
-
-def state_dict(learner: Learner) -> dict[str, Any]:
-    posterior = learner.posterior
-    drawn = posterior.particles.tobytes() + posterior.weights.tobytes()
-    return {
-        "draws": hashlib.sha256(drawn).hexdigest(),
-        "summary": [[n.name, n.mean, n.sd, *n.hdi] for n in learner.summary()],
+        "outcomes": np.nan_to_num(learner.data().outcomes, nan=-1.0).tolist(),
         "weights": learner.data().weights.tolist(),
+        "nodes": [[n.name, n.mean, n.sd, *n.hdi] for n in learner.summary()],
+        "verdict": [verdict.stop, verdict.reason, dict(verdict.status)],
+        "expected": [dict(verdict.expected_fall), dict(verdict.episodes_needed)],
         "alarm": learner.alarm,
         "misfit": learner.misfit,
+        "suspects": [[one.stratification, one.stratum, one.corrected] for one in learner.suspects],
+        "widened": widened and widened.where,
         "retest": learner.retest,
+        "battery rate": [rate.played, rate.passed, rate.value, rate.low, rate.high],
+        DIGEST: details.hexdigest(),
     }
 
 
-def replayed(session: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Pairs of what is answered now and what was answered then."""
-    learner = learner_of(session)
-    pairs: list[tuple[Any, Any]] = []
-    for kind, *rest in session["events"]:
-        match kind:
-            case "ask":
-                number, pending, then, *made = rest
-                choice = learner.ask(pending, number)
-                now = choice and choice_dict(choice, len(pending))
-                if made:
-                    assert choice is not None
-                    assert (choice.instance, choice.offered) == (made[0]["offer"], True)
-                    learner.learn(then["instance"], made[0]["offer"], made[0]["features"])
-                    now = {**(now or {}), "instance": then["instance"]}
-                pairs.append((now, then))
-            case "tell":
-                number, name, outcome = rest
-                learner.tell(name, outcome, number)
-            case "reseed":
-                layout = learner.layout
-                z = 0.5 * np.random.default_rng(1).standard_normal((300, len(layout.latents)))
-                draws = [n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)]
-                learner.reseed(np.stack(draws, axis=1), rest[0])
-            case "set_aside":
-                learner.set_aside(rest[0])
-            case "verdict":
-                pairs.append((verdict_dict(learner.verdict(rest[0])), rest[1]))
-            case _:
-                pairs.append((state_dict(learner), rest[0]))
-    widened = learner.widened()
-    then = session["widened"]
-    now = widened and {"where": widened.where, "features": widened.data.features.tolist()}
-    pairs.append((now, then))
-    return pairs
-
-
-@pytest.mark.parametrize("title", SESSIONS)
+@pytest.mark.parametrize("title", SCENARIOS)
 def test_a_session_is_decided_as_it_was(title: str) -> None:
-    pairs = replayed(read(title))
-    assert len(pairs) > 20
-    if _same_rounding():
-        for now, then in pairs:
-            assert now == then
-    else:
-        for now, then in pairs:
-            _nearly(now, then)
+    hold(GOLDEN, title, played(SCENARIOS[title]))
 
 
-@cache
-def _same_rounding() -> bool:
-    """Whether this machine rounds as that did on which the sessions were recorded."""
-    now, then = replayed(read("listed"))[-2]
-    return now["draws"] == then["draws"]
+ONCE: Final = Policy()
+TASKS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "benchmark": ("op", ONCE, (10, 30), True),
+    "benchmark, random order": ("op", None, (25,)),
+    "benchmark, repeats": ("op", Policy(exposures=0, probes=0.3), (30,), False, None, False),
+    "benchmark, made on demand": ("op on demand", Policy(generate=True), (20,)),
+    "benchmark, ended": ("trials", ONCE, (30,), False, StoppingRule(12, target_sd=0.05)),
+}
+"""By title, the world of a simulated session, and what follows the seed in its task."""
 
 
-def _nearly(now: Any, then: Any) -> None:
-    if isinstance(then, dict):
-        assert now.keys() == then.keys()
-        for key in then:
-            if key != "draws":
-                _nearly(now[key], then[key])
-    elif isinstance(then, list):
-        for a, b in zip(now, then, strict=True):
-            _nearly(a, b)
-    elif isinstance(then, float):
-        # Draws are moved by steps that are taken or not: a last bit can decide one of thousands.
-        assert now == pytest.approx(then, rel=1e-3, abs=1e-6)
-    else:
-        assert now == then
+@pytest.mark.parametrize("title", TASKS)
+def test_a_simulated_session_goes_as_it_went(title: str) -> None:
+    world, policy, *rest = TASKS[title]
+    layout, op = load_layout("one-capability", "trials"), load_layout("object-permanence")
+    part = op_battery(0)
+    part = part.rows(np.arange(0, len(part), 40))
+    values = spread(layout, 30, np.random.default_rng(0))
+    worlds = {
+        "op": World(op, part),
+        "op on demand": World(op, part, DemandVectorGenerator(part.features(op), 500)),
+        "trials": World(layout, Instances(layout.feature_names, values)),
+    }
+    use(worlds)
+    made = simulate(Task(world, players(worlds[world], 2)[1], policy, 3, *rest))
+    points = [[one.episodes, *one.mean, *one.sd, one.stands] for one in made.points]
+    brier = [float(np.nan_to_num(one.brier, nan=-1.0)) for one in made.points]
+    inside = list(map(bool, made.inside))
+    hold(GOLDEN, title, {"points": points, "brier": brier, "end": [made.episodes, inside]})
+
+
+def test_every_record_is_of_a_session() -> None:
+    hold_titles(GOLDEN, {*SCENARIOS, *TASKS})

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.alarm import Alarm, log_factors
+from animalcat.layouts.adaptive.alarm import Alarm, Seen, log_factors
 from animalcat.layouts.adaptive.hindsight import LEVEL, fails
 from animalcat.layouts.adaptive.strata import stratifications
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -34,7 +34,11 @@ def watched(truth: Floats, episodes: int = 150) -> tuple[bool, bool]:
     outcomes = (generator.random(episodes) < truth[rows]).astype(np.float64)
     for episode, (row, y) in enumerate(zip(rows.tolist(), outcomes.tolist(), strict=True), 1):
         factors = log_factors(posterior, evaluator, columns[[row]], y, episode)
-        alarm.update(row, factors)
+        predicted = (
+            posterior.weights
+            @ evaluator.by_instance(posterior.particles, columns[[row]], np.float64)[0]
+        )
+        alarm.update(row, factors, Seen(float(predicted), y))
         posterior.update(columns[row, : len(OP.features)], y, episode)
     return alarm.raised, alarm.stands(posterior, evaluator, columns[rows], outcomes, rows)
 

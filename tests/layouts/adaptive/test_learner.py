@@ -15,7 +15,6 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner, RulesError
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import RULES, Name, Policy, StoppingRule
-from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
@@ -75,9 +74,8 @@ def test_the_same_told_again_gives_the_same(bank: Bank) -> None:
     same(first, second)
 
 
-@pytest.mark.parametrize("rules", [3, 4])
 def test_while_an_alarm_stands_the_posterior_is_sampled_anew_now_and_then(
-    rules: int, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     at: list[int] = []
     once = LivePosterior.restart
@@ -90,7 +88,7 @@ def test_while_an_alarm_stands_the_posterior_is_sampled_anew_now_and_then(
     layout = load_layout("object-permanence")
     battery = op_battery(0).features(layout)
     bank = Bank(layout, battery, [""] * len(battery))
-    learner = Learner(bank, seed=3, rule=EVER, rules=rules)
+    learner = Learner(bank, seed=3, rule=EVER)
     contradicted: list[int] = []
     for episode in range(100):  # it wakes after 30 episodes
         choice = learner.ask()
@@ -99,13 +97,10 @@ def test_while_an_alarm_stands_the_posterior_is_sampled_anew_now_and_then(
             contradicted.append(episode + 1)
         learner.tell(choice.instance, float(episode >= 30))
     assert learner.contradicted
-    if rules == 3:
-        assert not at
-        return
     assert len(at) > 2
     assert {*at} <= {*contradicted}
     assert all(b >= 1.2 * a for a, b in pairwise(at))
-    other = Learner(bank, seed=3, rule=EVER, rules=rules)
+    other = Learner(bank, seed=3, rule=EVER)
     other.restore(learner.save())
     np.testing.assert_array_equal(learner.posterior.particles, other.posterior.particles)
     assert learner.ask() == other.ask()
@@ -174,20 +169,14 @@ def test_what_differs_in_more_than_the_features_is_refused(
         Learner(other, seed=3).restore(saved)
 
 
-def test_what_older_versions_saved_is_still_restored(bank: Bank) -> None:
-    """They did not keep what was chosen and not told, nor all of what the state depends on."""
-    learner = Learner(bank, seed=3, rule=EVER)
-    play(learner, 5)
-    saved = learner.save()
-    start = messages.HEADER.size
-    text, _ = messages.lengths(saved[:start])
-    message, arrays = messages.unpack(saved[start : start + text], saved[start + text :])
-    message.pop("drawn")
-    for new in ("layout identity", "rest of the bank", "fallback"):
-        message["made_with"].pop(new)
-    again = Learner(bank, seed=3, rule=EVER)
-    again.restore(messages.pack(message, arrays))
-    same(learner, again)
+def test_what_was_saved_under_other_rules_is_refused(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("animalcat.layouts.adaptive.learner.RULES", RULES + 1)
+        saved = Learner(bank, seed=3, rules=RULES + 1).save()
+    with pytest.raises(ValueError, match="another version of the rules; make the learner as then"):
+        Learner(bank, seed=3).restore(saved)
 
 
 @pytest.mark.parametrize("meanwhile", ["save", "invalidate", "invalidate what was drawn"])
@@ -218,9 +207,10 @@ def test_what_was_chosen_is_not_forgotten_before_it_is_told(bank: Bank, meanwhil
     assert told.save() == learner.save()
 
 
-def test_rules_that_are_not_known_are_refused(bank: Bank) -> None:
-    with pytest.raises(RulesError, match=f"version {RULES + 1} are not known"):
-        Learner(bank, rules=RULES + 1)
+@pytest.mark.parametrize("other", [RULES - 1, RULES + 1])
+def test_other_rules_are_refused(bank: Bank, other: int) -> None:
+    with pytest.raises(RulesError, match=f"began under decision rules of version {other}, and"):
+        Learner(bank, rules=other)
 
 
 @pytest.mark.parametrize("gone", [0, 7, 19])

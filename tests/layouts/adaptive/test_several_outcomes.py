@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.alarm import Alarm, log_factors
+from animalcat.layouts.adaptive.alarm import Alarm, Seen, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.bound import information_bounds
 from animalcat.layouts.adaptive.information import GainEstimator
+from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper
@@ -199,7 +200,8 @@ def test_a_session_of_several_outcomes(name: Any) -> None:
         assert 0.0 <= one.predicted <= 1.0
         columns = bank.evaluator.columns(features[[one.index]])
         outcome = y[one.index].tolist()
-        alarm.update(one.index, log_factors(posterior, bank.evaluator, columns, outcome, episode))
+        factors = log_factors(posterior, bank.evaluator, columns, outcome, episode)
+        alarm.update(one.index, factors, Seen(one.predicted, float(np.nanmean(outcome))))
         posterior.update(features[one.index], outcome, episode)
         played.append(one.index)
     verdict = stopper.verdict(posterior, chooser, History(played))
@@ -249,14 +251,12 @@ def test_an_outcome_that_the_layout_gets_wrong_raises_the_alarm() -> None:
     strange = fine.copy()
     strange[::2, 1] = np.clip(strange[::2, 1] * 0.4, 0.02, 0.98)  # slow in half of the arenas
     standing: list[bool] = []
+    bank = Bank(NAVIGATION, features, ["slow", "fast"] * 60)
     for y in (fine, strange):
-        posterior = LivePosterior(NAVIGATION, 3, 1000)
-        alarm = Alarm(stratifications(["slow", "fast"] * 60, {}))
-        for i, row in enumerate(features):
-            factors = log_factors(posterior, evaluator, columns[[i]], y[i].tolist(), i + 1)
-            alarm.update(i, factors)
-            posterior.update(row, y[i].tolist(), i + 1)
-        standing.append(alarm.stands(posterior, evaluator, columns, y, np.arange(120)))
+        learner = Learner(bank, seed=3)
+        for i, name in enumerate(bank.names):
+            learner.tell(name, y[i].tolist(), i)
+        standing.append(learner.contradicted)
     assert standing == [False, True]
 
 
