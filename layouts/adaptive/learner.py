@@ -20,7 +20,7 @@ from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, bat
 from animalcat.layouts.adaptive.beyond import LIFTS, lifted
 from animalcat.layouts.adaptive.bound import InformationBound, information_bounds
 from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
-from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule, insist_on_rules
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
 from animalcat.layouts.adaptive.settled import Seen
@@ -41,10 +41,6 @@ _GROWN: Final = 1.2
 which takes a third of a second for 200 successes and failures (docs/design/layouts.md)."""
 _GROWN_SLOWLY: Final = 2.0
 """The same for all other outcomes: 200 counts take two seconds, and scores more than ten."""
-
-
-class RulesError(ValueError):
-    """The decision rules have another version than those of this version of animalcat."""
 
 
 class Data(NamedTuple):
@@ -168,12 +164,7 @@ class Learner:
             RulesError: The rules have another version.
             ValueError: The policy or the rule does not fit the layout, the bank or each other.
         """
-        if rules != RULES:
-            raise RulesError(
-                f"this began under decision rules of version {rules}, and this version of "
-                f"animalcat decides by version {RULES}; go on with the version of animalcat that "
-                "began it, or begin anew"
-            )
+        insist_on_rules(rules)
         self.layout = bank.layout
         self.bank = bank
         self.policy = policy or Policy()

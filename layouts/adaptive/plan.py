@@ -22,6 +22,25 @@ RULES: Final = 1
 order give the same choices. It grows when a change to selection, posterior, alarm or stopping
 changes any choice. Until it is released it may still change."""
 
+
+class RulesError(ValueError):
+    """The decision rules have another version than those of this version of animalcat."""
+
+
+def insist_on_rules(rules: int) -> None:
+    """Refuse to go on with what began under other decision rules.
+
+    Raises:
+        RulesError: The rules have another version.
+    """
+    if rules != RULES:
+        raise RulesError(
+            f"this began under decision rules of version {rules}, and this version of animalcat "
+            f"decides by version {RULES}; go on with the version of animalcat that began it, or "
+            "begin anew"
+        )
+
+
 MOST_SHARPNESS: Final = 100.0
 """Greatest sharpness of a policy; with this power, choices are in effect always the most
 informative."""

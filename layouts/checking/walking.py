@@ -73,7 +73,7 @@ class Start:
         """The start of every node of a profile's JSON, by name.
 
         Raises:
-            ValueError: The data is not a profile, or is older than priors in profiles.
+            ValueError: The data is not a profile.
         """
         try:
             return {

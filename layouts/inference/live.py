@@ -28,9 +28,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 LogLikelihood: TypeAlias = Callable[[Floats], Floats]
 
-VERSION: Final = 4
-"""Version of a saved posterior. Version 1 had no weights, version 2 no weights of reseeds, and
-version 3 identified its layout by a digest that covered more than the model."""
+VERSION: Final = 1
+"""Version of a saved posterior."""
 _SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
 _BLOCK: Final = 64

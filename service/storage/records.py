@@ -27,7 +27,13 @@ from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint, Source
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.peers import Peers
-from animalcat.layouts.adaptive.plan import Allocation, Name, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import (
+    Allocation,
+    Name,
+    Policy,
+    StoppingRule,
+    insist_on_rules,
+)
 from animalcat.layouts.adaptive.wager import Wager
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import (
@@ -171,6 +177,7 @@ class SessionSpecRecord(Record):
     def value(self) -> SessionSpec:
         """Return the domain value."""
         names.check_component(self.battery, "battery")
+        insist_on_rules(self.rules)
         parts: Values = {
             "policy": Policy(**self.policy.values),
             "stop": StoppingRule(**self.stop.values),

@@ -75,6 +75,7 @@ def text(**changes: Any) -> str:
         (text(certify="yes"), "certify: "),
         (text(seed=-1), "seed: "),
         (text(battery="../b"), "'../b'"),
+        (text(rules=4), "this began under decision rules of version 4, and"),
         (text(version=8), "version: it is 8, but this animalcat knows versions up to 7; update"),
         (text(version="two"), "version: 'two'"),
         ("[]", "not a record"),

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.learner import Learner, RulesError
+from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
-from animalcat.layouts.adaptive.plan import RULES, Name, Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import RULES, Name, Policy, RulesError, StoppingRule
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
@@ -173,7 +173,7 @@ def test_what_was_saved_under_other_rules_is_refused(
     bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("animalcat.layouts.adaptive.learner.RULES", RULES + 1)
+        patch.setattr("animalcat.layouts.adaptive.plan.RULES", RULES + 1)
         saved = Learner(bank, seed=3, rules=RULES + 1).save()
     with pytest.raises(ValueError, match="another version of the rules; make the learner as then"):
         Learner(bank, seed=3).restore(saved)
