@@ -306,7 +306,7 @@ if not os.fork():
     os.setsid()
     if os.fork():
         os._exit(0)
-print(os.environ["ANIMALCAT_AGENT_MARK"], flush=True)
+os.write(1, os.environ["ANIMALCAT_AGENT_MARK"].encode() + b"\\n")  # at once: two write
 time.sleep(60)
 """
 
