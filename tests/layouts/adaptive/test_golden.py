@@ -72,6 +72,11 @@ def waking(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
     return np.array([float(episode >= 30)])
 
 
+def able(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
+    """An agent that passes everything."""
+    return np.ones(1)
+
+
 def blind_to_colour(bank: Bank, features: Floats, name: str, episode: int) -> Floats:
     """An agent that passes by what the layout does not know: one colour of three."""
     return np.array([float(bank.outside["colour"][bank.names.index(name)] == 1.0)])
@@ -109,6 +114,13 @@ def bank(name: str) -> Bank:
         layout, battery = load_layout("object-permanence"), op_battery(0)
         part = battery.rows(np.arange(0, len(battery), 20))
         return Bank(layout, part.features(layout), part.paradigms, names=part.names)
+    if name in ("many", "hard"):
+        of = load_layout("aaio")
+        features = spread(of, 400 if name == "many" else 120, generator)
+        if name == "hard":  # distances and sizes that only the able master
+            features[:, 0] = generator.uniform(20.0, 55.0, len(features))
+            features[:, 1] = generator.uniform(0.5, 2.0, len(features))
+        return Bank(of, features, ["ab"[k % 2] for k in range(len(features))])
     layout, _, variant = name.partition(" ")
     of = load_layout(layout, variant or ("scaled" if layout == "aaio" else ""))
     features = spread(of, len(NAMES), generator)
@@ -184,6 +196,8 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "scores of gates": Scenario(bank="melting-pot", episodes=12),
     "two outcomes": Scenario(bank="navigation-speed", agent=missing, episodes=12),
     "large battery": Scenario(bank="object permanence", episodes=20),
+    "most among the best": Scenario(Policy(random_share=0.1), bank="many", episodes=12),
+    "abler than the ranges": Scenario(bank="hard", agent=able, episodes=80),
     "sampled anew": Scenario(bank="object permanence", agent=waking, episodes=50),
     "an alarm without fallback": Scenario(
         agent=blind_to_colour, episodes=50, options={"fallback": False}
