@@ -54,7 +54,7 @@ CHECKS: Final = (
     Check(
         "cluster",
         "make test-cluster",
-        "animalcat/service/cluster tests/service/test_cluster.py tests/service/clusters.py "
+        "service/cluster tests/service/test_cluster.py tests/service/clusters.py "
         "tests/service/test_cluster_campaign.py tests/service/test_cluster_pools.py "
         "tests/service/cluster_agents.py",
     ),
@@ -62,25 +62,25 @@ CHECKS: Final = (
     Check(
         "pymc6",
         "make pymc6",
-        "requirements.lock animalcat/layouts/inference tests/layouts/test_fit.py "
+        "requirements.lock layouts/inference tests/layouts/test_fit.py "
         "tests/layouts/test_two_evaluators.py",
     ),
     Check(
         "thorough",
         "make unity-clients test-thorough",
-        "animalcat/envs/answers.py animalcat/layouts/inference tests/doors "
+        "envs/answers.py layouts/inference tests/doors "
         "tests/client/test_doors.py tests/service/test_one_truth.py",
     ),
-    _slow("arenas", "tests/arena_configs", "animalcat/arena_configs"),
-    _slow("simulator", "tests/envs", "animalcat/envs", first=CLIENTS),
-    _slow("unity", "tests/unity", "animalcat/envs/unity animalcat/envs/mlagents", first=CLIENTS),
+    _slow("arenas", "tests/arena_configs", "arena_configs"),
+    _slow("simulator", "tests/envs", "envs", first=CLIENTS),
+    _slow("unity", "tests/unity", "envs/unity envs/mlagents", first=CLIENTS),
     _slow("agents", "tests/client", "animalcat/client animalcat/cli/shared"),
-    _slow("layouts", "tests/layouts", "animalcat/layouts"),
-    _slow("service", "tests/service", "animalcat/service protos", first=VIEWERS),
+    _slow("layouts", "tests/layouts", "layouts"),
+    _slow("service", "tests/service", "service protos", first=VIEWERS),
     _slow(
         "benchmarks",
         "tests/test_bench.py tests/test_campaign_file.py tests/test_docs.py tests/test_cli.py",
-        "animalcat/benchmarks README.md",
+        "benchmarks README.md",
     ),
 )
 
