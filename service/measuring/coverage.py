@@ -13,7 +13,6 @@ from animalcat.arena_configs.features import FEATURES
 from animalcat.layouts.model.expressions import ONE
 from animalcat.layouts.model.instances import left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.units import UnitError, conversion
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.marks import UNPASSABLE
@@ -127,26 +126,25 @@ def coverage(
         ServiceError: The units or conditions of the layout do not fit the battery; see
             `check_units`.
     """
-    factors = check_units(layout, battery.units)
+    check_units(layout, battery.units)
     reasons: dict[str, str] = {}
     rows: dict[str, list[float]] = {}
     aside = {} if keep_unpassable else battery.marks.unpassable
     seen: dict[str, str] = {}
     for instance in battery.instances:
-        features = {k: v * factors.get(k, 1.0) for k, v in instance.features.items()}
         if instance.name in aside:
             why = UNPASSABLE
         elif as_once and not battery.versions:
-            why = _once_not_covered(layout, instance.name, features)
+            why = _once_not_covered(layout, instance.name, instance.features)
         else:
-            why = layout.why_not(features, instance.missing) or _unseen(layout, instance)
+            why = layout.why_not(instance.features, instance.missing) or _unseen(layout, instance)
         first = battery.same_arena.get(instance.name, instance.name)
         if not why and seen.setdefault(first, instance.name) != instance.name:
             why = SAME_ARENA
         if why:
             reasons[instance.name] = why
         else:
-            rows[instance.name] = layout.row(instance.name, features)
+            rows[instance.name] = layout.row(instance.name, instance.features)
     table = np.array(list(rows.values())).reshape(len(rows), len(layout.features))
     checked: list[list[float]] = layout.check_features(table).tolist()
     return Coverage(
@@ -159,26 +157,20 @@ def coverage(
     )
 
 
-def check_units(layout: Layout, units: Mapping[str, str]) -> dict[str, float]:
-    """Check that a layout and a battery measure features in units of the same kind.
+def check_units(layout: Layout, units: Mapping[str, str]) -> None:
+    """Check that a layout and a battery measure features in the same units.
 
     Args:
         layout: The layout.
         units: Unit by feature, for every feature of the battery.
 
-    Returns:
-        By what to multiply features of the battery to have them in the layout's units; those that
-        stay as they are are left out.
-
     Raises:
-        ServiceError: Units measure something else, or the layout excludes by a feature that is
-            unknown or by a limit outside the feature's range.
+        ServiceError: Units differ, or the layout excludes by a feature that is unknown or by a
+            limit outside the feature's range.
     """
     known = {name: feature.unit for name, feature in FEATURES.items()} | dict(units)
-    wanted = {one.name: one.unit for one in layout.features}
-    factors = {
-        name: _factor(layout, name, unit, known.get(name, unit)) for name, unit in wanted.items()
-    }
+    for feature in layout.features:
+        _same_unit(layout, feature.name, feature.unit, known.get(feature.name, feature.unit))
     for one in layout.excludes:
         if one.feature not in known:
             raise ServiceError(
@@ -186,7 +178,7 @@ def check_units(layout: Layout, units: Mapping[str, str]) -> dict[str, float]:
                 f"layout {layout.name!r} excludes instances by {one.feature!r}, which is neither "
                 f"measured nor a column of the battery; these are known: {', '.join(known)}",
             )
-        factors[one.feature] = _factor(layout, one.feature, one.unit, known[one.feature])
+        _same_unit(layout, one.feature, one.unit, known[one.feature])
         measured = FEATURES.get(one.feature)
         if measured is None:
             continue
@@ -197,18 +189,15 @@ def check_units(layout: Layout, units: Mapping[str, str]) -> dict[str, float]:
                     f"layout {layout.name!r} excludes instances by {one.feature} at {limit:g}, "
                     f"which is out of its range, {measured.low:g} to {measured.high:g}",
                 )
-    return {name: factor for name, factor in factors.items() if factor != 1.0}
 
 
-def _factor(layout: Layout, name: str, wanted: str, there: str) -> float:
-    try:
-        return conversion(there, wanted)
-    except UnitError:
+def _same_unit(layout: Layout, name: str, wanted: str, there: str) -> None:
+    if (wanted or ONE) != (there or ONE):
         raise ServiceError(
             Code.INVALID_REQUEST,
             f"layout {layout.name!r} has {name} in {wanted or ONE!r}, the battery in "
             f"{there or ONE!r}; give both the same unit",
-        ) from None
+        )
 
 
 def _unseen(layout: Layout, instance: Instance) -> str:

@@ -85,14 +85,9 @@ def test_a_measured_feature_may_be_given_in_another_unit(
     assert made.digest == import_files(FILES, 0, tmp_path, TABLE).digest
 
 
-def test_a_layout_reads_a_demand_of_ones_own_in_its_own_unit(tmp_path: Path) -> None:
-    layout = load_layout("one-capability")
-    made = import_files(FILES, 0, tmp_path, TABLE.replace("difficulty", "difficulty [%]"))
-    assert made.units["difficulty"] == "%"
-    assert dict(coverage(layout, made).features) == {"a": [0.03], "b": [0.045]}
-
-
-def test_a_layout_wants_its_own_unit(tmp_path: Path) -> None:
-    made = import_files(FILES, 0, tmp_path, TABLE.replace("difficulty", "difficulty [dB]"))
-    with pytest.raises(ServiceError, match="difficulty in '1', the battery in 'dB'"):
+@pytest.mark.parametrize("unit", ["dB", "%"])
+def test_a_layout_wants_its_own_unit(tmp_path: Path, unit: str) -> None:
+    """Also of one that could be told in its own: twins and made arenas are in the battery's."""
+    made = import_files(FILES, 0, tmp_path, TABLE.replace("difficulty", f"difficulty [{unit}]"))
+    with pytest.raises(ServiceError, match=f"difficulty in '1', the battery in '{unit}'"):
         coverage(load_layout("one-capability"), made)
