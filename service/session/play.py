@@ -41,7 +41,6 @@ from animalcat.service.session.notes import size_of
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import note_from_proto
-from animalcat.service.storage.claims import NotOwnerError
 
 log = logging.getLogger(__name__)
 
@@ -198,11 +197,7 @@ def end_recording(
     Raises:
         NotOwnerError: It has; the recording stays as the other left it.
     """
-    try:
-        parts.store.check_owned(episode.session)
-    except NotOwnerError:
-        recorder.close()
-        raise
+    parts.store.check_owned(episode.session)
     recorder.finish(verdict.outcome, verdict.outcomes)
 
 

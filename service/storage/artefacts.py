@@ -13,6 +13,7 @@ import errno
 import hashlib
 import importlib
 import logging
+import os
 import secrets
 import shutil
 import tarfile
@@ -112,8 +113,17 @@ class Artefacts:
             ArtefactsError: The storage does not answer.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError), (self.folder / MARK).open("x") as file:
-            file.write(f"{mark}\n")
+        file = self.folder / MARK
+        # Whole or not at all: a mark that was cut off would say nothing and stay for ever.
+        temporary = file.with_name(f".{MARK}.{secrets.token_hex(4)}")
+        temporary.write_text(f"{mark}\n", "utf-8")
+        try:
+            os.link(temporary, file)
+        except FileExistsError:
+            if not self.mark():
+                temporary.replace(file)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def holds(self, folders: Sequence[str]) -> str:
         """Return the first of some folders that has anything in it; empty if none has.
@@ -244,6 +254,8 @@ class ObjectStorage(Artefacts):
 
     def set_mark(self, mark: str) -> None:
         """See `Artefacts`."""
+        if self.mark():
+            return
         with self._asked():
             self._storage.pipe_file(self._place(MARK), f"{mark}\n".encode())
 

@@ -655,15 +655,17 @@ class SqlStore(SessionStore):
         links: tuple[Link, ...] = ()
         now: dict[str, str] = {}
         damage: list[str] = []
-        # Each in a transaction of its own, so that what can be read is read.
-        with _told(damage, "its chain"), self._reader.connect() as db:
-            rows = db.execute(
-                select(*columns).where(table.c.session == session).order_by(table.c.seq)
-            )
-            links = tuple(Link(*row) for row in rows)
-        for what, read in _CONTENTS.items():
-            with _told(damage, what), self._reader.connect() as db:
-                now |= read(db, session)
+        # One look at all of it, since a session that goes on adds links between two; and each part
+        # by itself within, so that what can be read is read.
+        with _told(damage, "the database"), self._reader.connect() as db:
+            with _told(damage, "its chain"), db.begin_nested():
+                rows = db.execute(
+                    select(*columns).where(table.c.session == session).order_by(table.c.seq)
+                )
+                links = tuple(Link(*row) for row in rows)
+            for what, read in _CONTENTS.items():
+                with _told(damage, what), db.begin_nested():
+                    now |= read(db, session)
         return Chain(links, now, tuple(damage))
 
     def damage(self) -> tuple[str, ...]:

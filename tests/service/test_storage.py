@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -126,7 +126,7 @@ class TestClaims:
         (tmp_path / "new").write_bytes(b"as the successor has stored it")
         (tmp_path / "new").replace(path)
         frozen, heir = (cast(Any, SimpleNamespace(store=one, files=files)) for one in two)
-        with pytest.raises(NotOwnerError):
+        with closing(recorder), pytest.raises(NotOwnerError):
             end_recording(frozen, begun, recorder, Judgement(Outcome.SUCCESS))
         with pytest.raises(NotOwnerError):
             finish(frozen, finished(begun))
