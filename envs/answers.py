@@ -18,6 +18,8 @@ TURNS: Final = 3
 
 MAX_ACTIONS: Final = 100
 """Most actions in one answer."""
+NOTES_USED_UP: Final = "NOTES_USED_UP"
+"""Code of the error by which a note is refused that is beyond a budget; its action is taken."""
 
 FORMS: Final = (
     f"give an integer from 0 to {ACTIONS - 1}, which is 3 x move + turn; or (move, turn), each "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final, NamedTuple, TypeAlias
@@ -14,7 +15,7 @@ from animalcat.client.converters import allowance_from_proto
 from animalcat.client.direct import DirectError, DirectPlay
 from animalcat.envs.agents.base import UNLIMITED, Allowance, EpisodeInfo
 from animalcat.envs.agents.fingerprint import UNKNOWN, AgentFingerprint
-from animalcat.envs.answers import Note
+from animalcat.envs.answers import NOTES_USED_UP, Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken, may_try_again
 from animalcat.protocol import PROTOCOL, server_refusal, version
@@ -170,8 +171,11 @@ class EvaluationStream:
         """
         while True:
             frame, road = await self._next()
-            if frame.HasField("error"):
+            if _ends(frame):
                 raise AnimalcatError(frame.error.message, frame.error.code)
+            if frame.HasField("error"):
+                warnings.warn(frame.error.message, stacklevel=2)
+                continue
             again = 0 < frame.number <= self._hello.seen
             self._hello.seen = max(frame.number, self._hello.seen)
             if frame.HasField("episode_start") and not again:
@@ -302,7 +306,7 @@ class EvaluationStream:
                 raise
             if not isinstance(frame, gateway_pb2.EvaluateResponse):
                 raise AnimalcatError("the server closed the stream before the session's end")
-            if not frame.HasField("error"):
+            if not _ends(frame):
                 self._read_on()
             return frame, call
 
@@ -395,3 +399,8 @@ def _asked(frame: gateway_pb2.EvaluateResponse) -> int | None:
     if frame.HasField("episode_start"):
         return 0
     return frame.ask.step if frame.HasField("ask") else None
+
+
+def _ends(frame: gateway_pb2.EvaluateResponse) -> bool:
+    """Whether nothing comes after an error; the action beside a note that is refused is taken."""
+    return frame.HasField("error") and frame.error.code != NOTES_USED_UP

@@ -162,7 +162,10 @@ class Doorman:
         now = self._now()
         here = {address for address, _ in _connections(self.port)}
         for gone in self._connections.keys() - here:
-            if now - self._connections[gone].used > LOOK_SECONDS:  # else it may be too new to see
+            one = self._connections[gone]
+            # One that is in use is there, though no descriptor was left to see it; one that was
+            # used just now may be too new to see.
+            if not one.calls and now - one.used > LOOK_SECONDS:
                 del self._connections[gone]
         for address in here:
             self._connections.setdefault(address, _Connection(now, now - LOOK_SECONDS))

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Final, NamedTuple
 
-from animalcat.envs.answers import MAX_ACTIONS, Note
+from animalcat.envs.answers import MAX_ACTIONS, NOTES_USED_UP, Note
 from animalcat.envs.types import ACTIONS
 from animalcat.service.model import Cause
 from animalcat.service.session.link import AgentLeftError
@@ -121,12 +121,15 @@ class Turns:
                 raise FrameError("BAD_FRAME", "only an action or a note may be sent here")
 
     def refuse(self, error: FrameError) -> gateway_pb2.EvaluateResponse:
-        """Return what the agent is told of a bad frame.
+        """Return what the agent is told of a frame that is not taken.
+
+        A note beyond a budget is well formed, and others may have spent the budget: it is no bad
+        frame.
 
         Raises:
-            AgentLeftError: There were too many in a row.
+            AgentLeftError: There were too many bad ones in a row.
         """
-        self._bad_frames += 1
+        self._bad_frames += error.code != NOTES_USED_UP
         if self._bad_frames >= MAX_BAD_FRAMES:
             raise AgentLeftError(Cause.BAD_FRAMES) from error
         return gateway_pb2.EvaluateResponse(
@@ -143,7 +146,7 @@ class Turns:
             raise FrameError("NOTE_TOO_LONG", f"more than {MAX_NOTES} notes at one step")
         read = note_from_proto(note)
         if why := self.room.add(size):
-            raise FrameError("NOTES_USED_UP", why)
+            raise FrameError(NOTES_USED_UP, why)
         self.notes.append(read)
 
 

@@ -15,6 +15,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 import animalcat
+from animalcat.envs.answers import NOTES_USED_UP
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.protocol import PROTOCOL
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, sessions_pb2_grpc, types_pb2
@@ -160,6 +161,27 @@ def test_one_agent_cannot_play_two_slots() -> None:
             client.evaluate(Remembering(), "s")
         with pytest.raises(animalcat.AnimalcatError, match="2 episodes at once"):
             animalcat.RemoteEnv(address, "s")
+
+
+def test_a_note_that_is_refused_is_warned_of_and_the_episode_goes_on() -> None:
+    def refusing(
+        requests: Iterator[gateway_pb2.EvaluateRequest],
+    ) -> Iterator[gateway_pb2.EvaluateResponse]:
+        yield start(0, 0)
+        next(requests)
+        yield Response(error=types_pb2.Error(code=NOTES_USED_UP, message="the budget is spent"))
+        yield ask(0, 1)
+        next(requests)
+        yield end(0, 0, 2)
+        yield FINISHED
+
+    with (
+        service(refusing) as address,
+        animalcat.connect(address) as client,
+        pytest.warns(UserWarning, match="the budget is spent"),
+    ):
+        summary = client.evaluate(Remembering(), "s")
+    assert [played.steps for played in summary.episodes] == [2]
 
 
 def test_a_service_that_closes_early_is_an_error() -> None:

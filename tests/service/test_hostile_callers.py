@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 from animalcat.cli.main import build
 from animalcat.client.connection import AuthorisedChannel
 from animalcat.envs.agents.fingerprint import AgentFingerprint
+from animalcat.envs.answers import NOTES_USED_UP
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.access.callers import Role
 from animalcat.service.access.rates import DAY_SECONDS, Rates
@@ -38,8 +39,10 @@ from animalcat.service.rpc.agent_link import MAX_FINGERPRINT
 from animalcat.service.rpc.health import OF_ONE
 from animalcat.service.rpc.server import create_server
 from animalcat.service.session.identity import MAX_CHANGES, MAX_OTHERS, Comer, identified
+from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import EPISODE_BYTES, NOTE_BYTES, STEP_BYTES, NoteRoom
 from animalcat.service.session.play import recording_path
+from animalcat.service.session.turns import MAX_BAD_FRAMES, FrameError, Turns
 from animalcat.v1 import gateway_pb2, operations_pb2, sessions_pb2, types_pb2
 from tests.service.conftest import AGENT, NOW, Service, action
 
@@ -186,6 +189,21 @@ class TestNotes:
         assert "at most 3,000 bytes a day" in there.add(1000)
         assert (there.written, there.refused) == (2 * (1000 + NOTE_BYTES), 1)
         assert NoteRoom.allotted(NoteRoom().rest).add(1000) == ""
+
+    def test_a_note_beyond_a_budget_is_no_bad_frame(self) -> None:
+        """Another agent of the token may have spent it."""
+        turns = Turns(
+            room=NoteRoom.allotted(NoteRoom(Rates().purse("a", Quota(note_bytes=0))).rest)
+        )
+        note = gateway_pb2.EvaluateRequest(note=types_pb2.Note(text="x"))
+        for _ in range(2 * MAX_BAD_FRAMES):
+            with pytest.raises(FrameError) as refused:
+                turns.read(note, 0)
+            assert turns.refuse(refused.value).error.code == NOTES_USED_UP
+        for _ in range(MAX_BAD_FRAMES - 1):
+            turns.refuse(FrameError("BAD_FRAME", "no frame"))
+        with pytest.raises(AgentLeftError):
+            turns.refuse(FrameError("BAD_FRAME", "no frame"))
 
     @pytest.mark.parametrize("direct", [False, True])
     async def test_a_flood_of_notes_is_refused_counted_and_not_kept(
@@ -501,13 +519,13 @@ class TestStrangers:
                 await asyncio.sleep(0.05)
             await stream.rest_of(start, forward)  # whose connection is in use
 
-    def test_descriptors_are_kept_for_other_things_than_connections(self) -> None:
+    async def test_descriptors_are_kept_for_other_things_than_connections(self) -> None:
         few, many = Budget.of(1024, 256), Budget.of(1 << 20, 256)
         assert few.connections + few.local < 1024 - 256
         assert few.strangers < few.connections / 2
         assert many.strangers == 256
 
-    def test_a_server_takes_all_descriptors_that_it_may(self) -> None:
+    async def test_a_server_takes_all_descriptors_that_it_may(self) -> None:
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
