@@ -8,21 +8,18 @@ this code. Without the secret an agent could try seeds until what it sees agrees
 from __future__ import annotations
 
 import hmac
-import secrets
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from pydantic_core import to_json
 
-from animalcat.errors import AnimalcatError
-from animalcat.service.access.tokens import FOLDER, make_private, private_folder
+from animalcat.service.access.tokens import FOLDER, kept_key
 from animalcat.service.ids import asked_for
 from animalcat.service.model import CampaignSpec, SessionSpec
 
 FILE: Final = "secret.key"
 """The file in the folder of tokens and keys."""
-_BYTES: Final = 32
 _DIGITS: Final = 32
 """Hexadecimal digits of a session's secret, which are 128 bits."""
 
@@ -44,16 +41,11 @@ class ServerSecret:
         if given is not None:
             self._key = given.encode()
             return
-        file = data / FOLDER / FILE
-        if not file.exists():
-            private_folder(file.parent)
-            make_private(file, secrets.token_bytes(_BYTES))
-        self._key = file.read_bytes()
-        if len(self._key) < _BYTES:
-            raise AnimalcatError(
-                f"{file} does not hold the secret that was made for it; restore it from a backup, "
-                "or delete it, and a new one is made for new sessions"
-            )
+        self._key = kept_key(
+            data / FOLDER / FILE,
+            "agents could work out which arenas come",
+            "new sessions get other secrets",
+        )
 
     def of_session(self, spec: SessionSpec) -> str:
         """Return the secret of a session that is asked for."""

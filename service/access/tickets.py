@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hmac
-import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -18,9 +17,7 @@ from typing import Final
 from animalcat.service.access.callers import MACHINE, Caller, Role
 from animalcat.service.access.tokens import (
     FOLDER,
-    TokenError,
-    make_private,
-    private_folder,
+    kept_key,
     utc_now,
 )
 
@@ -30,7 +27,6 @@ DAYS: Final = 7
 """Days after which a ticket ends. A session that lasts longer goes on by `session resume`."""
 LOCAL_DAYS: Final = 30
 """Days after which a pass of this machine's commands ends; each command makes one of its own."""
-_KEY_BYTES: Final = 32
 
 
 class Tickets:
@@ -51,20 +47,11 @@ class Tickets:
             TokenError: The file holds no such key; the message says what to do.
         """
         self._clock = clock
-        file = data / FOLDER / "ticket.key"
-        if not file.exists():
-            private_folder(file.parent)
-            make_private(file, secrets.token_bytes(_KEY_BYTES))
-        self._key = file.read_bytes()
-        # Whoever knows the key can make passes, and one that is empty or of zeros, as files that a
-        # power cut tore, is known to everybody.
-        if len(self._key) != _KEY_BYTES or len(set(self._key)) == 1:
-            found = "zeros" if len(self._key) == _KEY_BYTES else f"{len(self._key)} bytes"
-            raise TokenError(
-                f"{file} holds {found} where a key of {_KEY_BYTES} random bytes belongs, so that "
-                "passes could be forged. Restore the file, or delete it: then a new key is made, "
-                "and agents that play get new tickets by `session resume`"
-            )
+        self._key = kept_key(
+            data / FOLDER / "ticket.key",
+            "passes could be forged",
+            "agents that play get new tickets by `session resume`",
+        )
 
     def issue(self, session: str) -> tuple[str, datetime]:
         """Return a ticket for a session, and when it ends."""

@@ -30,6 +30,8 @@ USUAL_DAYS: Final = 90
 """Days after which a token ends if nothing else is said."""
 FORGOTTEN_DAYS: Final = 30
 """Days for which a token stays on the list after its end."""
+KEY_BYTES: Final = 32
+"""Random bytes of a key that a data directory keeps."""
 MOST_TOKENS: Final = 10_000
 """Most tokens of one data directory."""
 
@@ -298,6 +300,31 @@ def make_private(path: Path, content: bytes) -> None:
         pass
     finally:
         temporary.unlink()
+
+
+def kept_key(file: Path, danger: str, then: str) -> bytes:
+    """Return the random key that a file keeps; it is made where it is not there.
+
+    Args:
+        file: The file, which its owner alone may read.
+        danger: What could happen with a key that others know, for the message.
+        then: What follows once a new key is made, for the message.
+
+    Raises:
+        TokenError: The file holds no such key, as one that a power cut tore: what is empty, or of
+            zeros, is known to everybody.
+    """
+    if not file.exists():
+        private_folder(file.parent)
+        make_private(file, secrets.token_bytes(KEY_BYTES))
+    key = file.read_bytes()
+    if len(key) != KEY_BYTES or len(set(key)) == 1:
+        found = "zeros" if len(key) == KEY_BYTES else f"{len(key)} bytes"
+        raise TokenError(
+            f"{file} holds {found} where a key of {KEY_BYTES} random bytes belongs, so that "
+            f"{danger}. Restore the file, or delete it: then a new key is made, and {then}"
+        )
+    return key
 
 
 def _ended_before(token: Token, time: datetime) -> bool:

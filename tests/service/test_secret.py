@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from animalcat.errors import AnimalcatError
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.access.secret import FILE, ServerSecret
-from animalcat.service.access.tokens import FOLDER
+from animalcat.service.access.tokens import FOLDER, TokenError
 from animalcat.service.converters import spec_of_session_from_proto
 from animalcat.service.ids import session_id
 from animalcat.v1 import results_pb2
@@ -86,11 +85,12 @@ async def test_a_guess_of_the_seed_cannot_be_tested(
     assert again == one  # a secret that is given restores the session on another server
 
 
-def test_a_secret_that_was_cut_is_not_taken(tmp_path: Path) -> None:
+@pytest.mark.parametrize("torn", [b"", b"cut", bytes(32)])
+def test_a_secret_that_was_cut_is_not_taken(tmp_path: Path, torn: bytes) -> None:
     ServerSecret(tmp_path)
     file = tmp_path / FOLDER / FILE
     assert len(file.read_bytes()) == 32
     assert file.stat().st_mode & 0o077 == 0
-    file.write_bytes(b"")
-    with pytest.raises(AnimalcatError, match=f"{FILE}.*restore it from a backup"):
+    file.write_bytes(torn)
+    with pytest.raises(TokenError, match=f"{FILE} holds .* Restore the file"):
         ServerSecret(tmp_path)
