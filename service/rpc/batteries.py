@@ -182,7 +182,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         return sessions_pb2.GetBatteryResponse(
             battery=battery_to_proto(record),
             features=features_to_proto(battery),
-            manifest_json=json.dumps(manifest(record.id, battery)),
+            manifest_json=json.dumps(await asyncio.to_thread(manifest, record.id, battery)),
         )
 
     async def ListInstances(  # noqa: N802

@@ -424,7 +424,7 @@ async def _drain(server: RunningServer, seconds: float, hurry: asyncio.Event) ->
 def _refused(refusals: Refusals, doorman: Doorman, error: ServiceError, peer: str) -> None:
     """Count what a caller was refused, and what a stranger asked."""
     caller = present.get(None)
-    if caller is None:
+    if caller is None and error.code is not Code.TOO_MANY_CALLS:  # else it was counted before
         doorman.strange(peer)
     if error.status in _REFUSALS or error.code in _REFUSED:
         refusals.count(error.code, _who(caller, peer), error.message)

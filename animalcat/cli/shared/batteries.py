@@ -106,8 +106,7 @@ def say_layout(client: Client, battery: str, asked: str = "") -> None:
         battery: Id of the battery.
         asked: The layout that is asked for; empty for none.
     """
-    found = client.get_battery(battery).manifest.get("layout")
-    if asked or not found:
+    if asked or not (found := client.get_battery(battery).manifest.get("layout")):
         return
     called = found["name"] + (f" ({found['variant']})" if found["variant"] else "")
     whose = "the battery names it" if found["named"] else "the battery names none"
