@@ -6,6 +6,12 @@ import os
 import stat
 import tempfile
 from pathlib import Path
+from typing import Final
+
+SERVER_FOLDER: Final = "animalcat-"
+"""How the name of a server's folder of sockets begins."""
+SOCKET: Final = "agents"
+"""Name of the socket in it at which agents come in."""
 
 
 def caches() -> Path:

@@ -11,12 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from animalcat.folders import sockets_folder
+from animalcat.folders import SERVER_FOLDER, SOCKET, sockets_folder
 
 LONGEST: Final = 84
 """Most characters of the folder, as systems take about 104 for the path of a socket in it."""
-PREFIX: Final = "animalcat-"
-SOCKET: Final = "agents"
 LOCK: Final = ".lock"
 """File that the server of a folder has locked for as long as it lives."""
 
@@ -36,10 +34,10 @@ class LocalAddress:
         below = sockets_folder()
         if below is not None:
             clean(below)
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=below))
+        self.folder = Path(tempfile.mkdtemp(prefix=SERVER_FOLDER, dir=below))
         if len(str(self.folder)) > LONGEST:
             self.folder.rmdir()
-            self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir="/tmp"))
+            self.folder = Path(tempfile.mkdtemp(prefix=SERVER_FOLDER, dir="/tmp"))
         # The file is there only once it is locked, so that no other server takes this one for dead.
         unlocked = self.folder / f"{LOCK}.new"
         self._lock = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -67,7 +65,7 @@ def clean(below: Path) -> None:
     Args:
         below: The folder of this user in which they are.
     """
-    for folder in below.glob(f"{PREFIX}*"):
+    for folder in below.glob(f"{SERVER_FOLDER}*"):
         with suppress(OSError):  # another server that starts is removing it as well
             if folder.lstat().st_uid == os.getuid() and folder.is_dir() and _is_dead(folder):
                 shutil.rmtree(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from animalcat.cli.session import commands
-from animalcat.cli.shared import agent_process, apart
+from animalcat.cli.shared import agent_process, apart, confine
 from animalcat.cli.shared.agent_process import AgentProcess, Bounds
 from animalcat.cli.shared.agent_view import MOST_BESIDE, MOST_WITHIN, View, beside
 from animalcat.cli.shared.apart import Permission, Way, way
@@ -181,3 +182,35 @@ def test_what_is_named_is_checked_before_anything_begins(
         done = CliRunner().invoke(commands.app, [*given, "--agent", f"{home}/agent.py:A"])
         assert done.exit_code == 2
         assert told in " ".join(done.stderr.split())
+
+
+def test_a_server_elsewhere_names_no_socket_of_this_machine(tmp_path: Path) -> None:
+    """Else it could have an agent use docker's, and see the folder in which that is."""
+    with socket.socket(socket.AF_UNIX) as door, socket.socket(socket.AF_UNIX) as other:
+        folder = tmp_path / "animalcat-x"
+        folder.mkdir()
+        door.bind(str(folder / "agents"))
+        other.bind(str(tmp_path / "docker.sock"))
+        for address, at, found in (
+            ("127.0.0.1:1", folder / "agents", folder / "agents"),
+            ("127.0.0.1:1", tmp_path / "docker.sock", None),
+            ("elsewhere.example:1", folder / "agents", None),
+        ):
+            client: Any = SimpleNamespace(address=address)
+            ticket: Any = SimpleNamespace(local_address=f"unix:{at}")
+            assert agent_process._door(client, ticket) == found  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(
+    ("path", "device"),
+    [
+        ("/dev/nvidia0", True),
+        ("/dev/dri", True),
+        ("/dev/shm/weights", False),
+        ("/dev/shm", False),
+        ("/home/x/dev/y", False),
+    ],
+)
+def test_what_programs_share_is_no_device(path: str, device: bool) -> None:
+    """A device may be written to, and a file that is shown may not."""
+    assert confine.is_device(path) is device

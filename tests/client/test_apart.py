@@ -44,6 +44,19 @@ WAYS = [
 
 PARTIAL = ["ordinary landlock", USER] if ROOT else [LANDLOCK]
 """Ways that cover a part."""
+HERE = Path(animalcat.__file__).resolve()
+FOR_OTHERS = all(one.stat().st_mode & 0o005 == 0o005 for one in HERE.parents)
+"""Whether other users may read this checkout, as what runs as one of them has to."""
+
+
+def by_name(ways: Sequence[str]) -> pytest.MarkDecorator:
+    """Try ways in turn, of which some need that other users may read the software."""
+    unreadable = pytest.mark.skipif(not FOR_OTHERS, reason=f"other users may not read {HERE}")
+    others = {one for one in ways if ROOT and one.startswith(("ordinary", USER))}
+    return pytest.mark.parametrize(
+        "name", [pytest.param(one, marks=unreadable if one in others else ()) for one in ways]
+    )
+
 
 SOCKETS = ("tmux-0/default", "docker.sock", "bus", "X11-unix/X0", "agent.1", ".s.PGSQL.5432")
 """Sockets that lead outside: to a shell, a root shell, programs, the screen, keys and databases."""
@@ -168,7 +181,7 @@ def _got(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("name", WAYS)
+@by_name(WAYS)
 def test_what_is_not_given_is_not_there(name: str, ground: Ground, run: Run) -> None:
     readable = ground.folder / "agent"
     if name.startswith("ordinary"):
@@ -236,7 +249,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("name", [*WAYS, *PARTIAL])
+@by_name([*WAYS, *PARTIAL])
 def test_an_honest_program_has_what_it_needs(name: str, ground: Ground, run: Run) -> None:
     home = ground.folder / "honest"
     home.mkdir(exist_ok=True)
@@ -293,7 +306,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize("name", WAYS)
+@by_name(WAYS)
 def test_what_a_program_takes_is_limited(name: str, run: Run) -> None:
     got = _got(run(name, ["-c", GREEDY]))
     unlimited = {one for one, told in got.items() if told == "no limit"}
@@ -339,7 +352,7 @@ ENDING = [
 ]
 
 
-@pytest.mark.parametrize("name", ENDING)
+@by_name(ENDING)
 def test_a_program_ends_with_the_one_that_started_it(
     name: str, ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,7 +383,7 @@ time.sleep(60)
     assert _wait(lambda: not _running(mark)), _running(mark)
 
 
-@pytest.mark.parametrize("name", PARTIAL)
+@by_name(PARTIAL)
 def test_where_it_is_kept_apart_in_part_files_and_terminals_are_refused(
     name: str, ground: Ground, run: Run
 ) -> None:
@@ -413,7 +426,7 @@ print(json.dumps([there, told]))
 """
 
 
-@pytest.mark.parametrize("name", [one for one in WAYS if " " not in one and one != "ordinary"])
+@by_name([one for one in WAYS if " " not in one and one != "ordinary"])
 def test_compiled_code_comes_from_ours_alone_and_none_flows_back(
     name: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

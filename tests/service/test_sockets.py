@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.service.host.local import SOCKET, LocalAddress, clean
+from animalcat.folders import SOCKET
+from animalcat.service.host.local import LocalAddress, clean
 
 SERVER = (
     "import time\n"

@@ -51,6 +51,7 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.cli.shared.unplayable import unplayable
 from animalcat.client import Client
+from animalcat.client.credentials import is_local
 from animalcat.client.values import Session, Spent, Verified
 from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import SHORT
@@ -303,7 +304,7 @@ def run_agent(
     ]
     if processes[0].note:
         typer.echo(f"note: {processes[0].note}", err=True)
-    here = client.address.startswith(("127.", "localhost", "[::1]", "unix:"))
+    here = is_local(client.address)
     with LiveSession(session, first=while_compiling(FIRST, SIMULATOR) if here else FIRST) as shown:
 
         async def play() -> None:

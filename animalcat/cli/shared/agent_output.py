@@ -45,7 +45,7 @@ class AgentOutput:
         """Let go of the end that the process writes to, once it has it."""
         os.close(self.writes)
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float = 2.0) -> None:
         """Wait for the rest of what a process printed that has ended.
 
         Args:

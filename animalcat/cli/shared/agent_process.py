@@ -26,9 +26,10 @@ from animalcat.cli.shared.apart import (
     plan_of,
     way,
 )
+from animalcat.cli.shared.confine import CANNOT
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.client import AsyncClient, Client
-from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN
+from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN, is_local
 from animalcat.client.values import Episode, Session, SessionEvent, SessionState, Ticket
 from animalcat.envs.agents import AgentLoadError
 from animalcat.envs.agents.limits import check_observation
@@ -36,6 +37,7 @@ from animalcat.envs.agents.limits.reference import Reference
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
+from animalcat.folders import SERVER_FOLDER, SOCKET
 from animalcat.terminals import harmless
 
 POLL_SECONDS: Final = 0.2
@@ -46,8 +48,6 @@ _FILES: Final = ("ModuleNotFoundError", "FileNotFoundError", "No such file or di
 """What programs say where something is not to be seen."""
 GRACE_SECONDS: Final = 60.0
 """How long a session may take to end, or to notice, after its agent's process has ended."""
-_REST_SECONDS: Final = 2.0
-"""How long the rest of what an agent has printed is waited for."""
 
 
 def check_reference(reference: str, spec: ObservationSpec | None = None) -> None:
@@ -160,7 +160,7 @@ class AgentProcess:
         read = check_name(reference)
         found, notes = way(), list[str]()
         apart = bounds.may is not Permission.ALL and bool(found.name)
-        door = _door(ticket)
+        door = _door(client, ticket)
         network = door is None or bounds.may is not Permission.PLAY
         address = client.address if door is None or not apart else f"unix:{door}"
         command = [sys.executable, "-P", "-m", "animalcat", "agent", "run", "--connect", address]
@@ -194,15 +194,20 @@ class AgentProcess:
         self._apart, self._cut = apart, apart and not network
         self._started = started
         self._output = AgentOutput()
-        self._process = subprocess.Popen(
-            started.command,
-            stdin=subprocess.DEVNULL,
-            stdout=self._output.writes,
-            stderr=self._output.writes,
-            start_new_session=True,
-            env=started.variables,
-        )
-        self._output.begun()
+        try:
+            self._process = subprocess.Popen(
+                started.command,
+                stdin=subprocess.DEVNULL,
+                stdout=self._output.writes,
+                stderr=self._output.writes,
+                start_new_session=True,
+                env=started.variables,
+            )
+        except OSError:
+            started.remove()
+            raise
+        finally:
+            self._output.begun()
 
     @property
     def ended(self) -> bool:
@@ -223,7 +228,7 @@ class AgentProcess:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._output.wait(_REST_SECONDS)
+        self._output.wait()
         self._started.remove()
 
     def output(self) -> str:
@@ -319,12 +324,13 @@ def _some(paths: Sequence[str]) -> str:
 def how_ended(code: int | None) -> str:
     """How an agent's process ended, in words; empty where that tells nothing of its code.
 
-    So it is while it runs, where it could not reach the server, and where that refused it.
+    So it is while it runs, where it could not reach the server, where that refused it, and where
+    it could not be put apart, so that nothing of it ran.
 
     Args:
         code: With which it ended; None: it runs.
     """
-    if code in (None, UNREACHABLE, BAD_INPUT):
+    if code in (None, UNREACHABLE, BAD_INPUT, CANNOT):
         return ""
     with suppress(ValueError):  # what runs it apart adds 128 to the signal that ended it
         return f"its process was ended by {signal.Signals(-code if code < 0 else code - 128).name}"
@@ -367,11 +373,17 @@ def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
     )
 
 
-def _door(ticket: Ticket | None) -> Path | None:
-    """The socket at which an agent can play without a network; None if there is none here."""
-    kind, _, path = ("" if ticket is None else ticket.local_address).partition(":")
-    # Behind a tunnel the server takes the caller to be on its machine, but the socket is not here.
-    return Path(path) if kind == "unix" and Path(path).is_socket() else None
+def _door(client: Client, ticket: Ticket | None) -> Path | None:
+    """The socket at which an agent can play without a network; None if there is none here.
+
+    A server elsewhere could name any socket of this machine, and its folder would be seen. Behind a
+    tunnel the server takes the caller to be on its machine, but the socket is not here.
+    """
+    kind, _, name = ("" if ticket is None else ticket.local_address).partition(":")
+    path = Path(name)
+    own = path.name == SOCKET and path.parent.name.startswith(SERVER_FOLDER)
+    here = kind == "unix" and own and is_local(client.address)
+    return path if here and path.is_socket() else None
 
 
 def ticket_for(client: Client, session: Session) -> Ticket | None:

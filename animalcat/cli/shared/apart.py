@@ -214,7 +214,10 @@ def way() -> Way:
                 timeout=_TRIAL_SECONDS,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except subprocess.TimeoutExpired:  # whose own words have the whole plan in them
+            said = said or f"a trial took longer than {_TRIAL_SECONDS:g} s"
+            continue
+        except OSError as error:
             said = said or str(error)
             continue
         finally:
@@ -252,6 +255,9 @@ def _left_open(name: str) -> tuple[str, ...]:
         found.append("abstract sockets")
     if name == confine.LANDLOCK:
         found.append("the number of processes")
+        found.append("what your programs have in /dev/shm, and what it leaves there")
+        if version < 6:
+            found.append("ending your other processes, and outliving the command")
     return (*found, memory)
 
 
@@ -353,6 +359,8 @@ def launched(command: Sequence[str], plan: Plan, name: str) -> Started:
                 os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & ~stat.S_IRWXO)
     text = json.dumps(said)
     if len(text) > _LONGEST_PLAN:
+        if folder is not None:
+            folder.rmdir()
         raise ValueError(
             f"an agent is shown too many files one by one ({len(plan.mounts)}); keep them in one "
             "folder, and name it with --agent-sees"
@@ -382,7 +390,7 @@ def _bubblewrap(plan: Plan) -> list[str]:
             words += ["--symlink", one.source, one.path]
         elif one.kind == "empty":
             words += ["--perms", f"{one.mode:o}", "--size", str(one.size), "--tmpfs", one.path]
-        elif one.source.startswith("/dev/"):
+        elif confine.is_device(one.source):
             words += ["--dev-bind-try", one.source, one.path]
         else:
             words += ["--bind" if one.kind == "share" else "--ro-bind-try", one.source, one.path]

@@ -224,21 +224,25 @@ def _in_namespaces(plan: dict[str, Any]) -> None:
     ready, go = os.pipe(), os.pipe()
     runs = os.fork()
     if runs:
-        if powerful:
-            os.read(ready[0], 1)
+        os.close(ready[1])  # else it would be waited for though the other one has failed
+        os.close(go[0])
+        if powerful and os.read(ready[0], 1):
             for name in ("uid_map", "gid_map"):
                 _write(f"/proc/{runs}/{name}", f"{AGENT_ID} {_NOBODY} 1")
-        os.write(go[1], b"x")
-        for end in (*ready, *go):
-            os.close(end)
+        with contextlib.suppress(BrokenPipeError):  # it has failed, and said why
+            os.write(go[1], b"x")
+        os.close(ready[0])
+        os.close(go[1])
         _wait_for(runs)
+    os.close(ready[0])
+    os.close(go[1])
     if powerful:
         os.setgroups([])
         _check(_libc().unshare(_CLONE_NEWUSER), "unshare")
         os.write(ready[1], b"x")
     os.read(go[0], 1)
-    for end in (*ready, *go):
-        os.close(end)
+    os.close(ready[1])
+    os.close(go[0])
     if powerful:
         with contextlib.suppress(OSError):
             _write("/proc/sys/user/max_user_namespaces", "0")
@@ -533,6 +537,12 @@ def _processes() -> Iterator[int]:
     return (int(name) for name in os.listdir("/proc") if name.isdigit())
 
 
+def is_device(path: str) -> bool:
+    """Whether something is a device, or a folder of such, and no file that programs share."""
+    shared = ("/dev/shm/", "/dev/mqueue/", "/dev/hugepages/")
+    return path.startswith("/dev/") and not f"{path}/".startswith(shared)
+
+
 def _landlock(plan: dict[str, Any]) -> bool:
     """Have the kernel refuse what the plan does not give; False if it cannot."""
     version = landlock_version()
@@ -544,7 +554,7 @@ def _landlock(plan: dict[str, Any]) -> bool:
     rules += [(path, _FS_LIST) for path in plan["lists"]]
     for one in plan["mounts"]:
         if one["kind"] in ("see", "share"):
-            device = _FS_WRITE | (1 << 15 & rights) if one["source"].startswith("/dev/") else 0
+            device = _FS_WRITE | (1 << 15 & rights) if is_device(one["source"]) else 0
             rules.append((one["source"], changes if one["kind"] == "share" else reads | device))
     net = _NET_ALL if version >= _NET_FROM and not plan["network"] else 0
     _restrict(rights, net, _SCOPE_ALL if version >= _SCOPE_FROM else 0, rules)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import os
 import subprocess
@@ -16,13 +15,11 @@ from animalcat.cli.shared.agent_process import how_ended
 from animalcat.cli.shared.apart import environment
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail
 from animalcat.client import Client
-from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN
+from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN, is_local
 from animalcat.client.values import Session
 from animalcat.networks import VARIABLE
 
 _CLOSE_SECONDS: Final = 15.0
-_REST_SECONDS: Final = 2.0
-"""How long the rest of what an agent has printed is waited for."""
 _STARTS: Final = 20
 """How often an agent is started again after its node was lost; each takes seconds."""
 NOTE: Final = "agents on Ray are not kept apart from the evaluator: run only what you trust"
@@ -56,7 +53,7 @@ class AgentHost:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._output.wait(_REST_SECONDS)
+        self._output.wait()
         return self._output.text()
 
 
@@ -95,7 +92,7 @@ class RayAgents:
                 )
         here = str(self.ray.util.get_node_ip_address())
         others = sorted({node["NodeManagerAddress"] for node in nodes} - {here})
-        if others and _on_this_machine(server):
+        if others and is_local(server):
             fail(
                 f"agents on {', '.join(others)} cannot reach a server at {server}; start one that "
                 "they can reach, with `animalcat serve --host`, and name it with --server"
@@ -190,11 +187,3 @@ class RayAgent:
 def passed(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what an agent elsewhere needs of an environment, to reach the server as we do."""
     return {name: environ[name] for name in (CA, CERTIFICATE, KEY, VARIABLE) if name in environ}
-
-
-def _on_this_machine(server: str) -> bool:
-    host = server.rpartition(":")[0].strip("[]")
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host in ("localhost", "unix")
