@@ -161,6 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = parser.parse_args(arguments)
     if unknown := [name for name in wanted.names if name not in by_name]:
         parser.error(f"there is no check {unknown[0]!r}; there are {', '.join(by_name)}")
+    if bool(wanted.names) + wanted.all + wanted.due > 1:
+        parser.error("give names, --all or --due, and no two of them")
     known = records(PAGE.read_text("utf-8"))
     due = [check for check in CHECKS if is_due(check, known.get(check.name))]
     if not (wanted.names or wanted.all or wanted.due):

@@ -54,7 +54,11 @@ def test_a_checkpoint_plays_its_weights(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not PYTHON.exists(), reason="Stable-Baselines3 is absent: make sb3-env")
 def test_checkpoints_are_trained_tested_and_drawn(tmp_path: Path) -> None:
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "ANIMALCAT_HOME": str(tmp_path / "data")}
+    environment = {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "",
+        "ANIMALCAT_HOME": str(tmp_path / "data"),
+    }
 
     def run(*words: object) -> str:
         done = subprocess.run(
