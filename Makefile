@@ -18,7 +18,7 @@ help:
 	@echo "make demo    set up and run the main job end to end"
 	@echo "make test    set up and run the tests, but for the slow ones"
 	@echo "make check-all   all that takes long: slow tests, clusters, images, packages, PyMC 6; the results go into docs/design/checks.md"
-	@echo "make check-due   those of it whose files have changed since they passed, as .ci/run does"
+	@echo "make check-due   those of it whose files have changed since they passed"
 	@echo "make test-slow   the tests that take long; of some folders by TESTS=tests/layouts"
 	@echo "make test-thorough   the tests that take minutes and cover what changes seldom"
 	@echo "make test-cluster   the tests that start a Ray cluster of several nodes"

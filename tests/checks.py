@@ -1,7 +1,7 @@
 """Runs the checks that take long, and remembers when each passed and on which files.
 
 `make check-all` runs all of them, `make check-due` those whose files have changed since they passed
-last; `.ci/run` does the latter. What they said stands in docs/design/checks.md.
+last; `.ci/run` lists the latter. What they said stands in docs/design/checks.md.
 """
 
 from __future__ import annotations
