@@ -38,8 +38,8 @@ def layout_of(path: Path) -> dict[str, Any]:
             for i in tables.get_indexes(table)
         ]
         uniques = sorted(u["column_names"] for u in tables.get_unique_constraints(table))
-        keys = (tables.get_pk_constraint(table), tables.get_foreign_keys(table))
-        found[table] = (columns, sorted(indexes), uniques, *keys)
+        key = tables.get_pk_constraint(table)["constrained_columns"]
+        found[table] = (columns, sorted(indexes), uniques, key, tables.get_foreign_keys(table))
     engine.dispose()
     return found
 
