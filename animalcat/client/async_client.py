@@ -840,8 +840,8 @@ class AsyncClient:
         answer = await self._read(self._episodes.ExplainEpisode, request)
         return json.loads(answer.explanation_json)
 
-    async def verdict(self, session: SessionLike) -> Verdict | None:
-        """The verdict that ends the profile; None in profiles that older versions made."""
+    async def verdict(self, session: SessionLike) -> Verdict:
+        """The verdict that ends the profile."""
         return converters.verdict_from_profile(await self.profile(session))
 
     def stream_episode(

@@ -39,8 +39,8 @@ class Recording:
         footer: How the episode ended; None if the recording was cut, or this part is damaged.
         damage: What is wrong with the file; empty if nothing is, or if it was merely cut while the
             episode played.
-        checked: Whether check sums cover every byte. They do not if the episode did not end or an
-            older version recorded it. None if the recording was not read from a file.
+        checked: Whether check sums cover every byte, as they do once the episode has ended. None if
+            the recording was not read from a file.
     """
 
     header: results_pb2.EpisodeHeader
@@ -185,7 +185,8 @@ class Log:
             if not compact:
                 compact = True
                 try:
-                    self.checked = check_sums(self._data)
+                    check_sums(self._data)
+                    self.checked = True
                 except DamageError as error:
                     damage = str(error)
             if record.uncompressed_crc == 0:
