@@ -10,7 +10,6 @@ from animalcat import names
 from animalcat.arena_configs.features import FEATURES
 from animalcat.envs.agents.base import Allowance
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.protocol import PROTOCOL
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import task_of, variant_of
@@ -404,7 +403,6 @@ def episode_header(
         decision=decision_to_proto(episode.decision),
         agent=spec.agent,
         pixels=spec.record_pixels,
-        protocol=PROTOCOL,
         places=_places_to_proto(instance),
     )
 

@@ -495,8 +495,7 @@ class AsyncClient:
         """Look whether a session's records and recordings are as they were stored."""
         request = sessions_pb2.VerifySessionRequest(name=session_name(session))
         found = await self._read(self._sessions.VerifySession, request)
-        notes = tuple(found.notes)
-        return Verified(tuple(found.problems), found.links, found.head, found.uncovered, notes)
+        return Verified(tuple(found.problems), found.links, found.head, tuple(found.notes))
 
     async def pause_session(self, session: SessionLike) -> Session:
         """Begin no further episode of a session; what is being played is played to its end."""

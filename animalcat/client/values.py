@@ -995,7 +995,6 @@ class Verified:
         problems: What was changed, one sentence each; empty where nothing was.
         links: Number of links in its chain of digests.
         head: The last link; note it elsewhere, as who may write the whole store can forge a chain.
-        uncovered: Number of records from before there were chains.
         notes: What else is to be known and is no change, one sentence each: that the name of the
             battery stands for other arenas by now.
     """
@@ -1003,5 +1002,4 @@ class Verified:
     problems: tuple[str, ...]
     links: int
     head: str
-    uncovered: int
     notes: tuple[str, ...] = ()

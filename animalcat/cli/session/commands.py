@@ -52,7 +52,7 @@ from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.cli.shared.unplayable import unplayable
 from animalcat.client import Client
 from animalcat.client.credentials import is_local
-from animalcat.client.values import Session, Spent, Verified
+from animalcat.client.values import Session, Spent
 from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
@@ -253,24 +253,11 @@ def verify(
             typer.echo(problem)
         for note in found.notes:
             typer.echo(f"note: {note}")
-        if found.uncovered:
-            typer.echo(
-                f"{found.uncovered} records have no digest: they are from before there were any, "
-                "or the beginning of the chain was removed"
-            )
+        stands = "is not as it was stored" if found.problems else "is as it was stored"
         digest = found.head or "no digest"
-        typer.echo(f"{session} {_standing(found)}: {found.links} links, {digest}")
-    if found.problems or not found.links:
-        raise typer.Exit(1)
-
-
-def _standing(found: Verified) -> str:
-    """How a session stands that was looked at."""
+        typer.echo(f"{session} {stands}: {found.links} links, {digest}")
     if found.problems:
-        return "is not as it was stored"
-    if not found.links:
-        return "cannot be looked at"
-    return "is as it was stored" + (", but for what has no digest" if found.uncovered else "")
+        raise typer.Exit(1)
 
 
 def run_agent(
