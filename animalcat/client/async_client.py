@@ -771,11 +771,7 @@ class AsyncClient:
         return converters.operation_from_proto(answer.operation)
 
     async def placement(self) -> Placement:
-        """Where the server's simulators and fits are, and which sessions wait for what.
-
-        Raises:
-            AnimalcatError: With the code "UNIMPLEMENTED": the server is older and tells none.
-        """
+        """Where the server's simulators and fits are, and which sessions wait for what."""
         answer = await self._read(
             self._operations.GetPlacement, operations_pb2.GetPlacementRequest()
         )

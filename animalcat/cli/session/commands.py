@@ -11,7 +11,7 @@ import typer
 
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
-from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession, estimate_of
+from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
 from animalcat.cli.session.options import SPEC, Plan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
@@ -420,13 +420,12 @@ def _show(session: Session, as_json: bool) -> None:
     rows = [
         {
             "capability": c.name,
-            "estimate": value,
-            "about 90 %": interval,
+            "estimate": c.value,
+            "about 90 %": c.interval,
             "status": c.status or "",
             "needs": c.episodes_needed,
         }
         for c in session.capabilities
-        for value, interval in [estimate_of(c)]
     ]
     print_rows(rows, [one for one in COLUMNS if one.name != TREND], as_json=False)
     for c in session.capabilities:
