@@ -10,7 +10,6 @@ from animalcat import names
 from animalcat.arena_configs.features import FEATURES
 from animalcat.envs.agents.base import Allowance
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.protocol import PROTOCOL
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import task_of, variant_of
@@ -40,7 +39,6 @@ from animalcat.words import (
     CAUSES,
     COMBINES,
     MADE_AS,
-    OLD_STATUSES,
     POLICIES,
     REASONS,
     STATUSES,
@@ -243,10 +241,7 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
         mean=status.mean,
         sd=status.sd,
         unit=status.unit,
-        status=STATUSES.get(
-            OLD_STATUSES.get(status.status, status.status),
-            sessions_pb2.MEASURING_STATUS_UNSPECIFIED,
-        ),
+        status=STATUSES.get(status.status, sessions_pb2.MEASURING_STATUS_UNSPECIFIED),
         episodes_needed=status.episodes_needed,
         best_sd=status.best_sd,
         limit=status.limit,
@@ -408,7 +403,6 @@ def episode_header(
         decision=decision_to_proto(episode.decision),
         agent=spec.agent,
         pixels=spec.record_pixels,
-        protocol=PROTOCOL,
         places=_places_to_proto(instance),
     )
 

@@ -495,8 +495,7 @@ class AsyncClient:
         """Look whether a session's records and recordings are as they were stored."""
         request = sessions_pb2.VerifySessionRequest(name=session_name(session))
         found = await self._read(self._sessions.VerifySession, request)
-        notes = tuple(found.notes)
-        return Verified(tuple(found.problems), found.links, found.head, found.uncovered, notes)
+        return Verified(tuple(found.problems), found.links, found.head, tuple(found.notes))
 
     async def pause_session(self, session: SessionLike) -> Session:
         """Begin no further episode of a session; what is being played is played to its end."""
@@ -772,11 +771,7 @@ class AsyncClient:
         return converters.operation_from_proto(answer.operation)
 
     async def placement(self) -> Placement:
-        """Where the server's simulators and fits are, and which sessions wait for what.
-
-        Raises:
-            AnimalcatError: With the code "UNIMPLEMENTED": the server is older and tells none.
-        """
+        """Where the server's simulators and fits are, and which sessions wait for what."""
         answer = await self._read(
             self._operations.GetPlacement, operations_pb2.GetPlacementRequest()
         )
@@ -840,8 +835,8 @@ class AsyncClient:
         answer = await self._read(self._episodes.ExplainEpisode, request)
         return json.loads(answer.explanation_json)
 
-    async def verdict(self, session: SessionLike) -> Verdict | None:
-        """The verdict that ends the profile; None in profiles that older versions made."""
+    async def verdict(self, session: SessionLike) -> Verdict:
+        """The verdict that ends the profile."""
         return converters.verdict_from_profile(await self.profile(session))
 
     def stream_episode(

@@ -593,15 +593,13 @@ def _word(value: int, words: Mapping[str, int]) -> Any:
     return word(value, words) or None
 
 
-def verdict_from_profile(profile: Mapping[str, Any]) -> Verdict | None:
-    """The verdict of a profile; None where it has none.
+def verdict_from_profile(profile: Mapping[str, Any]) -> Verdict:
+    """The verdict of a session's profile.
 
     Args:
         profile: By the schema "profile".
     """
-    found: Mapping[str, Any] | None = profile.get("verdict")
-    if found is None:
-        return None
+    found: Mapping[str, Any] = profile["verdict"]
     fails = found["fails"]
     return Verdict(
         tuple(found["sentences"]),

@@ -245,7 +245,7 @@ class Capability:
             it is not known.
         limit: Why the target cannot be reached with this battery, in words; else empty.
         value: The mean as people read it, "21 m": where it can be, in the unit of the demand that
-            success half of the time is read by; empty if an older server says it.
+            success half of the time is read by; else empty.
         interval: About 90 % interval in the same unit; empty with `value`.
     """
 
@@ -867,7 +867,7 @@ class Placement:
         max_workers: Most simulators at once; 0: no limit, or in a cluster as many as have room.
         campaign_workers: Most simulators of one campaign at once; 0: no limit.
         backlog: For sessions that wait, by id, what they wait for; at most 1,000, newest first.
-        fits: All processes that make fits; none where an older server says it.
+        fits: All processes that make fits.
         fits_waiting: Fits and compilations of layouts that wait for one of these.
         lacks: What the server lacks, so that nothing new begins, in words.
         refusals: What was refused or ended since the server started, the most frequent first.
@@ -995,7 +995,6 @@ class Verified:
         problems: What was changed, one sentence each; empty where nothing was.
         links: Number of links in its chain of digests.
         head: The last link; note it elsewhere, as who may write the whole store can forge a chain.
-        uncovered: Number of records from before there were chains.
         notes: What else is to be known and is no change, one sentence each: that the name of the
             battery stands for other arenas by now.
     """
@@ -1003,5 +1002,4 @@ class Verified:
     problems: tuple[str, ...]
     links: int
     head: str
-    uncovered: int
     notes: tuple[str, ...] = ()

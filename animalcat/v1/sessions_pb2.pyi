@@ -1578,7 +1578,7 @@ class CapabilityStatus(_message.Message):
     """In words, where the target cannot be reached with this battery; else empty."""
     value: _builtins.str
     """The mean as people read it, "21 m": where it can be, in the unit of the demand that success half
-    of the time is read by. Empty if an older version stored it.
+    of the time is read by; else empty.
     """
     interval: _builtins.str
     """About 90 % interval in the same unit, "17 to 25 m"; empty with `value`."""
@@ -2073,7 +2073,6 @@ class VerifySessionResponse(_message.Message):
     PROBLEMS_FIELD_NUMBER: _builtins.int
     LINKS_FIELD_NUMBER: _builtins.int
     HEAD_FIELD_NUMBER: _builtins.int
-    UNCOVERED_FIELD_NUMBER: _builtins.int
     NOTES_FIELD_NUMBER: _builtins.int
     links: _builtins.int
     """Number of links in the chain of digests."""
@@ -2081,8 +2080,6 @@ class VerifySessionResponse(_message.Message):
     """SHA-256 of the last link, in hexadecimal digits; note it elsewhere, as whoever may write the whole
     store can make another chain.
     """
-    uncovered: _builtins.int
-    """Number of records that were stored before there were chains, and cannot be looked at."""
     @_builtins.property
     def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What was changed, one sentence each; empty where nothing was."""
@@ -2099,12 +2096,11 @@ class VerifySessionResponse(_message.Message):
         problems: _abc.Iterable[_builtins.str] | None = ...,
         links: _builtins.int = ...,
         head: _builtins.str = ...,
-        uncovered: _builtins.int = ...,
         notes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "links", b"links", "notes", b"notes", "problems", b"problems", "uncovered", b"uncovered"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "links", b"links", "notes", b"notes", "problems", b"problems"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2656,7 +2652,6 @@ class Decision(_message.Message):
     PROPENSITY_FIELD_NUMBER: _builtins.int
     PREDICTED_FIELD_NUMBER: _builtins.int
     MARGINS_FIELD_NUMBER: _builtins.int
-    OLD_REASON_FIELD_NUMBER: _builtins.int
     ALTERNATIVES_FIELD_NUMBER: _builtins.int
     BECAUSE_FIELD_NUMBER: _builtins.int
     MADE_FIELD_NUMBER: _builtins.int
@@ -2671,8 +2666,6 @@ class Decision(_message.Message):
     """Probability with which the policy chose this instance."""
     predicted: _builtins.float
     """Predicted probability of success."""
-    old_reason: _builtins.str
-    """The reason in recordings of protocol 0, a word; readers give it as the reason."""
     because: _builtins.str
     """Why this and no other, in words, where there is more to say."""
     pending: _builtins.int
@@ -2705,7 +2698,6 @@ class Decision(_message.Message):
         propensity: _builtins.float = ...,
         predicted: _builtins.float = ...,
         margins: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
-        old_reason: _builtins.str = ...,
         alternatives: _abc.Iterable[Global___Alternative] | None = ...,
         because: _builtins.str = ...,
         made: Global___MadeInstance | None = ...,
@@ -2715,7 +2707,7 @@ class Decision(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "made", b"made", "peers", b"peers"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "alternatives", b"alternatives", "because", b"because", "instance", b"instance", "made", b"made", "margins", b"margins", "old_reason", b"old_reason", "peers", b"peers", "pending", b"pending", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "alternatives", b"alternatives", "because", b"because", "instance", b"instance", "made", b"made", "margins", b"margins", "peers", b"peers", "pending", b"pending", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__made: _TypeAlias = _typing.Literal["made"]  # noqa: Y015
     _WhichOneofArgType__made: _TypeAlias = _typing.Literal["_made", b"_made"]  # noqa: Y015

@@ -116,7 +116,6 @@ class Measurement:
         self.coverage = some_coverage(
             layout,
             battery,
-            as_once=not spec.layout_digest,
             keep_unpassable=spec.keep_unpassable,
         )
         covered = self.coverage.features
@@ -248,8 +247,7 @@ class Measurement:
     def tell(self, episode: Episode) -> None:
         """Tell the learner what was observed in an episode that counts.
 
-        An outcome whose source gave no value is missing. Attempts stored by older versions have
-        only their success.
+        An outcome whose source gave no value is missing.
         """
         seen = {"success": float(episode.outcome is Outcome.SUCCESS), **episode.outcomes}
         known = {

@@ -64,7 +64,7 @@ LABEL: Final = "refitted with the contradicted part widened"
 """Label of the second reading of a contradicted profile."""
 
 
-_NO_VERSIONS: Final = "played by an older animalcat, or cut short by the end of a server"
+_NO_VERSIONS: Final = "cut short by the end of a server"
 
 
 class SecondReading(NamedTuple):
@@ -501,7 +501,6 @@ def reanalysis(
         for name in covered_features(
             layout,
             battery,
-            as_once=not spec.layout_digest,
             keep_unpassable=spec.keep_unpassable,
         )
         if name not in practised

@@ -59,7 +59,7 @@ def session_page(
     units = {f.name: f.unit for f in fitted.layout.features}
     episodes = told.episode_rows(rows, because or {}, units)
     maps, without = _maps([row.instance for row in episodes], arenas)
-    verdict: Row | None = profile.get("verdict")
+    verdict: Row = profile["verdict"]
     found: Row = profile.get("predicts") or {}
     predicts = {"text": "", "rivals": (), "draws": 0, **found}
     cited, bibtex = told.citation(profile, created, fitted.layout.source)
@@ -84,7 +84,7 @@ def session_page(
         misfits=profile.get("misfits") or (),
         comparison=_comparison(about),
         battery_rate=battery_rate(profile),
-        verdict=[] if verdict is None else verdict["sentences"],
+        verdict=verdict["sentences"],
         kinds=told.kinds_words(verdict),
         nodes=nodes,
         statuses={row.status: row.means for row in nodes if row.means},

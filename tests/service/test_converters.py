@@ -298,9 +298,3 @@ def test_shares_are_checked(spec: SessionSpec, value: float) -> None:
         with pytest.raises(ServiceError, match=r"policy: random_share") as caught:
             converters.spec_of_session_from_proto(message)
         assert caught.value.code is Code.INVALID_REQUEST
-
-
-def test_a_status_of_an_older_version_has_its_word_of_today() -> None:
-    old = CapabilityStatus("navigationAbility", 1.0, 0.1, "10 m", "measured")
-    message = converters.capability_to_proto(old)
-    assert message.status == STATUSES["precise, if the layout holds"]

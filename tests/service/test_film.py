@@ -27,8 +27,7 @@ from animalcat.service.recording.video import VideoError, write_video
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import spec_from_proto, spec_to_proto
-
-RECORDING = Path(__file__).parent / "fixtures" / "recordings" / "made-0-0.mcap"
+from tests.service.recorded import RECORDING
 
 
 def replay(*words: str) -> tuple[int, str, str]:

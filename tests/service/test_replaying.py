@@ -22,8 +22,8 @@ from animalcat.service.recording import RecordingError, camera_images, read_epis
 from animalcat.service.recording.against import compare
 from animalcat.service.recording.film import PANEL
 from animalcat.v1 import results_pb2
+from tests.service.recorded import RECORDING
 
-RECORDING = Path(__file__).parent / "fixtures" / "recordings" / "made-0-0.mcap"
 TOKEN = "a-token-of-a-test"
 TEXT = """!ArenaConfig
 arenas:

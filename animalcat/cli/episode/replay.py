@@ -205,8 +205,6 @@ def _show(row: dict[str, Any]) -> None:
     )
     if row["damage"]:
         typer.echo(f"  damaged: {row['damage']}")
-    elif row["complete"] and row["checked"] is False:
-        typer.echo("  no check sums over all of the file: recorded by an older version")
     if "verification" in row:
         found = row["verification"]
         if found["backend"] != row["backend"]:

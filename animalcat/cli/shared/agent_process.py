@@ -36,7 +36,6 @@ from animalcat.envs.agents.limits import check_observation
 from animalcat.envs.agents.limits.reference import Reference
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
-from animalcat.errors import AnimalcatError
 from animalcat.folders import SERVER_FOLDER, SOCKET
 from animalcat.terminals import harmless
 
@@ -156,7 +155,7 @@ class AgentProcess:
             reference: What to run.
             bounds: Within what it plays.
         """
-        ticket = ticket_for(client, session)
+        ticket = client.get_ticket(session)
         read = check_name(reference)
         found, notes = way(), list[str]()
         apart = bounds.may is not Permission.ALL and bool(found.name)
@@ -167,7 +166,7 @@ class AgentProcess:
         command += ["--session", session.name, "--name", session.spec.agent]
         command += ["--agent", _elsewhere(reference, read)]
         command += ["--same-agent"] if bounds.same_agent else []
-        variables = {TOKEN: ticket.text} if ticket is not None else {}
+        variables = {TOKEN: ticket.text}
         files = list[str]()
         if door is None:  # a server elsewhere may ask for a certificate, too
             named = [name for name in (CA, CERTIFICATE, KEY) if name in os.environ]
@@ -175,8 +174,7 @@ class AgentProcess:
             files = [path for path in variables.values() if os.path.isfile(path)]
         variables |= named_variables(bounds.variables, os.environ)
         if apart:
-            data = ticket.folder if ticket is not None else ""
-            plan = _plan(read, bounds, network, door, data, files, variables, notes)
+            plan = _plan(read, bounds, network, door, ticket.folder, files, variables, notes)
             try:
                 started = launched(command, plan, found.name)
             except ValueError as error:
@@ -373,27 +371,17 @@ def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
     )
 
 
-def _door(client: Client, ticket: Ticket | None) -> Path | None:
+def _door(client: Client, ticket: Ticket) -> Path | None:
     """The socket at which an agent can play without a network; None if there is none here.
 
     A server elsewhere could name any socket of this machine, and its folder would be seen. Behind a
     tunnel the server takes the caller to be on its machine, but the socket is not here.
     """
-    kind, _, name = ("" if ticket is None else ticket.local_address).partition(":")
+    kind, _, name = ticket.local_address.partition(":")
     path = Path(name)
     own = path.name == SOCKET and path.parent.name.startswith(SERVER_FOLDER)
     here = kind == "unix" and own and is_local(client.address)
     return path if here and path.is_socket() else None
-
-
-def ticket_for(client: Client, session: Session) -> Ticket | None:
-    """A ticket for a session; None from a server that knows no tickets yet."""
-    try:
-        return client.get_ticket(session)
-    except AnimalcatError as error:
-        if error.code == "UNIMPLEMENTED":
-            return None
-        raise
 
 
 async def follow(

@@ -44,7 +44,7 @@ def profile_rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
         low, high = node["hdi"]
         digits = decimals(node["sd"])
         unit = "" if node["unit"] == "1" else f" {node['unit']}"
-        words: Mapping[str, str] = node.get("words") or {  # older versions have no words
+        words: Mapping[str, str] = node["words"] or {  # a bare fit has no words
             "estimate": estimate(node) + unit,
             "interval": f"{low:.{digits}f} to {high:.{digits}f}{unit}",
         }
@@ -130,10 +130,9 @@ def calibrated(profile: Mapping[str, Any]) -> str:
 
 
 def print_verdict(profile: Mapping[str, Any]) -> None:
-    """Print the verdict that ends a profile; nothing where an older version made it."""
-    if verdict := profile.get("verdict"):
-        console().print("\nVerdict", style="bold")
-        console().print(" ".join(verdict["sentences"]), highlight=False)
+    """Print the verdict that ends a profile."""
+    console().print("\nVerdict", style="bold")
+    console().print(" ".join(profile["verdict"]["sentences"]), highlight=False)
 
 
 def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = True) -> None:

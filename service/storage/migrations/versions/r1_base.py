@@ -1,4 +1,4 @@
-"""The first schema: batteries, sessions, attempts, certificates and profiles."""
+"""The schema with which history begins."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 import sqlalchemy as sa
 from alembic import op
 
-revision: Final = "0001"
+revision: Final = "r1"
 down_revision: Final = None
 
 _SESSION: Final = "sessions.id"
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Make the tables and indexes."""
     op.create_table(
         "meta",
         sa.Column("key", sa.String(40), primary_key=True),
@@ -28,6 +28,13 @@ def upgrade() -> None:
         sa.Column("problems", sa.JSON, nullable=False),
     )
     op.create_table(
+        "layouts",
+        sa.Column("digest", sa.String(64), primary_key=True),
+        sa.Column("name", sa.String(200), nullable=False),
+        sa.Column("variant", sa.String(200), nullable=False),
+        sa.Column("text", sa.Text, nullable=False),
+    )
+    op.create_table(
         "sessions",
         sa.Column("seq", sa.Integer, primary_key=True, autoincrement=True),
         sa.Column("id", sa.String(100), nullable=False, unique=True),
@@ -36,7 +43,28 @@ def upgrade() -> None:
         sa.Column("state", sa.String(20), nullable=False),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("created", sa.DateTime(timezone=False), nullable=False),
+        sa.Column("allowed", sa.Integer, nullable=True),
         sa.Column("capabilities", sa.JSON, nullable=False),
+        sa.Column("misfit", sa.Text, nullable=False),
+        sa.Column("agent", sa.String(200), nullable=False),
+        sa.Column("battery", sa.String(100), nullable=False),
+        sa.Column("battery_digest", sa.String(64), nullable=False),
+        sa.Column("paused", sa.Boolean, nullable=False),
+        sa.Column("identity", sa.JSON, nullable=False),
+    )
+    op.create_index("sessions_by_agent", "sessions", ["agent", "seq"])
+    op.create_index("sessions_by_battery", "sessions", ["battery_digest"])
+    op.create_table(
+        "campaigns",
+        sa.Column("seq", sa.Integer, primary_key=True, autoincrement=True),
+        sa.Column("id", sa.String(100), nullable=False, unique=True),
+        sa.Column("spec", sa.JSON, nullable=False),
+        sa.Column("sessions", sa.JSON, nullable=False),
+        sa.Column("created", sa.DateTime(timezone=False), nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("battery", sa.String(100), nullable=False),
+        sa.Column("battery_digest", sa.String(64), nullable=False),
+        sa.Column("max_workers", sa.Integer, nullable=False),
     )
     op.create_table(
         "episodes",
@@ -51,6 +79,13 @@ def upgrade() -> None:
         sa.Column("steps", sa.Integer, nullable=False),
         sa.Column("ended_by", sa.String(20), nullable=True),
         sa.Column("cause", sa.Text, nullable=False),
+        sa.Column("seconds", sa.Float, nullable=False),
+        sa.Column("outcomes", sa.JSON, nullable=False),
+        sa.Column("versions", sa.JSON, nullable=False),
+        sa.Column("invalid", sa.Text, nullable=False),
+        sa.Column("spent", sa.JSON, nullable=False),
+        sa.Column("ruling", sa.String(20), nullable=False),
+        sa.Column("seen", sa.Boolean, nullable=False),
     )
     counts = sa.text("counts")
     op.create_index(
@@ -73,4 +108,20 @@ def upgrade() -> None:
         "profiles",
         sa.Column("session", sa.String(100), sa.ForeignKey(_SESSION), primary_key=True),
         sa.Column("profile", sa.JSON, nullable=False),
+    )
+    op.create_table(
+        "claims",
+        sa.Column("session", sa.String(100), primary_key=True),
+        sa.Column("owner", sa.String(100), nullable=False),
+        sa.Column("address", sa.String(300), nullable=False),
+        sa.Column("until", sa.Float, nullable=False),
+    )
+    op.create_table(
+        "chain",
+        sa.Column("session", sa.String(100), sa.ForeignKey(_SESSION), primary_key=True),
+        sa.Column("seq", sa.Integer, primary_key=True),
+        sa.Column("what", sa.String(40), nullable=False),
+        sa.Column("content", sa.String(64), nullable=False),
+        sa.Column("recording", sa.String(64), nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
     )
