@@ -329,24 +329,6 @@ class Alarm:
         kept = [one for one in found if one.evidence > least]
         return sorted(kept, key=lambda one: -one.corrected)
 
-    def contradicted(self) -> tuple[Suspect, ...]:
-        """Choose the strata in which to widen the layout.
-
-        They are those of the strongest suspects that err in the same direction as the strongest
-        one. Strata of time are left out: a widened layout knows instances only.
-        """
-        strongest = [one for one in self.suspects() if one.group != "time"][:MOST]
-        return tuple(suspect for suspect in strongest if suspect.more == strongest[0].more)
-
-    def inside(self, suspects: Sequence[Suspect]) -> npt.NDArray[np.bool_]:
-        """Mark the instances that are in one of the suspects' strata, (instances,)."""
-        places = {way.name: way for way in self.stratifications}
-        masks = [
-            places[s.stratification].labels == places[s.stratification].strata.index(s.stratum)
-            for s in suspects
-        ]
-        return np.logical_or.reduce(masks)
-
     def stands(
         self,
         posterior: LivePosterior,

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive import widening
 from animalcat.layouts.adaptive.advantage import Advantage
 from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
@@ -55,14 +54,6 @@ class Data(NamedTuple):
     features: Floats
     outcomes: Floats
     weights: Floats
-
-
-class Widened(NamedTuple):
-    """What to fit again after an alarm: the widened layout, its data, and the strata in words."""
-
-    layout: Layout
-    data: Data
-    where: str
 
 
 class Forecast(NamedTuple):
@@ -505,11 +496,6 @@ class Learner:
         """The live posterior; do not change it."""
         return self._posterior
 
-    @cached_property
-    def widened_layout(self) -> Layout:
-        """The layout widened for the outcomes of contradicted strata."""
-        return widening.widened(self.layout)
-
     @property
     def battery_rate(self) -> BatteryRate:
         """The success rate if every instance of the battery were played once.
@@ -534,16 +520,6 @@ class Learner:
     def _succeeds(self) -> bool:
         """Whether success is what the layout is about, and nothing else."""
         return isinstance(self.layout.outcome, Bernoulli) and len(self.layout.outcomes) == 1
-
-    def widened(self) -> Widened | None:
-        """What to fit again after an alarm; None without an alarm, or if no stratum stands out."""
-        suspects = self._alarm.contradicted() if self._contradicted else ()
-        if not suspects:
-            return None
-        inside = self._alarm.inside(suspects)
-        data = self.data()
-        features = widening.with_strata(data.features, inside[self.played])
-        return Widened(self.widened_layout, data._replace(features=features), _named(suspects))
 
     def save(self) -> bytes:
         """Serialise what was told and what was chosen; `restore` continues from it."""
@@ -813,14 +789,6 @@ def _wager(saved: Sequence[Any] | None) -> Wager | None:
         return None
     before, failure, success = saved
     return Wager(before, tuple(failure), tuple(success))
-
-
-def _named(suspects: Sequence[Suspect]) -> str:
-    return "; ".join(
-        f"{'more' if s.more else 'less'} success than predicted "
-        f"where {s.stratification} is {s.stratum}"
-        for s in suspects
-    )
 
 
 def _described(suspect: Suspect) -> str:

@@ -256,7 +256,7 @@ def repr_of(choice: Choice) -> bytes:
 
 def ended(learner: Learner, seconds: float, details: Any) -> dict[str, Any]:
     """What is known and said at the end."""
-    verdict, widened, posterior = learner.verdict(seconds), learner.widened(), learner.posterior
+    verdict, posterior = learner.verdict(seconds), learner.posterior
     for one in (posterior.particles, posterior.weights, learner.data().outcomes):
         details.update(one.tobytes())
     rate = learner.battery_rate
@@ -269,7 +269,6 @@ def ended(learner: Learner, seconds: float, details: Any) -> dict[str, Any]:
         "alarm": learner.alarm,
         "misfit": learner.misfit,
         "suspects": [[one.stratification, one.stratum, one.corrected] for one in learner.suspects],
-        "widened": widened and widened.where,
         "retest": learner.retest,
         "battery rate": [rate.played, rate.passed, rate.value, rate.low, rate.high],
         DIGEST: details.hexdigest(),
