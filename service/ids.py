@@ -45,7 +45,6 @@ _ALWAYS: Final[Mapping[type, tuple[str, ...]]] = {
         "name",
         "random_share",
         "sharpness",
-        "balance",
         "exposures",
         "probes",
         "cool_down",

@@ -7,8 +7,7 @@ instance would tell, `selectors` turn that into probabilities, `policy` combines
 it, with repeats weighted by `retest`; `pooling` weighs those of a table. `stopping` gives the
 verdict, and `bound` how much a battery can tell at most. `strata` divides instances, `alarm`
 notices agents that the layout does not describe, by bets of which some are `settled`. `hindsight`
-confirms it, and `beyond` knows agents that are only abler than the ranges reach. `advantage` says
-how much better the layout predicts than a `regression` on the same demands. `campaign` shares
+confirms it, and `beyond` knows agents that are only abler than the ranges reach. `campaign` shares
 episodes among several agents, and `paired` tells two of them apart. `battery_rate` bounds the
 success rate of the whole battery, by the `wager` on each choice.
 """

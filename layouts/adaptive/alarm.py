@@ -45,14 +45,6 @@ MOST: Final = 3
 """Greatest number of suspects that are named."""
 _BETS_ON_LESS: Final = 2
 """How many of the bets are that the agent succeeds less often than predicted; they come first."""
-_CAUTION: Final = 3.0
-"""Power of the mean stake by which doubt falls."""
-_DOUBTED: Final = 0.4
-"""Logarithm of the mean stake from which on the layout is in full doubt."""
-_UNKNOWN: Final = 12
-"""Number of outcomes before which the layout is in full doubt."""
-_LEAST_DOUBT: Final = 1.0 / 3.0
-"""Doubt that is always left, so that some draws stay random."""
 _LEAST_EVIDENCE: Final = 3.0
 """Least stake of a stratum that is a suspect."""
 
@@ -149,20 +141,6 @@ class Alarm:
     def evidence(self) -> float:
         """The mean stake, which is the e-value against the layout."""
         return float(np.exp(min(self._log_evidence, 700.0)))
-
-    @property
-    def doubt(self) -> float:
-        """How far the layout is still in doubt, from a third to 1.
-
-        While the layout is right, bets lose, and the mean stake falls. Its inverse is the Bayes
-        factor for the layout against all that is bet on. Doubt follows a power of the mean stake,
-        of the larger one of the two that an agent does not win for being rare in the prior (see
-        `stands`).
-        """
-        if self._episodes < _UNKNOWN:
-            return 1.0
-        log = max(self._log_lacking, self._least_settled.log) - _DOUBTED
-        return float(np.exp(np.clip(_CAUTION * log, np.log(_LEAST_DOUBT), 0.0)))
 
     @property
     def raised(self) -> bool:

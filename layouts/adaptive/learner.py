@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.advantage import Advantage
 from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, battery_rate
@@ -213,21 +212,11 @@ class Learner:
             self._history(pending),
             number,
             distrust=distrust,
-            doubt=self.doubt,
             bettor=self._bettor,
         )
         if choice is not None:
             self._drawn[number, choice.instance] = _Drawn(choice.reason == RANDOM, choice.wager)
         return choice
-
-    @property
-    def doubt(self) -> float:
-        """How far the layout is in doubt, from a third to 1, by what the session shows of it.
-
-        Random draws are rarer, and choices sharper, the less it is in doubt. It is doubted while
-        bets against it win, or while a regression on its demands predicts about as well.
-        """
-        return max(self._alarm.doubt, self._advantage.doubt)
 
     def tell(
         self,
@@ -587,7 +576,6 @@ class Learner:
     def _begin(self) -> None:
         self._posterior = LivePosterior(self.layout, self.seed)
         self._alarm = Alarm(self.bank.stratifications + self.bank.known_stratifications)
-        self._advantage = Advantage(len(self.layout.outcomes))
         self._forecasts: list[Forecast] = []
         own = int(np.count_nonzero(~self.bank.offered))
         self._bettor = RateBettor(own) if self._succeeds else None
@@ -679,8 +667,6 @@ class Learner:
         if instance not in self._evidence:  # the layout does not predict repeats
             bets = log_factors(posterior, evaluator, columns, y, number)
             self._forecasts.append(one)
-            demands = np.delete(np.array(one.features), self.layout.taught)
-            self._advantage.update(demands, np.array(one.predicted), np.array(one.observed))
             there = np.isfinite(one.observed)
             abler = [self._predicted(columns, lift) for lift in LIFTS[1:]]
             predicted, observed, *beyond = (

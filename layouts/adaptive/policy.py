@@ -16,7 +16,6 @@ from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import MOST_SHARPNESS, Policy
 from animalcat.layouts.adaptive.selectors import (
-    Balanced,
     Best,
     Branch,
     CoolDown,
@@ -30,12 +29,12 @@ from animalcat.layouts.adaptive.selectors import (
     Probe,
     SelectionContext,
     Selector,
+    StratifiedRandom,
     Threshold,
     UniformRandom,
     VarianceDrop,
     WorthProportional,
     propensities,
-    stratified_random,
 )
 from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.inference.live import LivePosterior
@@ -48,8 +47,11 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 RANDOM: Final = "random"
 """The reason of a random draw."""
+DOUBT: Final = 0.5
+"""How far a layout is in doubt, from 0 to 1, where nothing else is known of it. With this doubt a
+policy's random share and sharpness are as they were asked for."""
 _SHARPER: Final = 5.0
-"""Factor of the sharpness of choices where the layout is in no doubt."""
+"""How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0
 """Factor of the sharpness of choices where instances may be repeated: what tells most is not used
 up then (docs/adaptive.md)."""
@@ -115,7 +117,7 @@ class Chooser:
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
         self._aside = frozenset(aside)
-        self._selected = 1.0, self._built(self._sharpened(1.0))
+        self._selected = DOUBT, self._built(self._sharpened(DOUBT))
         self._fallback = self._built(_fallback_of(self.policy))
 
     def choose(
@@ -125,7 +127,7 @@ class Chooser:
         episode: int,
         *,
         distrust: bool = False,
-        doubt: float = 1.0,
+        doubt: float = DOUBT,
         bettor: RateBettor | None = None,
     ) -> Choice | None:
         """Choose the next instance.
@@ -136,8 +138,8 @@ class Chooser:
             episode: Number of the episode to come; it keys the randomness.
             distrust: Whether the layout is contradicted. What instances would tell is then unknown,
                 so the choice is stratified random, after what the policy lists.
-            doubt: How far the layout is in doubt, from 0 to 1. It is a factor of the share of
-                random draws; with 0 choices are `_SHARPER` times as sharp.
+            doubt: How far the layout is in doubt, from 0 to 1. The more it is, the more is drawn at
+                random, in proportion, and the softer choices are.
             bettor: What stakes on the success rate of the whole battery; None: nothing is staked.
 
         Returns:
@@ -175,7 +177,7 @@ class Chooser:
         history: History,
         *,
         distrust: bool = False,
-        doubt: float = 1.0,
+        doubt: float = DOUBT,
     ) -> Floats:
         """Probability of each instance to be chosen next, (instances,); 0 if none is left.
 
@@ -227,12 +229,12 @@ class Chooser:
         return self._selected[1]
 
     def _sharpened(self, doubt: float) -> Policy:
-        factor = 1.0 + (_SHARPER - 1.0) * (1.0 - doubt)
+        factor = (_SHARPER - (_SHARPER - 1.0) * doubt) / (_SHARPER - (_SHARPER - 1.0) * DOUBT)
         if self.policy.exposures != 1:
             factor *= _REPEATING
         return replace(
             self.policy,
-            random_share=doubt * self.policy.random_share,
+            random_share=min(doubt / DOUBT * self.policy.random_share, 1.0),
             sharpness=min(factor * self.policy.sharpness, MOST_SHARPNESS),
         )
 
@@ -326,18 +328,16 @@ def _selector_of(policy: Policy, bank: Bank, aside: Collection[str]) -> Selector
         case "random":
             made: Selector = UniformRandom()
         case "stratified":
-            made = stratified_random()
+            made = StratifiedRandom()
         case _:
             criterion = _criterion(policy)
             made = Best(criterion)
             if policy.sharpness and policy.name != "threshold":
                 made = WorthProportional(criterion, policy.sharpness)
-            if policy.balance is not None:
-                made = Balanced(made, policy.balance)
             if policy.generate:
                 made = OnDemand(made, criterion, policy.enough)
             share = policy.random_share
-            made = Mixture(((1.0 - share, made), (share, stratified_random())))
+            made = Mixture(((1.0 - share, made), (share, StratifiedRandom())))
     if policy.cool_down:
         made = CoolDown(made, policy.cool_down)
     if policy.exposures != 1 and policy.probes:

@@ -308,37 +308,31 @@ class First:
 
 
 @dataclass(frozen=True, slots=True)
-class Balanced:
-    """Another selector's choice among the paradigms that are due.
+class StratifiedRandom:
+    """Any instance of a paradigm that is due, all paradigms that are due with the same probability.
 
-    A paradigm is owed plays in proportion to its share of the battery. It is due unless it is more
-    than `slack` plays further ahead of what it is owed than the paradigm that is furthest behind.
-    If all were owed the same, rare paradigms would get most of the plays; where the layout is wrong
-    about these, it would then be wrong about everything (docs/adaptive.md).
-
-    With `evenly`, chance first picks among the paradigms that are due, all with the same
-    probability. A random choice is then stratified by paradigm.
+    A paradigm is owed plays in proportion to its share of the battery, and those furthest behind
+    are due. If all were owed the same, rare paradigms would get most of the plays; where the layout
+    is wrong about these, it would then be wrong about everything (docs/adaptive.md).
     """
 
-    selector: Selector
-    slack: int = 1
-    evenly: bool = False
+    reason: str = "random"
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """Return the other selector's branches among the paradigms that are due."""
+        """Return one branch, on the allowed instances of the paradigms that are due."""
         members, plays = context.bank.members, context.history.plays(context.bank)
         open_ones = [name for name, rows in members.items() if allowed[rows].any()]
         if not open_ones:
             return ()
-        share = sum(plays.values()) / sum(map(len, members.values()))
-        ahead = {name: plays[name] - share * len(members[name]) for name in open_ones}
+        played = sum(plays.values()) / sum(map(len, members.values()))
+        ahead = {name: plays[name] - played * len(members[name]) for name in open_ones}
         least = min(ahead.values()) + _ROUNDING
-        due = [name for name in open_ones if ahead[name] <= least + self.slack]
-        masks = [_only(allowed, members[name]) for name in due]
-        if not self.evenly:
-            return self.selector.branches(context, np.logical_or.reduce(masks))
-        offers = [self.selector.branches(context, mask) for mask in masks]
-        return _merged([(1.0 / len(offers), offer) for offer in offers])
+        due = [name for name in open_ones if ahead[name] <= least]
+        share, chances = 0.0, np.zeros(len(allowed))
+        for name in due:
+            share += 1.0 / len(due)
+            chances = chances + 1.0 / len(due) * _uniform(_only(allowed, members[name]))
+        return (Branch(share, self.reason, chances / share),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,25 +414,9 @@ class Mixture:
         )
 
 
-def stratified_random() -> Selector:
-    """Make a selector that draws at random from the paradigms that are furthest behind."""
-    return Balanced(UniformRandom(), slack=0, evenly=True)
-
-
 def propensities(branches: Sequence[Branch], size: int) -> Floats:
     """Probability of every instance over all branches, (instances,)."""
     return np.asarray(sum((b.share * b.probabilities for b in branches), np.zeros(size)))
-
-
-def _merged(offers: Sequence[tuple[float, tuple[Branch, ...]]]) -> tuple[Branch, ...]:
-    """Merge branches with the same reason."""
-    totals: dict[str, tuple[float, Floats]] = {}
-    for share, offer in offers:
-        for b in offer:
-            weight = share * b.share
-            before, sums = totals.get(b.reason, (0.0, np.zeros(len(b.probabilities))))
-            totals[b.reason] = (before + weight, sums + weight * b.probabilities)
-    return tuple(Branch(share, reason, sums / share) for reason, (share, sums) in totals.items())
 
 
 def _uniform(mask: Mask) -> Floats:

@@ -24,8 +24,8 @@ from scipy.special import xlogy
 
 from animalcat.layouts.adaptive.alarm import QUIET
 from animalcat.layouts.adaptive.learner import Forecast
-from animalcat.layouts.adaptive.regression import RunningRegression
 from animalcat.layouts.explaining.limits import expected, left_out
+from animalcat.layouts.explaining.regression import RunningRegression
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
 

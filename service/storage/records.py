@@ -72,7 +72,6 @@ class PolicyRecord(Record):
     name: Name
     random_share: float
     sharpness: float
-    balance: Count | None
     exposures: Count
     probes: float
     cool_down: Count
@@ -374,7 +373,6 @@ class IdentityRecord(Record):
 def _spec_from_1(old: Values) -> Values:
     policy: Values = {
         "sharpness": 0.0,
-        "balance": 1,
         "exposures": 1,
         "probes": 0.0,
         "cool_down": 0,

@@ -219,10 +219,3 @@ def test_time_is_named(truth: Callable[[int, int, bool], float], where: str) -> 
     first = alarm.suspects()[0]
     assert first.group == "time"
     assert where in first.where
-
-
-def test_doubt_falls_while_bets_lose_and_comes_back() -> None:
-    calm = known(3, lambda row, episode, failed: 0.6)
-    assert calm.doubt == pytest.approx(1 / 3)
-    assert known(3, lambda row, episode, failed: 0.6, 5).doubt == 1.0
-    assert known(1, lambda row, episode, failed: 0.1 if row % 4 == 3 else 0.75).doubt == 1.0

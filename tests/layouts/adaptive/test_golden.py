@@ -168,7 +168,6 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "first, then per second": Scenario(Policy(order=NAMES[5:8], per_second=True)),
     "information about one": Scenario(Policy("information", about=("visualAbility",))),
     "the best, cooling down": Scenario(Policy("information", sharpness=0.0, cool_down=3)),
-    "balanced": Scenario(Policy("threshold", balance=2, random_share=0.1)),
     "repeats": Scenario(Policy(exposures=0, probes=0.3), episodes=40),
     "repeats, deterministic": Scenario(
         Policy(exposures=3), bank="aaio", agent=deterministic, episodes=40
@@ -228,9 +227,7 @@ def played(scenario: Scenario) -> dict[str, Any]:
             name = f"{choice.instance}.{episode}"
             learner.learn(name, choice.instance, own.features[choice.index])
         waiting.append((choice, name))
-        rows.append(
-            [name, choice.reason, choice.score, choice.propensity, choice.predicted, learner.doubt]
-        )
+        rows.append([name, choice.reason, choice.score, choice.propensity, choice.predicted])
         details.update(repr_of(choice))
         if len(waiting) == scenario.slots:
             answer(learner, scenario.agent, *waiting.pop(0))
