@@ -21,7 +21,7 @@ from scipy.special import bdtr, betainc, expit, logit
 
 from animalcat.layouts.adaptive.beyond import LIFTS
 from animalcat.layouts.adaptive.hindsight import fails
-from animalcat.layouts.adaptive.settled import SHIFTS, Seen, Settled, share_factors
+from animalcat.layouts.adaptive.settled import SHIFTS, Seen, Settled
 from animalcat.layouts.adaptive.strata import Group, Stratification
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -43,8 +43,6 @@ that surprises the prior does not make the layout wrong. With 24 the alarm found
 context-specific sessions within 200 episodes instead of 35."""
 MOST: Final = 3
 """Greatest number of suspects that are named."""
-_BETS_ON_LESS: Final = 2
-"""How many of the bets are that the agent succeeds less often than predicted; they come first."""
 _LEAST_EVIDENCE: Final = 3.0
 """Least stake of a stratum that is a suspect."""
 
@@ -129,11 +127,8 @@ class Alarm:
         self._numbers: list[int] = []
         self._raised_at: int | None = None
         self._log_evidence = 0.0
-        self._log_lacking = 0.0
         self._settled = [Settled(cells, len(_RESTARTS)) for _ in LIFTS]
         self._parents = self._found_parents()
-        self._less = np.zeros((cells, _BETS_ON_LESS))
-        self._less_restarts = np.zeros((len(_RESTARTS), _BETS_ON_LESS))
         self._streak = 0.0
         self._streak_sums = np.zeros(3)
 
@@ -168,8 +163,6 @@ class Alarm:
         moments = self._moment()
         self._moments.append(moments)
         quiet = self._episodes <= QUIET
-        sharper = self._settled[0].sharpened(seen.predicted)
-        less = share_factors(sharper, seen.observed)[:_BETS_ON_LESS]
         each = seen.beyond or (seen.predicted,) * len(LIFTS)
         laid = [
             one.lay(predicted, seen.observed)
@@ -187,8 +180,6 @@ class Alarm:
         self._logs[places] += log_factors
         begun = np.array(_RESTARTS) < self._episodes
         self._restarts[begun] += log_factors
-        self._less[places] += less
-        self._less_restarts[begun] += less
         for one, bets in zip(self._settled, laid, strict=True):
             self._settle(one, places, bets.factors, seen)
             one.restarts[begun] += bets.factors
@@ -197,7 +188,6 @@ class Alarm:
         self._sums[places] += _counted(seen)
         self._restart_sums[begun] += _counted(seen)
         self._log_evidence = self._weighted_mean(self._logs, self._restarts, self._streak)
-        self._log_lacking = self._weighted_mean(self._less, self._less_restarts, 0.0)
         for one in self._settled:
             stakes = self._beyond_single(one)
             one.log = self._weighted_mean(stakes, one.restarts, one.streak)
@@ -318,12 +308,11 @@ class Alarm:
         """Whether the alarm is raised and the layout also fails in hindsight.
 
         An able agent is predicted badly at first because it succeeds more often than predicted,
-        everywhere. So a raised alarm also stands where either of two kinds of stakes exceeds
-        `LEVEL` that such an agent does not win: the bets on less success alone, and bets against
-        predictions that were shifted, all alike, to the agent's recent successes. Both leave it to
-        the agent to be sharper than the layout's slopes, which makes no capability wrong. The agent
-        may also be abler than the ranges reach: the alarm stands only if it does for each of
-        `beyond.LIFTS`.
+        everywhere. So a raised alarm also stands where other stakes exceed `LEVEL`, which such an
+        agent does not win: bets against predictions that were shifted, all alike, to the agent's
+        recent successes. They leave it to the agent to be sharper than the layout's slopes, which
+        makes no capability wrong. The agent may also be abler than the ranges reach: the alarm
+        stands only if it does for each of `beyond.LIFTS`.
 
         Args:
             posterior: The posterior after all of these episodes.
@@ -341,7 +330,7 @@ class Alarm:
             if way.group in ("feature", "pair"):
                 continue  # the settled bets are about these
             groups.setdefault(way.group, []).append(way.labels[rows])
-        if max(self._log_lacking, self._least_settled.log) > np.log(LEVEL):
+        if self._least_settled.log > np.log(LEVEL):
             return True
         moments = np.array(self._moments, np.int64).reshape(len(rows), len(_TIMED))
         time = [1 + moments[:, k] for k in range(len(_TIMED))]
@@ -356,10 +345,8 @@ class Alarm:
     def _deciding(self) -> tuple[Floats, Floats, float]:
         """The stakes of strata, restarts and days by which the alarm stands, so they name it."""
         least = self._least_settled
-        if least.log > np.log(LEVEL) and least.log >= self._log_lacking:
+        if least.log > np.log(LEVEL):
             return self._beyond_single(least), least.restarts, least.streak
-        if self._log_lacking > np.log(LEVEL):
-            return self._less, self._less_restarts, 0.0
         return self._logs, self._restarts, self._streak
 
     def _moment(self) -> tuple[int, ...]:
