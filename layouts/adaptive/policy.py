@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.battery_rate import RateBettor
+from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import MOST_SHARPNESS, Policy
@@ -36,9 +36,9 @@ from animalcat.layouts.adaptive.selectors import (
     WorthProportional,
     propensities,
 )
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.watching.watch import DOUBT
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -47,9 +47,6 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 RANDOM: Final = "random"
 """The reason of a random draw."""
-DOUBT: Final = 0.5
-"""How far a layout is in doubt, from 0 to 1, where nothing else is known of it. With this doubt a
-policy's random share and sharpness are as they were asked for."""
 _SHARPER: Final = 5.0
 """How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0

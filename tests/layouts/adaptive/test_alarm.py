@@ -9,7 +9,11 @@ import numpy.typing as npt
 import pytest
 from scipy.special import expit, logit
 
-from animalcat.layouts.adaptive.alarm import (
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.watching.alarm import (
     LEVEL,
     QUIET,
     SHIFTS,
@@ -18,11 +22,7 @@ from animalcat.layouts.adaptive.alarm import (
     Seen,
     log_factors,
 )
-from animalcat.layouts.adaptive.strata import known_stratifications, stratifications
-from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.inference.live import LivePosterior
-from animalcat.layouts.library import load_layout
-from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.watching.strata import known_stratifications, stratifications
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

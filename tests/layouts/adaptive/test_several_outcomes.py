@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.alarm import Alarm, Seen, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.bound import information_bounds
 from animalcat.layouts.adaptive.information import GainEstimator
@@ -17,11 +16,12 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper
-from animalcat.layouts.adaptive.strata import stratifications
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
+from animalcat.layouts.watching.alarm import Alarm, Seen, log_factors
+from animalcat.layouts.watching.strata import stratifications
 
 from .several import choose_several
 

@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, betainc, expit, logit
 
-from animalcat.layouts.adaptive.beyond import LIFTS
-from animalcat.layouts.adaptive.hindsight import fails
-from animalcat.layouts.adaptive.settled import SHIFTS, Seen, Settled
-from animalcat.layouts.adaptive.strata import Group, Stratification
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.likelihood import LEAST, LEAST_SIZE, trials_of
 from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial
+from animalcat.layouts.watching.beyond import LIFTS
+from animalcat.layouts.watching.hindsight import fails
+from animalcat.layouts.watching.settled import SHIFTS, Seen, Settled
+from animalcat.layouts.watching.strata import Group, Stratification
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
