@@ -68,7 +68,7 @@ class Bank:
         Args:
             layout: The layout that is measured.
             features: (instances, features), in the layout's order and units.
-            paradigms: The paradigm of each instance, used for balance.
+            paradigms: The paradigm of each instance; random draws are balanced over them.
             names: The name of each instance; their row numbers if empty.
             variants: The group of variants to which each instance belongs. If empty, instances with
                 equal features are variants of one another: they differ only in what the layout does

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -19,7 +19,8 @@ from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
 from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule, insist_on_rules
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
-from animalcat.layouts.adaptive.stopping import Stopper, Verdict
+from animalcat.layouts.adaptive.selectors import Selector
+from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, Verdict
 from animalcat.layouts.adaptive.telling import Given, values_of
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
@@ -132,6 +133,8 @@ class Learner:
         rule: StoppingRule | None = None,
         seed: int = 0,
         *,
+        selector: Selector | None = None,
+        stopper: Stopper | None = None,
         rules: int = RULES,
         fallback: bool = True,
         determinism: DeterminismPrior | None = None,
@@ -143,6 +146,10 @@ class Learner:
             policy: How to choose; by default `Policy()`.
             rule: When to stop; by default `StoppingRule()`.
             seed: Seed of all randomness.
+            selector: Chooses in place of the policy, which then only says how often an instance may
+                be played and whether any may be made.
+            stopper: Tells when to stop in place of the rule, which then only says what counts as
+                precise in a profile.
             rules: Version of the decision rules; pass the stored one to continue an earlier test,
                 which is refused if it began under other rules.
             fallback: Whether choices are stratified random while the alarm stands.
@@ -163,7 +170,7 @@ class Learner:
         self._fallback = fallback
         self._determinism = determinism or _determinism_of(self.layout)
         endless = not self.policy.exposures and not self.rule.futility
-        if self.rule.combine == "all" and endless:
+        if self.rule.combine == "all" and endless and stopper is None:
             raise ValueError(
                 'stop: with "all", repeats without limit and no futility a session may never end; '
                 "give a futility above 0, a limit of repeats, or any"
@@ -173,7 +180,8 @@ class Learner:
         self._made: dict[str, Floats] = {}
         self._aside: set[str] = set()
         self._drawn: dict[tuple[int, str], _Drawn] = {}
-        self._stopper = Stopper(self.layout, self.rule)
+        self._selector = selector
+        self._stopper = stopper or RuleStopper(self.layout, self.rule)
         self._choose_from(bank)
         self._begin()
 
@@ -699,7 +707,7 @@ class Learner:
 
     def _choose_from(self, bank: Bank) -> None:
         self._places = {name: row for row, name in enumerate(bank.names)}
-        self._chooser = Chooser(bank, self.policy, aside=self._aside)
+        self._chooser = Chooser(bank, self.policy, selector=self._selector, aside=self._aside)
 
     def _history(self, pending: Sequence[str] = ()) -> History:
         retest = None if self.policy.exposures == 1 else self._evidence.retest
@@ -745,6 +753,8 @@ class Learner:
             "fallback": self._fallback,
             "policy": asdict(self.policy),
             "rule": asdict(self.rule),
+            "selector": _identity(self._selector),
+            "stopper": _identity(self._stopper),
             "seed": self.seed,
             "version of the rules": self.rules,
             "determinism": asdict(self._determinism),
@@ -758,6 +768,12 @@ def _determinism_of(layout: Layout) -> DeterminismPrior:
     if made is None or made.determinism is None:
         return UNKNOWN
     return DeterminismPrior(*made.determinism)
+
+
+def _identity(given: Selector | Stopper | None) -> str:
+    """What tells a selector or stopper from others: its class and, if it is data, its fields."""
+    named = f"{type(given).__module__}.{type(given).__qualname__}"
+    return f"{named} {given}" if is_dataclass(given) else named
 
 
 def _wager(saved: Sequence[Any] | None) -> Wager | None:

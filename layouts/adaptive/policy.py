@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final, TypeAlias
@@ -52,6 +52,8 @@ _SHARPER: Final = 5.0
 _REPEATING: Final = 5.0
 """Factor of the sharpness of choices where instances may be repeated: what tells most is not used
 up then (docs/adaptive.md)."""
+_ROUNDING: Final = 1e-6
+"""How far probabilities may sum to something else than 1."""
 WORTHWHILE: Final = 0.05
 """A repeat that counts as less of an outcome than this is only played as a probe."""
 
@@ -93,14 +95,53 @@ class Choice:
     episode: int = 0
 
 
+class PolicySelector:
+    """The selector of a policy. The more a layout is in doubt, the more it draws at random.
+
+    For one thread at a time.
+    """
+
+    def __init__(self, policy: Policy, bank: Bank, aside: Collection[str] = ()) -> None:
+        """Build it, for the usual doubt.
+
+        Args:
+            policy: How to choose.
+            bank: The instances to choose from.
+            aside: Names of instances that are no longer in the bank; the policy may list them.
+
+        Raises:
+            ValueError: The policy's list names an instance that never was in the bank.
+        """
+        self._policy, self._bank, self._aside = policy, bank, frozenset(aside)
+        self._built = DOUBT, self._at(DOUBT)
+
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return the branches of what the policy is made of, at the doubt that there is."""
+        if context.doubt != self._built[0]:
+            self._built = context.doubt, self._at(context.doubt)
+        return self._built[1].branches(context, allowed)
+
+    def _at(self, doubt: float) -> Selector:
+        factor = (_SHARPER - (_SHARPER - 1.0) * doubt) / (_SHARPER - (_SHARPER - 1.0) * DOUBT)
+        if self._policy.exposures != 1:
+            factor *= _REPEATING
+        policy = replace(
+            self._policy,
+            random_share=min(doubt / DOUBT * self._policy.random_share, 1.0),
+            sharpness=min(factor * self._policy.sharpness, MOST_SHARPNESS),
+        )
+        return _selector_of(policy, self._bank, self._aside)
+
+
 class Chooser:
-    """Applies one policy to one bank, for any number of posteriors. For one thread at a time."""
+    """Chooses from one bank, for any number of posteriors. For one thread at a time."""
 
     def __init__(
         self,
         bank: Bank,
         policy: Policy | None = None,
         *,
+        selector: Selector | None = None,
         aside: Collection[str] = (),
     ) -> None:
         """Build the policy's selector.
@@ -108,14 +149,15 @@ class Chooser:
         Args:
             bank: The instances to choose from.
             policy: How to choose; by default `Policy()`.
+            selector: Chooses in place of the policy, which then only says how often an instance may
+                be played and whether any may be made.
             aside: Names of instances that are no longer in the bank; the policy may list them.
         """
         self.bank = bank
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
-        self._aside = frozenset(aside)
-        self._selected = DOUBT, self._built(self._sharpened(DOUBT))
-        self._fallback = self._built(_fallback_of(self.policy))
+        self._selector = selector or PolicySelector(self.policy, bank, aside)
+        self._fallback = PolicySelector(_fallback_of(self.policy), bank, aside)
 
     def choose(
         self,
@@ -214,29 +256,11 @@ class Chooser:
         allowed = self.available(history, distrust=distrust)
         if not allowed.any():
             return ()
-        context = SelectionContext(posterior, self.bank, history, self.gains)
-        if distrust:
-            return self._fallback.branches(context, allowed)
-        return self._selector(doubt).branches(context, allowed)
-
-    def _selector(self, doubt: float) -> Selector:
-        """The policy's selector, as it is while the layout is so far in doubt."""
-        if doubt != self._selected[0]:
-            self._selected = doubt, self._built(self._sharpened(doubt))
-        return self._selected[1]
-
-    def _sharpened(self, doubt: float) -> Policy:
-        factor = (_SHARPER - (_SHARPER - 1.0) * doubt) / (_SHARPER - (_SHARPER - 1.0) * DOUBT)
-        if self.policy.exposures != 1:
-            factor *= _REPEATING
-        return replace(
-            self.policy,
-            random_share=min(doubt / DOUBT * self.policy.random_share, 1.0),
-            sharpness=min(factor * self.policy.sharpness, MOST_SHARPNESS),
-        )
-
-    def _built(self, policy: Policy) -> Selector:
-        return _selector_of(policy, self.bank, self._aside)
+        context = SelectionContext(posterior, self.bank, history, self.gains, doubt)
+        selector = self._fallback if distrust else self._selector
+        branches = selector.branches(context, allowed)
+        _insist_on_chances(selector, branches, len(self.bank))
+        return branches
 
     def _peers(
         self, history: History, index: int, chances: Floats, predicted: Floats
@@ -292,6 +316,28 @@ class Chooser:
             rows = rows[np.argpartition(-total[rows], count - 1)[:count]]
         best = rows[np.argsort(-total[rows], kind="stable")]
         return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
+
+
+def _insist_on_chances(selector: Selector, branches: Sequence[Branch], size: int) -> None:
+    """Refuse branches that are no chances, since propensities would be wrong.
+
+    Raises:
+        ValueError: Shares or probabilities do not sum to 1, or are not of these instances.
+    """
+    name = type(selector).__name__
+    sums = {"shares of the branches": sum(b.share for b in branches)} if branches else {}
+    for b in branches:
+        if b.probabilities.shape != (size,):
+            raise ValueError(
+                f"{name}: the branch {b.reason!r} has probabilities of shape "
+                f"{b.probabilities.shape}; give one for each of the {size} instances"
+            )
+        if (b.probabilities < 0.0).any():
+            raise ValueError(f"{name}: the branch {b.reason!r} has a probability below 0")
+        sums[f"probabilities of the branch {b.reason!r}"] = float(b.probabilities.sum())
+    for what, whole in sums.items():
+        if not abs(whole - 1.0) <= _ROUNDING:  # NaN is refused too
+            raise ValueError(f"{name}: the {what} sum to {whole:g}; they must sum to 1")
 
 
 def _fallback_of(policy: Policy) -> Policy:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.watching.watch import DOUBT
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -49,12 +50,14 @@ class SelectionContext:
         bank: The instances to choose from.
         history: What was played.
         gains: Computes what each instance would tell.
+        doubt: How far the layout is in doubt, from 0 to 1.
     """
 
     posterior: LivePosterior
     bank: Bank
     history: History
     gains: GainEstimator
+    doubt: float = DOUBT
 
     @property
     def scores(self) -> ExpectedGains:
@@ -86,7 +89,10 @@ class Branch:
 
 
 class Selector(Protocol):
-    """Something that can choose the next instance."""
+    """Something that can choose the next instance: `Learner(selector=...)` takes any.
+
+    Its answer follows from its arguments alone, so that a test can be told again.
+    """
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """Describe how it would choose.

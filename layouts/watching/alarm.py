@@ -45,8 +45,6 @@ MOST: Final = 3
 """Greatest number of suspects that are named."""
 _LEAST_EVIDENCE: Final = 3.0
 """Least stake of a stratum that is a suspect."""
-
-
 _SHARES: Final[Mapping[Group, float]] = {
     "time": 0.25,
     "paradigm": 0.15,

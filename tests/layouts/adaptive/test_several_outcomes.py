@@ -15,7 +15,7 @@ from animalcat.layouts.adaptive.information import GainEstimator
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.stopping import Stopper
+from animalcat.layouts.adaptive.stopping import RuleStopper
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
@@ -190,7 +190,7 @@ def test_a_session_of_several_outcomes(name: Any) -> None:
     y = bank.evaluator.simulate(truth, bank.evaluator.columns(features), g)[:, 0]
     y = np.where(observes, y, NAN)
     chooser, posterior = Chooser(bank, Policy(name=name)), LivePosterior(NAVIGATION, 5, 800)
-    stopper = Stopper(NAVIGATION, StoppingRule())
+    stopper = RuleStopper(NAVIGATION, StoppingRule())
     alarm, played = Alarm(stratifications(bank.paradigms, {})), list[int]()
     before = [n.sd for n in posterior.summary()]
     for episode in range(1, 16):
