@@ -14,7 +14,6 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.alarm import MOST
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
@@ -25,6 +24,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Bernoulli, Layout
 from animalcat.layouts.simulation.simulate import LayoutAgent
+from animalcat.layouts.watching.alarm import MOST
 from animalcat.processes import process_pool
 
 Floats: TypeAlias = npt.NDArray[np.float64]

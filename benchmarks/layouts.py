@@ -13,7 +13,7 @@ from animalcat.benchmarks import inference
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.stopping import Stopper
+from animalcat.layouts.adaptive.stopping import RuleStopper
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.inference.backend.engine import default_engine
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -76,7 +76,7 @@ def session(layout: Layout, features: Floats, y: Floats, episodes: int, seed: in
     paradigms = [f"p{i % 4}" for i in range(n)]
     bank = Bank(layout, features, paradigms)
     chooser = Chooser(bank, Policy(exposures=0 if n < episodes else 1))
-    stopper = Stopper(layout, StoppingRule(max_episodes=episodes, target_sd=0.05, futility=0.0))
+    stopper = RuleStopper(layout, StoppingRule(max_episodes=episodes, target_sd=0.05, futility=0.0))
     used: list[int] = []
     taken: list[float] = []
     choice = chooser.choose(posterior, History(used), 0)

@@ -21,12 +21,12 @@ from animalcat.envs.agents.limits import LIMITS, Reference, read_reference
 from animalcat.envs.agents.limits.acting import drawn
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import ObservationSpec
-from animalcat.layouts.adaptive.beyond import LIFTS, lifted
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.simulation.simulate import prior_agents
+from animalcat.layouts.watching.beyond import LIFTS, lifted
 from animalcat.processes import process_pool
 from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.measuring.measurement import Measurement

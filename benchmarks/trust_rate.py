@@ -24,10 +24,9 @@ from animalcat.benchmarks.adaptive_precision import players
 from animalcat.benchmarks.adaptive_sessions import Player, Task, World, run_tasks, world_of
 from animalcat.cli.shared.output import progress_console
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.battery_rate import RateBettor, battery_rate
+from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager, battery_rate
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.calibrating.assessment import parts
 from animalcat.layouts.calibrating.calibrate import calibrated_layout, population_model
 from animalcat.layouts.calibrating.population import Effort

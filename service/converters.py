@@ -432,7 +432,6 @@ def _places_to_proto(instance: Instance) -> list[sessions_pb2.MarkedPlace]:
 def _policy_to_proto(policy: Policy) -> sessions_pb2.SelectionPolicy:
     fields: dict[str, Any] = asdict(policy)
     fields["name"] = POLICIES[policy.name]
-    fields["balance"] = -1 if policy.balance is None else policy.balance
     return sessions_pb2.SelectionPolicy(**fields)
 
 
@@ -441,7 +440,6 @@ def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
         message,
         "random_share",
         "sharpness",
-        "balance",
         "exposures",
         "probes",
         "cool_down",
@@ -449,8 +447,6 @@ def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
         "generate",
         "enough",
     )
-    if fields.get("balance", 0) < 0:
-        fields["balance"] = None
     if message.name:
         fields["name"] = _word(message.name, POLICIES, "policy.name")
     try:

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import EndedBy, ObservationSpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import RULES, Allocation, Policy, StoppingRule
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.service.batteries.instance import Instance
 
 

@@ -350,7 +350,7 @@ class AsyncClient:
             stop: The whole stopping rule. What it leaves open may be said by the three before it.
             policy: How to choose instances: the name of a policy, or all of it; "variance" by
                 default.
-            random_share: Share of random draws, where the policy does not say it; 0.3 by default.
+            random_share: Share of random draws, where the policy does not say it; 0.15 by default.
             seed: Of the whole session; 0 by default.
             backend: What plays the arenas; "sim" by default.
             observation_spec: What the agent sees; rays by default.

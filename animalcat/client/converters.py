@@ -208,7 +208,6 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         policy=sessions_pb2.SelectionPolicy(
             name=number(policy.name, POLICIES, "policy"),
             random_share=policy.random_share,
-            balance=policy.balance,
             exposures=policy.exposures,
             cool_down=policy.cool_down,
             per_second=policy.per_second,
@@ -535,7 +534,6 @@ def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
         **given(
             message,
             "random_share",
-            "balance",
             "exposures",
             "cool_down",
             "per_second",

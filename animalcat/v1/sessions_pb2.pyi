@@ -1194,7 +1194,6 @@ class SelectionPolicy(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     RANDOM_SHARE_FIELD_NUMBER: _builtins.int
-    BALANCE_FIELD_NUMBER: _builtins.int
     EXPOSURES_FIELD_NUMBER: _builtins.int
     COOL_DOWN_FIELD_NUMBER: _builtins.int
     PER_SECOND_FIELD_NUMBER: _builtins.int
@@ -1207,11 +1206,7 @@ class SelectionPolicy(_message.Message):
     name: Global___PolicyName.ValueType
     """Which way."""
     random_share: _builtins.float
-    """Share of stratified random draws, 0 to 1; 0.3 if not set."""
-    balance: _builtins.int
-    """By how many plays a paradigm may be ahead of the most owed one and still be chosen for what
-    it tells; below 0, and if not set: any number.
-    """
+    """Share of stratified random draws, 0 to 1; 0.15 if not set."""
     exposures: _builtins.int
     """How often an instance may be played: once if not set, any number of times if 0."""
     cool_down: _builtins.int
@@ -1232,7 +1227,7 @@ class SelectionPolicy(_message.Message):
     """
     sharpness: _builtins.float
     """How strongly "variance" and "information" prefer what tells more: probabilities are proportional
-    to this power of what instances tell, 1.5 if not set. 0: always what tells most.
+    to this power of what instances tell, 4.5 if not set. 0: always what tells most.
     """
     @_builtins.property
     def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1247,7 +1242,6 @@ class SelectionPolicy(_message.Message):
         *,
         name: Global___PolicyName.ValueType = ...,
         random_share: _builtins.float | None = ...,
-        balance: _builtins.int | None = ...,
         exposures: _builtins.int | None = ...,
         cool_down: _builtins.int | None = ...,
         per_second: _builtins.bool | None = ...,
@@ -1258,12 +1252,10 @@ class SelectionPolicy(_message.Message):
         probes: _builtins.float | None = ...,
         sharpness: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "balance", b"balance", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "balance", b"balance", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__balance: _TypeAlias = _typing.Literal["balance"]  # noqa: Y015
-    _WhichOneofArgType__balance: _TypeAlias = _typing.Literal["_balance", b"_balance"]  # noqa: Y015
     _WhichOneofReturnType__cool_down: _TypeAlias = _typing.Literal["cool_down"]  # noqa: Y015
     _WhichOneofArgType__cool_down: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down"]  # noqa: Y015
     _WhichOneofReturnType__enough: _TypeAlias = _typing.Literal["enough"]  # noqa: Y015
@@ -1280,8 +1272,6 @@ class SelectionPolicy(_message.Message):
     _WhichOneofArgType__random_share: _TypeAlias = _typing.Literal["_random_share", b"_random_share"]  # noqa: Y015
     _WhichOneofReturnType__sharpness: _TypeAlias = _typing.Literal["sharpness"]  # noqa: Y015
     _WhichOneofArgType__sharpness: _TypeAlias = _typing.Literal["_sharpness", b"_sharpness"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__balance) -> _WhichOneofReturnType__balance | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cool_down) -> _WhichOneofReturnType__cool_down | None: ...
     @_typing.overload

@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, log_expit, logit, logsumexp
 
-from animalcat.layouts.adaptive.strata import PARADIGM, Stratification, stratifications
 from animalcat.layouts.explaining.limits import EDGE, HARDEST, Costs, as_shares, expected, left_out
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.watching.strata import PARADIGM, Stratification, stratifications
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]

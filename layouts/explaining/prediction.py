@@ -22,12 +22,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
-from animalcat.layouts.adaptive.alarm import QUIET
 from animalcat.layouts.adaptive.learner import Forecast
-from animalcat.layouts.adaptive.regression import RunningRegression
 from animalcat.layouts.explaining.limits import expected, left_out
+from animalcat.layouts.explaining.regression import RunningRegression
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.watching.alarm import QUIET
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Standing: TypeAlias = Literal["better", "cannot be told", "worse"]

@@ -12,12 +12,12 @@ import numpy as np
 
 from animalcat.envs.places import can_watch
 from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.stopping import Verdict
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.explaining.wording import Scale, scale_of
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary

@@ -89,7 +89,6 @@ def session_page(
         nodes=nodes,
         statuses={row.status: row.means for row in nodes if row.means},
         interval=f"{100 * float(profile.get('hdi_share', HDI_SHARE)):g} % interval",
-        again=_second_reading(profile, fitted, scales),
         figures=figures,
         scores=scores(fitted),
         missing=missing,
@@ -134,25 +133,6 @@ def _maps(instances: Sequence[str], arenas: Mapping[str, str]) -> tuple[dict[str
     maps = {name: Markup(arena_map(arenas[name], name)) for name in wanted[:MOST_MAPS]}
     left = len(set(instances)) - sum(map(bool, maps.values()))
     return maps, f"{left} arenas have no map here." if left else ""
-
-
-def _second_reading(
-    profile: Row, fitted: FitResult, scales: Sequence[Any]
-) -> dict[str, Any] | None:
-    """What stands beside the profile after an alarm; its new nodes are read by their numbers."""
-    again: Row | None = profile.get("second_reading")
-    if again is None:
-        return None
-    nodes: Mapping[str, Row] = again.get("nodes") or {}
-    known = told.node_rows(nodes, fitted.layout.latents, scales)
-    more = [told.plain_row(name, node) for name, node in nodes.items() if name not in
-            fitted.layout.latent_names]  # fmt: skip
-    return {
-        "label": again["label"],
-        "where": _upper(str(again.get("where") or "")),
-        "failed": again.get("failed", ""),
-        "rows": [*known, *more],
-    }
 
 
 def _invalid(profile: Row) -> list[str]:

@@ -20,6 +20,7 @@ from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint, Source
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import (
     Allocation,
@@ -28,7 +29,6 @@ from animalcat.layouts.adaptive.plan import (
     StoppingRule,
     insist_on_rules,
 )
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import (
     CampaignSpec,
@@ -68,7 +68,6 @@ class PolicyRecord(Record):
     name: Name
     random_share: float
     sharpness: float
-    balance: Count | None
     exposures: Count
     probes: float
     cool_down: Count

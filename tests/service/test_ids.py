@@ -21,7 +21,6 @@ RICH = SessionSpec(
     policy=Policy(
         "information",
         random_share=1e-5,
-        balance=2,
         about=("visualAbility",),
         order=("a", "b"),
         generate=True,

@@ -16,9 +16,9 @@ import pytest
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import (
     Campaign,

@@ -136,7 +136,7 @@ def print_verdict(profile: Mapping[str, Any]) -> None:
 
 
 def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = True) -> None:
-    """Print a profile: what invalidates it, its table, the second reading, and the verdict.
+    """Print a profile: what invalidates it, its table, and the verdict.
 
     Args:
         profile: By the schema "profile".
@@ -153,11 +153,6 @@ def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = Tru
     said = [said_of(profile, key) for key in ("agent_failures", "withdrawals")]
     for told in filter(None, (*said, voids(profile))):
         console().print(told, highlight=False)
-    again: Mapping[str, Any] | None = profile.get("second_reading")
-    if again is not None and "failed" in again:
-        console().print(f"Not {again['label']}: {again['failed']}.", highlight=False)
-    elif again is not None:
-        print_nodes(again, f"Profile {again['label']}: {again['where']}")
     predicts: Mapping[str, Any] = profile.get("predicts") or {}
     if predicts.get("text") and predicts["standing"] != "worse":  # that is among the warnings
         console().print(predicts["text"], highlight=False)

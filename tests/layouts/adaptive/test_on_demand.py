@@ -12,7 +12,7 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator, Offers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.stopping import Stopper
+from animalcat.layouts.adaptive.stopping import RuleStopper
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
 
@@ -83,7 +83,7 @@ def test_a_used_up_battery_is_gone_on_from(bank: Bank, posterior: LivePosterior)
     choice = chooser.choose(posterior, used, 6)
     assert choice is not None
     assert choice.because == "the battery is exhausted"
-    stopper = Stopper(bank.layout, StoppingRule(futility=0.0))
+    stopper = RuleStopper(bank.layout, StoppingRule(futility=0.0))
     assert not stopper.verdict(posterior, chooser, used).stop
     # What the layout says is worth making is not to be trusted once it is contradicted.
     assert chooser.choose(posterior, used, 6, distrust=True) is None

@@ -77,10 +77,6 @@ class RunningShift:
         """The prediction with shift and slope, as they are known so far."""
         return float(expit(self.slope * _logit(predicted) + self.value))
 
-    def sharpened(self, predicted: float) -> float:
-        """The prediction with the slope alone, if that makes it sharper."""
-        return float(expit(max(self.slope, 1.0) * _logit(predicted)))
-
     def update(self, predicted: float, observed: float) -> None:
         """Take in a prediction and what came of it."""
         self._logits.append(_logit(predicted))
@@ -135,10 +131,6 @@ class Settled:
         self.log = 0.0
         self._shift = RunningShift(_FADING, sloped=True)
         self._days = RunningShift(_QUICK)
-
-    def sharpened(self, predicted: float) -> float:
-        """A prediction with the agent's own slope, if that makes it sharper."""
-        return self._shift.sharpened(predicted)
 
     def lay(self, predicted: float, observed: float) -> Laid:
         """Lay bets on an outcome, and learn from it how far the agent is from predictions."""

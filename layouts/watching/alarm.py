@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, betainc, expit, logit
 
-from animalcat.layouts.adaptive.beyond import LIFTS
-from animalcat.layouts.adaptive.hindsight import fails
-from animalcat.layouts.adaptive.settled import SHIFTS, Seen, Settled, share_factors
-from animalcat.layouts.adaptive.strata import Group, Stratification
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.likelihood import LEAST, LEAST_SIZE, trials_of
 from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial
+from animalcat.layouts.watching.beyond import LIFTS
+from animalcat.layouts.watching.hindsight import fails
+from animalcat.layouts.watching.settled import SHIFTS, Seen, Settled
+from animalcat.layouts.watching.strata import Group, Stratification
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -43,20 +43,8 @@ that surprises the prior does not make the layout wrong. With 24 the alarm found
 context-specific sessions within 200 episodes instead of 35."""
 MOST: Final = 3
 """Greatest number of suspects that are named."""
-_BETS_ON_LESS: Final = 2
-"""How many of the bets are that the agent succeeds less often than predicted; they come first."""
-_CAUTION: Final = 3.0
-"""Power of the mean stake by which doubt falls."""
-_DOUBTED: Final = 0.4
-"""Logarithm of the mean stake from which on the layout is in full doubt."""
-_UNKNOWN: Final = 12
-"""Number of outcomes before which the layout is in full doubt."""
-_LEAST_DOUBT: Final = 1.0 / 3.0
-"""Doubt that is always left, so that some draws stay random."""
 _LEAST_EVIDENCE: Final = 3.0
 """Least stake of a stratum that is a suspect."""
-
-
 _SHARES: Final[Mapping[Group, float]] = {
     "time": 0.25,
     "paradigm": 0.15,
@@ -137,11 +125,8 @@ class Alarm:
         self._numbers: list[int] = []
         self._raised_at: int | None = None
         self._log_evidence = 0.0
-        self._log_lacking = 0.0
         self._settled = [Settled(cells, len(_RESTARTS)) for _ in LIFTS]
         self._parents = self._found_parents()
-        self._less = np.zeros((cells, _BETS_ON_LESS))
-        self._less_restarts = np.zeros((len(_RESTARTS), _BETS_ON_LESS))
         self._streak = 0.0
         self._streak_sums = np.zeros(3)
 
@@ -149,20 +134,6 @@ class Alarm:
     def evidence(self) -> float:
         """The mean stake, which is the e-value against the layout."""
         return float(np.exp(min(self._log_evidence, 700.0)))
-
-    @property
-    def doubt(self) -> float:
-        """How far the layout is still in doubt, from a third to 1.
-
-        While the layout is right, bets lose, and the mean stake falls. Its inverse is the Bayes
-        factor for the layout against all that is bet on. Doubt follows a power of the mean stake,
-        of the larger one of the two that an agent does not win for being rare in the prior (see
-        `stands`).
-        """
-        if self._episodes < _UNKNOWN:
-            return 1.0
-        log = max(self._log_lacking, self._least_settled.log) - _DOUBTED
-        return float(np.exp(np.clip(_CAUTION * log, np.log(_LEAST_DOUBT), 0.0)))
 
     @property
     def raised(self) -> bool:
@@ -190,8 +161,6 @@ class Alarm:
         moments = self._moment()
         self._moments.append(moments)
         quiet = self._episodes <= QUIET
-        sharper = self._settled[0].sharpened(seen.predicted)
-        less = share_factors(sharper, seen.observed)[:_BETS_ON_LESS]
         each = seen.beyond or (seen.predicted,) * len(LIFTS)
         laid = [
             one.lay(predicted, seen.observed)
@@ -209,8 +178,6 @@ class Alarm:
         self._logs[places] += log_factors
         begun = np.array(_RESTARTS) < self._episodes
         self._restarts[begun] += log_factors
-        self._less[places] += less
-        self._less_restarts[begun] += less
         for one, bets in zip(self._settled, laid, strict=True):
             self._settle(one, places, bets.factors, seen)
             one.restarts[begun] += bets.factors
@@ -219,7 +186,6 @@ class Alarm:
         self._sums[places] += _counted(seen)
         self._restart_sums[begun] += _counted(seen)
         self._log_evidence = self._weighted_mean(self._logs, self._restarts, self._streak)
-        self._log_lacking = self._weighted_mean(self._less, self._less_restarts, 0.0)
         for one in self._settled:
             stakes = self._beyond_single(one)
             one.log = self._weighted_mean(stakes, one.restarts, one.streak)
@@ -329,24 +295,6 @@ class Alarm:
         kept = [one for one in found if one.evidence > least]
         return sorted(kept, key=lambda one: -one.corrected)
 
-    def contradicted(self) -> tuple[Suspect, ...]:
-        """Choose the strata in which to widen the layout.
-
-        They are those of the strongest suspects that err in the same direction as the strongest
-        one. Strata of time are left out: a widened layout knows instances only.
-        """
-        strongest = [one for one in self.suspects() if one.group != "time"][:MOST]
-        return tuple(suspect for suspect in strongest if suspect.more == strongest[0].more)
-
-    def inside(self, suspects: Sequence[Suspect]) -> npt.NDArray[np.bool_]:
-        """Mark the instances that are in one of the suspects' strata, (instances,)."""
-        places = {way.name: way for way in self.stratifications}
-        masks = [
-            places[s.stratification].labels == places[s.stratification].strata.index(s.stratum)
-            for s in suspects
-        ]
-        return np.logical_or.reduce(masks)
-
     def stands(
         self,
         posterior: LivePosterior,
@@ -358,12 +306,11 @@ class Alarm:
         """Whether the alarm is raised and the layout also fails in hindsight.
 
         An able agent is predicted badly at first because it succeeds more often than predicted,
-        everywhere. So a raised alarm also stands where either of two kinds of stakes exceeds
-        `LEVEL` that such an agent does not win: the bets on less success alone, and bets against
-        predictions that were shifted, all alike, to the agent's recent successes. Both leave it to
-        the agent to be sharper than the layout's slopes, which makes no capability wrong. The agent
-        may also be abler than the ranges reach: the alarm stands only if it does for each of
-        `beyond.LIFTS`.
+        everywhere. So a raised alarm also stands where other stakes exceed `LEVEL`, which such an
+        agent does not win: bets against predictions that were shifted, all alike, to the agent's
+        recent successes. They leave it to the agent to be sharper than the layout's slopes, which
+        makes no capability wrong. The agent may also be abler than the ranges reach: the alarm
+        stands only if it does for each of `beyond.LIFTS`.
 
         Args:
             posterior: The posterior after all of these episodes.
@@ -381,7 +328,7 @@ class Alarm:
             if way.group in ("feature", "pair"):
                 continue  # the settled bets are about these
             groups.setdefault(way.group, []).append(way.labels[rows])
-        if max(self._log_lacking, self._least_settled.log) > np.log(LEVEL):
+        if self._least_settled.log > np.log(LEVEL):
             return True
         moments = np.array(self._moments, np.int64).reshape(len(rows), len(_TIMED))
         time = [1 + moments[:, k] for k in range(len(_TIMED))]
@@ -396,10 +343,8 @@ class Alarm:
     def _deciding(self) -> tuple[Floats, Floats, float]:
         """The stakes of strata, restarts and days by which the alarm stands, so they name it."""
         least = self._least_settled
-        if least.log > np.log(LEVEL) and least.log >= self._log_lacking:
+        if least.log > np.log(LEVEL):
             return self._beyond_single(least), least.restarts, least.streak
-        if self._log_lacking > np.log(LEVEL):
-            return self._less, self._less_restarts, 0.0
         return self._logs, self._restarts, self._streak
 
     def _moment(self) -> tuple[int, ...]:

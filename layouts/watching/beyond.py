@@ -13,6 +13,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -46,3 +48,25 @@ def lifted(layout: Layout, theta: Floats, lift: float) -> Floats:
             below = (prior.high - theta[:, i]) / prior.span
             made[:, i] += lift * prior.span * np.clip(1.0 - below / _NEAR, 0.0, 1.0)
     return made
+
+
+def expected(
+    posterior: LivePosterior, evaluator: Evaluator, columns: Floats, lift: float = 0.0
+) -> tuple[float, ...]:
+    """Predict an instance for an agent that is so far beyond the ranges.
+
+    Args:
+        posterior: What is known of the agent.
+        evaluator: Evaluator of the same layout.
+        columns: (1, columns): the instance, as `evaluator.columns` returned it.
+        lift: How far, in shares of each range.
+
+    Returns:
+        (outcomes,), the expected value of each as a share of its maximum.
+    """
+    theta = lifted(evaluator.layout, posterior.particles, lift)
+    each = range(len(evaluator.layout.outcomes))
+    p = [evaluator.by_instance(theta, columns, np.float64, k)[0] for k in each]
+    if lift:  # what is a probability at the top of its range would be more than one
+        p = [np.clip(one, 0.0, 1.0) for one in p]
+    return tuple(float(posterior.weights @ one) for one in p)

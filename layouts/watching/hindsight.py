@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit, logit, ndtr
 
-from animalcat.layouts.adaptive.beyond import lifted
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.spec import Bernoulli
+from animalcat.layouts.watching.beyond import lifted
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
