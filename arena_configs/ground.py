@@ -406,7 +406,7 @@ class Ground:
                 metres.append(np.full(len(self), CELL * math.sqrt(5.0)))
         return np.stack(targets, axis=1), np.stack(metres, axis=1)
 
-    def graph(self, closed: Mask | None = None) -> Graph:
+    def graph(self, closed: Mask | None = None) -> MoveGraph:
         """The moves as a graph.
 
         Args:
@@ -416,7 +416,7 @@ class Ground:
         valid = targets >= 0
         if closed is not None and closed.any():
             valid &= ~closed[targets]
-        return Graph(_ends(valid.sum(axis=1)), targets[valid], metres[valid])
+        return MoveGraph(_ends(valid.sum(axis=1)), targets[valid], metres[valid])
 
     def under(self, position: Point) -> int | None:
         """The place where a body that is let go comes to stand; None if it is in a solid."""
@@ -464,7 +464,7 @@ def _knight(axis: Indices, diagonal: Indices) -> Indices:
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class MoveGraph:
     """Moves from place to place.
 
     Attributes:
@@ -482,9 +482,11 @@ class Graph:
         found: list[int] = self.targets[self.ends[place] : self.ends[place + 1]].tolist()
         return found
 
-    def shortest(self, start: int) -> Tree:
+    def shortest(self, start: int) -> ShortestPathTree:
         """Find the shortest ways from a place."""
-        return Tree(self, start, dijkstra(self._sparse, indices=start, return_predecessors=False))
+        return ShortestPathTree(
+            self, start, dijkstra(self._sparse, indices=start, return_predecessors=False)
+        )
 
     def reached(self, start: int) -> Mask:
         """The places to which there is a way from one."""
@@ -509,17 +511,17 @@ class Graph:
         return csr_array((self.metres, self.targets, self.ends), shape=(number, number))
 
     @cached_property
-    def reversed(self) -> Graph:
+    def reversed(self) -> MoveGraph:
         """The moves the other way round: from where each leads to where it begins."""
         order = np.argsort(self.targets, kind="stable")
         places = np.arange(len(self.ends) - 1)
         sources = np.repeat(places, np.diff(self.ends))[order]
         ends = np.searchsorted(self.targets[order], np.append(places, len(places)))
-        return Graph(ends, sources, self.metres[order])
+        return MoveGraph(ends, sources, self.metres[order])
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class ShortestPathTree:
     """Shortest ways from one place to all others.
 
     Attributes:
@@ -528,7 +530,7 @@ class Tree:
         metres: Length of the way to each place; infinite where there is none.
     """
 
-    graph: Graph
+    graph: MoveGraph
     start: int
     metres: Array
 

@@ -24,12 +24,12 @@ from animalcat.arena_configs.ground import (
     SIDE,
     STEP,
     Array,
-    Graph,
     Ground,
     Indices,
     Mask,
+    MoveGraph,
+    ShortestPathTree,
     TooMuchError,
-    Tree,
     cell_at,
     local,
     rest_height,
@@ -79,7 +79,7 @@ class Turn(NamedTuple):
     degrees: float
 
 
-class Choice(NamedTuple):
+class IrreversibleChoice(NamedTuple):
     """A place from which the agent cannot come back, whatever it chooses.
 
     Attributes:
@@ -337,12 +337,12 @@ class Terrain:
         ]
 
     @cached_property
-    def safe_moves(self) -> Graph:
+    def safe_moves(self) -> MoveGraph:
         """Moves that touch no lava and no goal that ends the episode badly."""
         return self.ground.graph(self.foul)
 
     @cached_property
-    def safe(self) -> Tree | None:
+    def safe(self) -> ShortestPathTree | None:
         """Shortest ways by safe moves; None if the agent starts inside something."""
         return None if self.start is None else self.safe_moves.shortest(self.start)
 
@@ -412,7 +412,7 @@ class Terrain:
         solids = [*self._firm, *self._foul_solids] if safe else self._firm
         return not _meets(solids, a.y, x, z)
 
-    def _route(self, tree: Tree, graph: Graph, *, safe: bool) -> Route | None:
+    def _route(self, tree: ShortestPathTree, graph: MoveGraph, *, safe: bool) -> Route | None:
         """The shortest way of a tree to a reward."""
         ground = self.ground
         best: tuple[float, int, int] | None = None
@@ -430,7 +430,9 @@ class Terrain:
         places = tree.path(place, ground.x, ground.z)
         return self.route_along(places, number, graph, safe=safe)
 
-    def route_along(self, places: Sequence[int], number: int, graph: Graph, *, safe: bool) -> Route:
+    def route_along(
+        self, places: Sequence[int], number: int, graph: MoveGraph, *, safe: bool
+    ) -> Route:
         """Draw a way tight.
 
         Args:
@@ -480,7 +482,7 @@ class Terrain:
         froms += list(zip(self.rests, lying, strict=True))
         for row, (at, low) in enumerate(froms):
             feet = Point(at.x, FLOOR + AGENT_RADIUS, at.z)
-            tree: Tree | None = None
+            tree: ShortestPathTree | None = None
             for column, (goal, end) in enumerate(zip(self.goals, self.rests, strict=True)):
                 if row == column + 1:
                     continue
@@ -495,7 +497,7 @@ class Terrain:
                 found[row, column] = metres.min() if len(metres) else np.inf
         return found
 
-    def _tree_from(self, row: int) -> Tree | None:
+    def _tree_from(self, row: int) -> ShortestPathTree | None:
         """Shortest safe ways from the start (row 0), or from where a goal is touched (row 1 on)."""
         if row == 0:
             return self.safe
@@ -540,7 +542,7 @@ class Terrain:
         return [k for k, _ in itertools.groupby(label for label in labels if label in large)]
 
     @cached_property
-    def choice(self) -> Choice | None:
+    def choice(self) -> IrreversibleChoice | None:
         """Where the agent first has to choose for good, on its way; None if it need not."""
         route = self.route
         if route is None or len(self.sequence) < 2:
@@ -559,7 +561,7 @@ class Terrain:
                 places = route.places
                 last = max(k for k, p in enumerate(places) if self.region[p] == label)
                 at = self.ground.position(places[last])
-                return Choice(at, _along(route, at), len(exits), len(exits & good))
+                return IrreversibleChoice(at, _along(route, at), len(exits), len(exits & good))
         return None
 
     def reaches_goal(self, closed: Mask) -> bool:
@@ -632,7 +634,7 @@ class _Pull:
     def __init__(
         self,
         terrain: Terrain,
-        graph: Graph,
+        graph: MoveGraph,
         points: list[Point],
         places: list[int],
         touch: float,

@@ -59,9 +59,9 @@ from animalcat.client.values import (
     Operation,
     OperationState,
     Opponent,
-    Placement,
     Policy,
     PolicyName,
+    ProcessPlacement,
     RecipeText,
     RecordedStep,
     Ruling,
@@ -72,7 +72,7 @@ from animalcat.client.values import (
     StoppingRule,
     Ticket,
     Verdict,
-    Verified,
+    Verification,
 )
 from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint
@@ -491,12 +491,12 @@ class AsyncClient:
         answer = await self._call(self._sessions.CancelSession, request)
         return converters.session_from_proto(answer.session)
 
-    async def verify_session(self, session: SessionLike) -> Verified:
+    async def verify_session(self, session: SessionLike) -> Verification:
         """Look whether a session's records and recordings are as they were stored."""
         request = sessions_pb2.VerifySessionRequest(name=session_name(session))
         found = await self._read(self._sessions.VerifySession, request)
         notes = tuple(found.notes)
-        return Verified(tuple(found.problems), found.links, found.head, found.uncovered, notes)
+        return Verification(tuple(found.problems), found.links, found.head, found.uncovered, notes)
 
     async def pause_session(self, session: SessionLike) -> Session:
         """Begin no further episode of a session; what is being played is played to its end."""
@@ -771,7 +771,7 @@ class AsyncClient:
         answer = await self._call(self._operations.CancelOperation, request)
         return converters.operation_from_proto(answer.operation)
 
-    async def placement(self) -> Placement:
+    async def placement(self) -> ProcessPlacement:
         """Where the server's simulators and fits are, and which sessions wait for what.
 
         Raises:

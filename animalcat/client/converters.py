@@ -31,8 +31,8 @@ from animalcat.client.values import (
     Peers,
     PlacedFit,
     PlacedWorker,
-    Placement,
     Policy,
+    ProcessPlacement,
     RecordedStep,
     Refusal,
     Session,
@@ -110,9 +110,9 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
     )
 
 
-def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> Placement:
+def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> ProcessPlacement:
     """Where simulators and fits are."""
-    return Placement(
+    return ProcessPlacement(
         engine=message.engine,
         workers=tuple(
             PlacedWorker(names.parse_session(one.session) if one.session else "", one.node)

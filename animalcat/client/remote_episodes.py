@@ -42,7 +42,7 @@ class Opening(NamedTuple):
     observation: Observation
 
 
-class Answer(NamedTuple):
+class StepResult(NamedTuple):
     """What came of the latest actions.
 
     Attributes:
@@ -171,7 +171,7 @@ class RemoteEpisodes:
             raise AnimalcatError("no episode is open: a note goes with a step of one")
         self._notes.append(note)
 
-    def act(self, actions: bytes) -> Answer:
+    def act(self, actions: bytes) -> StepResult:
         """Take decisions, until the episode ends or the list does.
 
         Args:
@@ -186,14 +186,14 @@ class RemoteEpisodes:
         if frame.HasField("ask"):
             self.steps = frame.ask.step
             self._last = self._stream.observation(frame.ask.observation)
-            return Answer(frame.ask.reward, self._last)
+            return StepResult(frame.ask.reward, self._last)
         end = frame.episode_end
         self.opening = None
         self._counted += not end.fault
         if end.HasField("observation"):  # a backend that failed has nothing more to show
             self._last = self._stream.observation(end.observation)
         cause = word(end.cause, CAUSES)
-        return Answer(end.reward, self._last, True, end.truncated, end.fault, cause)
+        return StepResult(end.reward, self._last, True, end.truncated, end.fault, cause)
 
     def close(self) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine.

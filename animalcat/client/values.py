@@ -858,7 +858,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class ProcessPlacement:
     """Where simulators and fits are, and which sessions wait.
 
     Attributes:
@@ -988,7 +988,7 @@ class EpisodeFooter:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class Verification:
     """Whether a session is as it was stored.
 
     Attributes:

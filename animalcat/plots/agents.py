@@ -15,7 +15,7 @@ from animalcat.layouts.checking.scores import brier as brier_score
 from animalcat.layouts.explaining.wording import Scale, plain_scale
 from animalcat.layouts.model.units import plain_unit
 from animalcat.plots.prediction import judged
-from animalcat.plots.readings import Reading, read_axis, reading_of
+from animalcat.plots.readings import NodeReading, read_axis, reading_of
 from animalcat.plots.style import (
     DARK,
     INK,
@@ -92,7 +92,7 @@ def node_comparison(
     profiles: Mapping[str, Mapping[str, Any]],
     node: str,
     posteriors: Sequence[Posterior],
-    reading: Reading,
+    reading: NodeReading,
 ) -> Figure:
     """Draw the agents' intervals of one node, with the probability that each has the most.
 
@@ -207,7 +207,7 @@ def population(
     for node, axis in zip(chosen, (axes.xaxis, axes.yaxis), strict=True):
         label = with_unit(node, plain_unit(str(nodes[node].get("unit") or ""))[1])
         if scales and node in scales:
-            reading = Reading(node, scales[node])
+            reading = NodeReading(node, scales[node])
             label = f"{node}: {reading.label}" if reading.scale.margin else reading.label
             ends = (axis.get_view_interval() / factors[node]).tolist()
             at, words = reading.ticks(*ends)

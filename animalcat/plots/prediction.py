@@ -274,7 +274,7 @@ def with_observed(table: pd.DataFrame, fitted: FitResult) -> pd.DataFrame:
     return table.assign(**{OBSERVED: [shares.get(int(n), np.nan) for n in table["episode"]]})
 
 
-class Judged(NamedTuple):
+class PredictionRecord(NamedTuple):
     """What was predicted before each episode that counts, and what came of it.
 
     Attributes:
@@ -288,7 +288,7 @@ class Judged(NamedTuple):
     success: bool
 
 
-def judged(table: pd.DataFrame) -> Judged:
+def judged(table: pd.DataFrame) -> PredictionRecord:
     """Return predictions with what came of them.
 
     Args:
@@ -306,7 +306,7 @@ def judged(table: pd.DataFrame) -> Judged:
         raise ValueError("no episode that counts has a prediction")
     seen = table["outcome"] == "success" if success else table[OBSERVED]
     predicted = np.asarray(table["predicted"], np.float64)
-    return Judged(predicted, np.asarray(seen, np.float64), success=success)
+    return PredictionRecord(predicted, np.asarray(seen, np.float64), success=success)
 
 
 def reliability(table: pd.DataFrame, profile: Mapping[str, Any] | None = None) -> Figure:

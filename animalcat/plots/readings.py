@@ -27,7 +27,7 @@ _BENT: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class NodeReading:
     """How one node is read.
 
     Attributes:
@@ -66,7 +66,7 @@ class Reading:
         return at, [f"{value:g}".replace("-", "−") for value in values]
 
 
-def readings(layout: Layout, features: Floats | None = None) -> list[Reading]:
+def readings(layout: Layout, features: Floats | None = None) -> list[NodeReading]:
     """How every node of a layout is read.
 
     Args:
@@ -74,19 +74,20 @@ def readings(layout: Layout, features: Floats | None = None) -> list[Reading]:
         features: (instances, features) of what was played, which decides between several demands.
     """
     return [
-        Reading(node.name, scale_of(layout, k, features)) for k, node in enumerate(layout.latents)
+        NodeReading(node.name, scale_of(layout, k, features))
+        for k, node in enumerate(layout.latents)
     ]
 
 
 def reading_of(
     name: str, node: Mapping[str, Any], scales: Mapping[str, Scale] | None = None
-) -> Reading:
+) -> NodeReading:
     """How a node of a profile is read; where no scale is known, by its unit alone."""
     known = (scales or {}).get(name)
-    return Reading(name, known or plain_scale(str(node.get("unit") or "")))
+    return NodeReading(name, known or plain_scale(str(node.get("unit") or "")))
 
 
-def read_axis(axis: Any, reading: Reading, ends: Sequence[float]) -> None:
+def read_axis(axis: Any, reading: NodeReading, ends: Sequence[float]) -> None:
     """Write the ticks of an axis as the node is read.
 
     Args:

@@ -18,7 +18,7 @@ from animalcat.arena_configs.families.instance import FamilyInstance
 from animalcat.arena_configs.families.language import Family
 from animalcat.arena_configs.families.library import AnyFamily
 from animalcat.arena_configs.families.polar import shares
-from animalcat.arena_configs.families.search import ALIKE, Found, search
+from animalcat.arena_configs.families.search import ALIKE, SearchResult, search
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.writer import to_yaml
@@ -32,7 +32,7 @@ ROUNDS: Final = 20
 """How often arenas are drawn that are all there already, before there are said to be too few."""
 
 
-class Drawn(NamedTuple):
+class RecipeInstance(NamedTuple):
     """An instance of a recipe.
 
     Attributes:
@@ -52,7 +52,7 @@ def draw(
     seed: int,
     measure: Measure,
     tick: Tick = lambda done: None,
-) -> list[Drawn]:
+) -> list[RecipeInstance]:
     """Draw the instances of a recipe.
 
     Every entry draws each paradigm with a seed of its own, which follows from the seed and the two
@@ -69,7 +69,7 @@ def draw(
     Raises:
         ArenaError: An entry cannot be drawn; the message names its place in the recipe.
     """
-    drawn: list[Drawn] = []
+    drawn: list[RecipeInstance] = []
     seen = set[str]()
     for entry, count in zip(recipe.entries, counts, strict=True):
         try:
@@ -120,7 +120,9 @@ def _strata(entry: Entry, counts: Counts) -> Iterator[_Stratum]:
         )
 
 
-def _drawn(stratum: _Stratum, seed: int, measure: Measure, seen: set[str]) -> Iterator[Drawn]:
+def _drawn(
+    stratum: _Stratum, seed: int, measure: Measure, seen: set[str]
+) -> Iterator[RecipeInstance]:
     entry = stratum.entry
     count = stratum.counts.instances
     named = (entry.name, stratum.family.paradigms[0].name)
@@ -149,7 +151,7 @@ def _drawn(stratum: _Stratum, seed: int, measure: Measure, seen: set[str]) -> It
             task=names[one.task],
             control_of=names.get(one.control_of, ""),
         )
-        yield Drawn(renamed, stratum.name, _origin(entry, renamed))
+        yield RecipeInstance(renamed, stratum.name, _origin(entry, renamed))
 
 
 def _origin(entry: Entry, made: FamilyInstance) -> Origin:
@@ -210,7 +212,7 @@ def _searched(
     """Instances that have the demands of an entry."""
     entry, count = stratum.entry, stratum.counts.instances
     found: list[FamilyInstance] = []
-    vain: list[Found] = []
+    vain: list[SearchResult] = []
     while len(found) < count:
         asked = {
             name: float(rng.uniform(ends.least, ends.most)) for name, ends in entry.demands.items()
@@ -237,7 +239,7 @@ def _searched(
     return found
 
 
-def _has(entry: Entry, found: Found) -> bool:
+def _has(entry: Entry, found: SearchResult) -> bool:
     """Whether an instance has the demands of its entry, within a hundredth."""
     for name, ends in entry.demands.items():
         value = found.made[name]

@@ -21,7 +21,7 @@ def only(family: AnyFamily, paradigms: Collection[str]) -> AnyFamily:
     return replace(family, paradigms=tuple(p for p in family.paradigms if p.name in paradigms))
 
 
-class Within(NamedTuple):
+class DemandRange(NamedTuple):
     """What a demand of an instance has to be: a number between two ends, or one number."""
 
     least: float
@@ -51,7 +51,7 @@ class Entry:
     part: Part | None
     controls: Mapping[str, int | None]
     control: str
-    demands: Mapping[str, Within]
+    demands: Mapping[str, DemandRange]
     place: Place
 
     def eligible(self, control: str, count: int) -> int:

@@ -10,13 +10,13 @@ from types import MappingProxyType
 from typing import Final
 
 from animalcat.arena_configs import nodes
-from animalcat.arena_configs.batteries.language import Entry, Recipe, Within, only
+from animalcat.arena_configs.batteries.language import DemandRange, Entry, Recipe, only
 from animalcat.arena_configs.batteries.sizing import full_counts, total
 from animalcat.arena_configs.families.language import PARTS, Family, Part, Variants
 from animalcat.arena_configs.families.library import FAMILIES, AnyFamily, load_family
 from animalcat.arena_configs.families.part_reader import Key, PartReader, hint, number_of
 from animalcat.arena_configs.families.polar_template import PolarFamily
-from animalcat.arena_configs.families.ranges import Choice, Range
+from animalcat.arena_configs.families.ranges import Categorical, Range
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.families.search import SHORT
 from animalcat.arena_configs.features import FEATURES
@@ -268,11 +268,11 @@ class _RecipeReader:
         options = {
             option
             for one in ranges
-            if isinstance(one, Choice)
+            if isinstance(one, Categorical)
             for option in one.options
             if isinstance(option, str)
         }
-        if isinstance(given, Choice):
+        if isinstance(given, Categorical):
             asked = {option for option in given.options if isinstance(option, str)}
         else:
             asked = {
@@ -345,8 +345,8 @@ class _RecipeReader:
             self._known_control(family, name, key)
         return dict.fromkeys(names)
 
-    def _demands(self, key: Key) -> dict[str, Within]:
-        found: dict[str, Within] = {}
+    def _demands(self, key: Key) -> dict[str, DemandRange]:
+        found: dict[str, DemandRange] = {}
         for written, one in self._parts.mapping(key.node, key.place.path).items():
             name = SHORT.get(written, written)
             if name not in FEATURES:
@@ -357,16 +357,16 @@ class _RecipeReader:
             found[name] = self._within(name, one)
         return found
 
-    def _within(self, name: str, key: Key) -> Within:
+    def _within(self, name: str, key: Key) -> DemandRange:
         path = key.place.path
         if isinstance(key.node.value, str):
             number = self._number(key.node, path)
-            ends = Within(number, number)
+            ends = DemandRange(number, number)
         else:
             own = self._parts.mapping(key.node, path, ("least", "most"))
             if len(own) < 2:
                 raise key.place.error("expected a number, or `least` and `most`", "bad-recipe")
-            ends = Within(
+            ends = DemandRange(
                 *(self._number(own[end].node, f"{path}.{end}") for end in ("least", "most"))
             )
         demand = FEATURES[name]

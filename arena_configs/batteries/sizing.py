@@ -80,7 +80,7 @@ def counts_for(recipe: Recipe, size: int | None) -> list[Counts]:
         size = max(size, round(size * asked / recipe.separable))
     if size == asked:
         return full
-    scaled = _Scaled(recipe.entries, full, size / asked)
+    scaled = _ScaledCounts(recipe.entries, full, size / asked)
     while (missing := size - scaled.total()) != 0:
         if not scaled.step(1 if missing > 0 else -1):
             raise ArenaError(
@@ -90,7 +90,7 @@ def counts_for(recipe: Recipe, size: int | None) -> list[Counts]:
     return scaled.counts()
 
 
-class _Scaled:
+class _ScaledCounts:
     """Counts of entries and of their controls, each a line with a share and a number."""
 
     def __init__(self, entries: Sequence[Entry], full: Sequence[Counts], factor: float) -> None:

@@ -16,7 +16,7 @@ from animalcat.arena_configs.families.language import (
     ItemTemplate,
     Number,
     Paint,
-    Record,
+    RecordTemplate,
     Repeat,
     Template,
     Text,
@@ -96,9 +96,9 @@ class ArenaReader(PartReader):
         scope: tuple[str, ...],
     ) -> Group:
         zero = Number(Formula(0.0, "0", place))
-        at = Record(dict.fromkeys(_AXES, zero), place)
+        at = RecordTemplate(dict.fromkeys(_AXES, zero), place)
         if "at" in own:
-            at = cast("Record", self._vector(own["at"].node, f"{place.path}.at", scope))
+            at = cast("RecordTemplate", self._vector(own["at"].node, f"{place.path}.at", scope))
         turn = Formula(0.0, "0", place)
         if "turn" in own:
             turn = self.formula(own["turn"].node, f"{place.path}.turn", scope)
@@ -177,7 +177,7 @@ class ArenaReader(PartReader):
             self._tag(node, Item, path)
             own = self.mapping(node, path, tuple(fields_of(Item)))
             place = self.place(node, path)
-            return Record(self._item_fields(own, place, scope), place)
+            return RecordTemplate(self._item_fields(own, place, scope), place)
         return self._operation(node, path, scope)
 
     def _vector(self, node: Node, path: str, scope: tuple[str, ...]) -> Template:
@@ -187,7 +187,7 @@ class ArenaReader(PartReader):
         zero = Number(Formula(0.0, "0", place))
         if isinstance(node.value, str):
             side = Number(self.formula(node, path, scope), digits=3)
-            return Record(dict.fromkeys(_AXES, side), place)
+            return RecordTemplate(dict.fromkeys(_AXES, side), place)
         if any(isinstance(one, Node) for one in node.value):
             entries = self.sequence(node, path)
             axes = {2: "xz", 3: "xyz"}.get(len(entries))
@@ -196,7 +196,7 @@ class ArenaReader(PartReader):
             given = dict(zip(axes, entries, strict=True))
         else:
             given = {key: one.node for key, one in self.mapping(node, path, _AXES).items()}
-        return Record(
+        return RecordTemplate(
             {
                 axis: Number(self.formula(given[axis], f"{path}.{axis}", scope), digits=3)
                 if axis in given
@@ -223,7 +223,7 @@ class ArenaReader(PartReader):
             given = dict(zip(_CHANNELS, entries, strict=True))
         else:
             given = {key: one.node for key, one in self.mapping(node, path, _CHANNELS).items()}
-        return Record(
+        return RecordTemplate(
             {
                 channel: Number(self.formula(one, f"{path}.{channel}", scope), digits=3)
                 for channel, one in given.items()
@@ -249,4 +249,4 @@ class ArenaReader(PartReader):
             key: self._value(one.node, known[key].kind, known[key].many, one.place.path, scope)
             for key, one in own.items()
         }
-        return Record(fields, self.place(node, path), node.tag[1:])
+        return RecordTemplate(fields, self.place(node, path), node.tag[1:])

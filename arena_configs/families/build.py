@@ -24,13 +24,13 @@ from animalcat.arena_configs.families.language import (
     Number,
     Paint,
     Paradigm,
-    Record,
+    RecordTemplate,
     Repeat,
     Template,
     Text,
 )
 from animalcat.arena_configs.families.palette import COLOURS, DEFAULTS
-from animalcat.arena_configs.families.ranges import EmptyRangeError, Fixed
+from animalcat.arena_configs.families.ranges import Constant, EmptyRangeError
 from animalcat.arena_configs.families.scope import Place, Scope, Value
 from animalcat.arena_configs.geometry import rotate
 from animalcat.arena_configs.model import ARENA_SIDE, Arena, Item
@@ -93,7 +93,7 @@ def parameter_values(
                 raise UnfitError(f"{name}: {error}") from None
         if isinstance(value, float) and not math.isfinite(value):
             raise UnfitError(f"{name} is not finite")
-        if isinstance(value, float) and not isinstance(ranges[name], Fixed):
+        if isinstance(value, float) and not isinstance(ranges[name], Constant):
             value = round(value, 6)
         scope[name] = found[name] = value
     return {name: found[name] for name in ranges}
@@ -125,7 +125,7 @@ def controlled(
     kept = {
         name: values[name]
         for name, one in family.ranges_of(paradigm).items()
-        if name in family.parameters or name in given or not isinstance(one, Fixed)
+        if name in family.parameters or name in given or not isinstance(one, Constant)
     }
     return parameter_values(family, paradigm, {}, {**kept, **changed})
 
@@ -165,11 +165,11 @@ def build_arena(
         UnfitError: Something would stand outside the arena.
         ArenaError: A formula has no value, or a value has no place in an arena.
     """
-    return _Builder(family, scope, control, seed).arena()
+    return _ArenaBuilder(family, scope, control, seed).arena()
 
 
 @dataclass(frozen=True, slots=True)
-class _Builder:
+class _ArenaBuilder:
     family: Family
     scope: Scope
     control: Control | None
@@ -250,9 +250,10 @@ class _Builder:
                 return value
             case Paint():
                 return self._paint(template, scope)
-            case Record(fields, place, "") if "name" in fields:  # an item that an operation spawns
+            case RecordTemplate(fields, place, "") if "name" in fields:
+                # An item that an operation spawns.
                 return self._made(fields, place, scope, frame)
-            case Record(fields, _, operation):
+            case RecordTemplate(fields, _, operation):
                 values = {name: self._plain(one, scope, frame) for name, one in fields.items()}
                 return {"kind": operation, **values} if operation else values
             case _:

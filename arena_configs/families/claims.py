@@ -24,7 +24,7 @@ WITHIN: Final = 0.005
 millimetres."""
 
 
-class Difference(NamedTuple):
+class BrokenClaim(NamedTuple):
     """A claim that does not hold.
 
     Attributes:
@@ -57,7 +57,7 @@ def measure_geometry(arena: Arena) -> MeasuredFeatures:
 
 def differences(
     claims: Iterable[Claim], scope: Scope, measured: MeasuredFeatures, *, played: bool
-) -> list[Difference]:
+) -> list[BrokenClaim]:
     """The claims about an arena that do not hold.
 
     Args:
@@ -66,7 +66,7 @@ def differences(
         measured: What was measured on the arena.
         played: Whether it was played. If not, claims that take playing are left out.
     """
-    found: list[Difference] = []
+    found: list[BrokenClaim] = []
     for claim in claims:
         if claim.when is not None and not claim.when.holds(scope):
             continue
@@ -77,7 +77,7 @@ def differences(
         if claim.absent == (value is None) and (value is None or low <= value <= high):
             continue
         why = measured.missing.get(claim.demand, "")
-        found.append(Difference(claim.demand, _told(claim, scope), value, why, claim))
+        found.append(BrokenClaim(claim.demand, _told(claim, scope), value, why, claim))
     return found
 
 
@@ -95,7 +95,7 @@ def bounds(claim: Claim, scope: Scope) -> tuple[float, float]:
     return low, high
 
 
-def told(name: str, found: Iterable[Difference]) -> str:
+def told(name: str, found: Iterable[BrokenClaim]) -> str:
     """What is wrong with the claims about an instance, a line for each claim.
 
     Args:
@@ -105,7 +105,7 @@ def told(name: str, found: Iterable[Difference]) -> str:
     return "\n".join(_line(name, one) for one in found)
 
 
-def _line(name: str, one: Difference) -> str:
+def _line(name: str, one: BrokenClaim) -> str:
     got = f"it does not apply ({one.why})"
     if one.measured is not None:
         got = f"{one.measured:.6g} is measured"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from animalcat.arena_configs.families.ranges import Fixed, Range
+from animalcat.arena_configs.families.ranges import Constant, Range
 from animalcat.arena_configs.families.scope import Formula, Place
 
 Part: TypeAlias = Literal["practice", "test"]
@@ -72,7 +72,7 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordTemplate:
     """Fields by name, of a vector, a colour, an item or an operation.
 
     Attributes:
@@ -86,7 +86,7 @@ class Record:
     operation: str = ""
 
 
-Template: TypeAlias = "Number | Text | Paint | Flag | Record | tuple[Template, ...]"
+Template: TypeAlias = "Number | Text | Paint | Flag | RecordTemplate | tuple[Template, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Group:
     id: str
     when: Formula | None
     repeat: Repeat | None
-    at: Record
+    at: RecordTemplate
     turn: Formula
     entries: tuple[Entry, ...]
     place: Place
@@ -300,7 +300,7 @@ class Family:
     @cached_property
     def ranges(self) -> Mapping[str, Range]:
         """Parameters and derived values together, by name."""
-        return {**self.parameters, **{name: Fixed(f) for name, f in self.derived.items()}}
+        return {**self.parameters, **{name: Constant(f) for name, f in self.derived.items()}}
 
     def ranges_of(self, paradigm: Paradigm) -> Mapping[str, Range]:
         """Parameters and derived values of a paradigm, by name."""

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, cast
 
-from animalcat.arena_configs.families.ranges import Between, Choice, Fixed, Normal, Range
+from animalcat.arena_configs.families.ranges import (
+    Categorical,
+    Constant,
+    Interval,
+    Range,
+    TruncatedNormal,
+)
 from animalcat.arena_configs.families.scope import Formula, Place, Value
 from animalcat.arena_configs.nodes import Node
 from animalcat.formulas import Call, Expression, FormulaError, names, parse_formula
@@ -157,7 +163,7 @@ class PartReader:
     def range(self, node: Node, path: str) -> Range:
         """What a parameter is drawn from."""
         if isinstance(node.value, str):
-            return Fixed(self.formula(node, path))
+            return Constant(self.formula(node, path))
         keys = self.mapping(node, path)
         kinds = [key for key in keys if key in _RANGES]
         if len(kinds) != 1:
@@ -180,18 +186,18 @@ class PartReader:
                 self.wrong(keys["between"].node, f"{path}.between", "expected 2 numbers")
             least, most = (self.formula(one, f"{path}.between[{k}]") for k, one in enumerate(ends))
             self._ordered(least, most)
-            return Normal(low, high, least, most)
+            return TruncatedNormal(low, high, least, most)
         self._ordered(low, high)
         if kind == "log_uniform" and isinstance(low.expression, float) and low.expression <= 0:
             raise low.place.error(f"{low.text} is not above 0, so it has no logarithm")
-        return Between(low, high, cast("Any", kind))
+        return Interval(low, high, cast("Any", kind))
 
     def _ordered(self, low: Formula, high: Formula) -> None:
         ends = low.expression, high.expression
         if isinstance(ends[0], float) and isinstance(ends[1], float) and ends[0] > ends[1]:
             raise low.place.error(f"the low end {low.text} is above the high end {high.text}")
 
-    def _choice(self, keys: Mapping[str, Key], entries: list[Node], path: str) -> Choice:
+    def _choice(self, keys: Mapping[str, Key], entries: list[Node], path: str) -> Categorical:
         where = f"{path}.choice"
         if not entries:
             self.wrong(keys["choice"].node, where, "there is nothing to choose from")
@@ -208,7 +214,7 @@ class PartReader:
             if len(weights) != len(options) or sum(weights) <= 0.0:
                 message = f"expected {len(options)} weights of at least 0, some above 0"
                 self.wrong(keys["weights"].node, f"{path}.weights", message)
-        return Choice(tuple(options), tuple(weights))
+        return Categorical(tuple(options), tuple(weights))
 
 
 def _unfolded(expression: Expression, known: dict[int, int] | None = None) -> int:

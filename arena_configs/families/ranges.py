@@ -39,7 +39,7 @@ class Range(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Constant:
     """One value.
 
     Attributes:
@@ -59,7 +59,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class Interval:
     """Numbers between two ends.
 
     Attributes:
@@ -102,7 +102,7 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class TruncatedNormal:
     """A normal distribution, cut off at two ends.
 
     Attributes:
@@ -133,7 +133,7 @@ class Normal:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Categorical:
     """One of several numbers or words.
 
     Attributes:

@@ -20,7 +20,7 @@ from animalcat.arena_configs.families.language import (
     Variants,
 )
 from animalcat.arena_configs.families.part_reader import Key, hint, number_of
-from animalcat.arena_configs.families.ranges import Fixed, Range
+from animalcat.arena_configs.families.ranges import Constant, Range
 from animalcat.arena_configs.families.scope import Formula, Place
 from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.loader import fields_of
@@ -92,7 +92,7 @@ class _FamilyReader(ArenaReader):
             self.formula(one, f"constraints[{k}]")
             for k, one in enumerate(self._list(keys, "constraints"))
         )
-        ranges = {**parameters, **{key: Fixed(one) for key, one in derived.items()}}
+        ranges = {**parameters, **{key: Constant(one) for key, one in derived.items()}}
         paradigms = self._paradigms(keys, ranges)
         for paradigm in paradigms:
             self._unvaried(variants, {**ranges, **paradigm.parameters})

@@ -9,8 +9,14 @@ from typing import Final, NamedTuple
 from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.placement import PlacedObject, Placement
-from animalcat.arena_configs.rewarding import Order, best_order
-from animalcat.arena_configs.routes import Choice, Route, Terrain, is_movable, positive_goals
+from animalcat.arena_configs.rewarding import RewardOrder, best_order
+from animalcat.arena_configs.routes import (
+    IrreversibleChoice,
+    Route,
+    Terrain,
+    is_movable,
+    positive_goals,
+)
 from animalcat.arena_configs.sightlines import Look, Sight
 
 NO_WAY: Final = "the agent finds no safe way to any reward"
@@ -87,7 +93,7 @@ class Survey:
         return NO_WAY + (", which moves from the start on" if moving else "")
 
     @cached_property
-    def choice(self) -> Choice | None:
+    def choice(self) -> IrreversibleChoice | None:
         """The first choice for good on the way, if there is one."""
         return None if isinstance(self.way, str) else self.walked.choice
 
@@ -131,7 +137,7 @@ class Survey:
         return tuple(thing for thing in self.placement.objects if id(thing) in found)
 
     @cached_property
-    def order(self) -> Order | str:
+    def order(self) -> RewardOrder | str:
         """The order of rewards that gives most, or why it is not known."""
         return best_order(self.walked)
 

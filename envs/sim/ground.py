@@ -41,7 +41,7 @@ _BALANCED: Final = (
 """
 
 
-class Ground:
+class FirmObjects:
     """The objects that stand firm: heavy, and supported at the centre or on opposite sides.
 
     They are supported by the floor or by other firm objects. An object without such support falls,

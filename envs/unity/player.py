@@ -35,7 +35,7 @@ HEADER = struct.Struct("<IB")
 OPEN, LOAD, STEP = 1, 2, 3
 """Requests: JSON of `Options`; JSON {seed, arena}, the text of a file; two bytes, move and turn."""
 READY, STEPPED, FAILED = 16, 17, 18
-"""Answers: to OPEN, JSON of versions; to LOAD and STEP, `Seen`; JSON {message}."""
+"""Answers: to OPEN, JSON of versions; to LOAD and STEP, `BuildStep`; JSON {message}."""
 
 SEEN = struct.Struct("<?d4I7f")
 """Over, reward, numbers of rays, camera's height, width and channels, vector; then float32 rays and
@@ -84,7 +84,7 @@ class Options(NamedTuple):
     builds: str
 
 
-class Seen(NamedTuple):
+class BuildStep(NamedTuple):
     """What a build sent: whether the episode is over, reward, vector, rays, camera (or None).
 
     The vector holds health, local velocity and position; the camera is (H, W, C) uint8.
@@ -156,7 +156,7 @@ class Build:
         """Whether nothing has gone wrong so far."""
         return self._error is None and (self._process is None or self._process.poll() is None)
 
-    def begin(self, arena: str, seed: int) -> Seen:
+    def begin(self, arena: str, seed: int) -> BuildStep:
         """Start its first episode."""
         self._write(arena)
         self._seed = seed
@@ -168,13 +168,13 @@ class Build:
             raise BuildError(f"it sent no observation within {self._options.start_seconds} s")
         return self._seen()
 
-    def again(self, arena: str) -> Seen:
+    def again(self, arena: str) -> BuildStep:
         """Start another episode, one physics step later as after any reset but the first."""
         self._write(arena)
         self._env.reset(self._arena)
         return self._seen()
 
-    def step(self, move: int, turn: int) -> Seen:
+    def step(self, move: int, turn: int) -> BuildStep:
         """Take one decision."""
         import numpy as np
 
@@ -268,7 +268,7 @@ class Build:
             raise _Cancelled
         return self._seed
 
-    def _seen(self) -> Seen:
+    def _seen(self) -> BuildStep:
         """What the build now sends; messages with neither a decision nor an end are skipped."""
         (name,) = self._env.behavior_specs
         for _ in range(_SILENT):
@@ -334,7 +334,7 @@ class Player:
         assert self._build is not None, "load an arena first"
         return STEPPED, pack_observation(self._build.step(*body))
 
-    def _load(self, arena: str, seed: int) -> Seen:
+    def _load(self, arena: str, seed: int) -> BuildStep:
         assert self._options is not None, "open first"
         builds = self._options.builds
         if builds == "kept" and self._build is not None and self._build.well:
@@ -373,13 +373,13 @@ def _environment_class() -> Any:
         port = int(arguments[arguments.index("--mlagents-port") + 1])
         return _starting[port].launch(path, arguments)
 
-    class Held(base):
+    class DelayedEnvironment(base):
         def _send_academy_parameters(self, init_parameters: Any) -> Any:
             init_parameters.seed = _starting[self._port].await_seed()
             return base._send_academy_parameters(self, init_parameters)
 
     env_utils.launch_executable = launch
-    return Held
+    return DelayedEnvironment
 
 
 _starting: dict[int, Build] = {}
@@ -407,7 +407,7 @@ def find_build() -> dict[str, str]:
         return {"error": str(error).strip().split("\n\n")[0]}
 
 
-def pack_observation(seen: Seen) -> bytes:
+def pack_observation(seen: BuildStep) -> bytes:
     """Pack what a build sent as bytes."""
     shape = (0, 0, 0) if seen.camera is None else seen.camera.shape
     head = SEEN.pack(seen.over, seen.reward, len(seen.rays), *shape, *seen.vector.tolist())
@@ -415,7 +415,7 @@ def pack_observation(seen: Seen) -> bytes:
     return head + seen.rays.tobytes() + camera
 
 
-def unpack_observation(body: bytes) -> Seen:
+def unpack_observation(body: bytes) -> BuildStep:
     """Unpack what `pack_observation` packed; the arrays are copies."""
     import numpy as np
 
@@ -425,7 +425,7 @@ def unpack_observation(body: bytes) -> Seen:
     if channels:
         camera = np.frombuffer(body, np.uint8, offset=after).reshape(height, width, channels)
         camera = camera.copy()
-    return Seen(
+    return BuildStep(
         over,
         reward,
         np.array(vector, np.float32),
@@ -470,7 +470,7 @@ def _receive(connection: socket.socket, size: int) -> bytes | None:
     return bytes(data)
 
 
-def _seen(over: bool, reward: float, observations: list[Any]) -> Seen:
+def _seen(over: bool, reward: float, observations: list[Any]) -> BuildStep:
     """Assign the client's list of observations: camera if there is one, rays, vector."""
     import numpy as np
 
@@ -480,7 +480,7 @@ def _seen(over: bool, reward: float, observations: list[Any]) -> Seen:
             image = np.moveaxis(image, 0, 2)
         camera = np.ascontiguousarray(np.rint(image * 255.0).astype(np.uint8))
     rays, vector = (np.asarray(o, np.float32) for o in observations if o.ndim == 1)
-    return Seen(over, reward, vector, rays, camera)
+    return BuildStep(over, reward, vector, rays, camera)
 
 
 def _sentence(error: BaseException) -> str:

@@ -65,7 +65,7 @@ class UnitySettings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Read arguments first, then the environment, then the file."""
-        return init_settings, env_settings, _Stored(settings_cls)
+        return init_settings, env_settings, _StoredSettings(settings_cls)
 
     @property
     def log_folder(self) -> Path:
@@ -149,7 +149,7 @@ def executable(build: Path) -> Path:
     return path
 
 
-class _Stored(PydanticBaseSettingsSource):
+class _StoredSettings(PydanticBaseSettingsSource):
     """What `store` kept."""
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:

@@ -58,7 +58,7 @@ _KNOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class AgentScores:
     """Predictions of one held-out agent in one split.
 
     Attributes:
@@ -81,7 +81,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class PairedDifference:
     """A paired difference over agents, with its 90 % interval (Student's t).
 
     Attributes:
@@ -109,7 +109,7 @@ def assess(
     effort: Effort | None = None,
     particles: int = 2000,
     done: Callable[[str], object] = lambda _: None,
-) -> tuple[list[Scored], list[dict[str, Any]], Population]:
+) -> tuple[list[AgentScores], list[dict[str, Any]], Population]:
     """Hold out every agent once in each split, and predict it.
 
     Args:
@@ -126,7 +126,7 @@ def assess(
         One entry for each agent and split; the diagnostics of every fit; the last population.
     """
     model = population_model(layout, table)
-    scored: list[Scored] = []
+    scored: list[AgentScores] = []
     diagnostics: list[dict[str, Any]] = []
     found = None
     for split, fold, test in parts(len(table.agents), seed, seeds, folds):
@@ -146,7 +146,7 @@ def parts(agents: int, seed: int, seeds: int, folds: int) -> Iterator[tuple[int,
             yield split, fold, sorted(order[fold::folds].tolist())
 
 
-def compared(scored: Sequence[Scored], other: str, told: int) -> Compared:
+def compared(scored: Sequence[AgentScores], other: str, told: int) -> PairedDifference:
     """Compare Brier scores with those of another predictor, by agents with so many episodes.
 
     Raises:
@@ -156,7 +156,7 @@ def compared(scored: Sequence[Scored], other: str, told: int) -> Compared:
     return _paired(there, lambda s: (s.brier[CALIBRATED, told], s.brier[other, told]))
 
 
-def profiles_compared(scored: Sequence[Scored]) -> Compared:
+def profiles_compared(scored: Sequence[AgentScores]) -> PairedDifference:
     """Compare errors of profiles: calibrated after `EARLY`, as written after `LATE` episodes.
 
     Raises:
@@ -166,7 +166,7 @@ def profiles_compared(scored: Sequence[Scored]) -> Compared:
     return _paired(there, lambda s: (s.early, s.late))
 
 
-def coverage(scored: Sequence[Scored], share: float = 0.9) -> float:
+def coverage(scored: Sequence[AgentScores], share: float = 0.9) -> float:
     """Share of predictive intervals that hold the number of successes on the rest.
 
     A number has a probability of its own, and an interval ends within some number. It then holds
@@ -243,7 +243,7 @@ def judge(
         folds = min(FOLDS, len(table.agents) // 2)
         if folds < 2:
             return [("held_out", 0.0)]
-        scored: list[Scored] = []
+        scored: list[AgentScores] = []
         for split, fold, test in parts(len(table.agents), seed, 1, folds):
             try:
                 found = model.fit(seed + fold, effort, test)
@@ -274,7 +274,7 @@ def _fold(
     particles: int,
     *,
     baselines: bool = True,
-) -> list[Scored]:
+) -> list[AgentScores]:
     ours = calibrated_layout(layout, table, population, CALIBRATED, without=test)
     train = [i for i in range(len(table.agents)) if i not in set(test)]
     items, trees = None, None
@@ -299,7 +299,7 @@ def _agent(
     particles: int,
     items: PopulationIRT | None,
     trees: _Boosting | None,
-) -> Scored:
+) -> AgentScores:
     instances, y = table.of(table.agents[agent])
     columns = np.flatnonzero(np.isfinite(table.outcomes[agent]))
     order = generator.permutation(len(y))
@@ -336,7 +336,7 @@ def _agent(
         written.after(len(y))
         early = _apart(ours, means[EARLY], calibrated.means())
         late = _apart(layout, means[LATE], written.means())
-    return Scored(table.agents[agent], brier, early, late, place)
+    return AgentScores(table.agents[agent], brier, early, late, place)
 
 
 class _Run:
@@ -431,7 +431,9 @@ def _apart(layout: Layout, a: Floats, b: Floats) -> float:
     return float(np.sqrt(np.mean(((a - b) / spans) ** 2)))
 
 
-def _paired(scored: Sequence[Scored], pair: Callable[[Scored], tuple[float, float]]) -> Compared:
+def _paired(
+    scored: Sequence[AgentScores], pair: Callable[[AgentScores], tuple[float, float]]
+) -> PairedDifference:
     """Compare the means over splits of each agent."""
     names = dict.fromkeys(one.agent for one in scored)
     if len(names) < 2:
@@ -445,6 +447,6 @@ def _paired(scored: Sequence[Scored], pair: Callable[[Scored], tuple[float, floa
     error = float(apart.std(ddof=1) / np.sqrt(len(apart)))
     reach = float(stdtrit(len(apart) - 1, 0.95)) * error
     mean = float(apart.mean())
-    return Compared(
+    return PairedDifference(
         float(pairs[:, 0].mean()), float(pairs[:, 1].mean()), mean, mean - reach, mean + reach
     )

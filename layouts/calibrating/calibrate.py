@@ -27,11 +27,11 @@ from animalcat.layouts.model.calibration import (
     SHARPEST,
     SHARPNESS,
     Calibration,
-    Eased,
+    InstanceCalibration,
     features_digest,
 )
 from animalcat.layouts.model.instances import OutcomeTable
-from animalcat.layouts.model.links import SURE, LogisticMargin, OddsShift, Scaled
+from animalcat.layouts.model.links import SURE, LogisticMargin, OddsShift, Scaling
 from animalcat.layouts.model.nodes import Bernoulli, Derived, Feature, Latent, OutcomeNode
 from animalcat.layouts.model.priors import MovedBeta, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Layout
@@ -168,7 +168,7 @@ def calibrated_layout(
     rows = tuple(
         (
             table.instances.names[i],
-            Eased(
+            InstanceCalibration(
                 round(float(easiness[i]), 4), features_digest(row), round(float(sharpness[i]), 4)
             ),
         )
@@ -395,7 +395,7 @@ def _calibrated(
     slope = link.slope * by_slope
     units = {n.name: n.unit for n in (*layout.features, *layout.derived)}
     demand = f"{node.name}Demand"
-    scaled = Scaled(link.demand, round(by_demand, 6))
+    scaled = Scaling(link.demand, round(by_demand, 6))
     changed = replace(link, demand=demand, slope=float(f"{slope:.6g}"))
     return [
         Derived(demand, units[link.demand], scaled),

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from animalcat.installing import install
-from animalcat.layouts.checking.predict import Assessor, Fitted
+from animalcat.layouts.checking.predict import Assessor, FittedAssessor
 from animalcat.layouts.model.instances import Instances
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ class Aggregate:
 
     name: str = "aggregate"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Compute the mean."""
         return _Constant(float(np.mean(outcomes)))
 
@@ -54,7 +54,7 @@ class Logistic:
     penalty: float = 1.0
     name: str = "logistic regression"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Maximise the penalised likelihood."""
         design = _Design.of(instances, self.columns)
         x = design.apply(instances)
@@ -77,7 +77,7 @@ class Linear:
     columns: tuple[str, ...] = ()
     name: str = "linear regression"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Solve the least squares problem; the minimum-norm solution if there are several."""
         design = _Design.of(instances, self.columns)
         x = design.apply(instances)
@@ -105,7 +105,7 @@ class GradientBoosting:
     seed: int = 0
     name: str = "gradient boosting"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Fit the trees.
 
         Raises:
@@ -133,7 +133,7 @@ class TabPFN:
     seed: int = 0
     name: str = "TabPFN"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Fit TabPFN's classifier, or its regressor if outcomes are scores.
 
         Raises:

@@ -40,7 +40,7 @@ _LEAST_P: Final = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class SimulationBasedCalibration:
     """The results of the simulated agents.
 
     Attributes:
@@ -179,7 +179,7 @@ class Calibration:
         }
 
 
-def problems(run: Sequence[Calibration]) -> list[tuple[str, ...]]:
+def problems(run: Sequence[SimulationBasedCalibration]) -> list[tuple[str, ...]]:
     """What is wrong with each calibration of a run; empty if calibrated.
 
     The more nodes are tested, the more deviate by chance. So p-values are corrected for all nodes
@@ -191,7 +191,7 @@ def problems(run: Sequence[Calibration]) -> list[tuple[str, ...]]:
     return [(*one.of_nodes(misses[i], uneven[i]), *one.of_pooled()) for i, one in enumerate(run)]
 
 
-def calibrate(
+def simulate_calibration(
     layout: Layout,
     instances: npt.ArrayLike,
     *,
@@ -202,7 +202,7 @@ def calibrate(
     particles: int = 2000,
     missing: float = 0.0,
     done: Callable[[], object] | None = None,
-) -> Calibration:
+) -> SimulationBasedCalibration:
     """Draw agents from the prior, measure them, and compare with the truth.
 
     Args:
@@ -243,7 +243,7 @@ def calibrate(
             covered.append([n.hdi[0] <= t <= n.hdi[1] for n, t in zip(nodes, truth, strict=True)])
         if done is not None:
             done()
-    return Calibration(
+    return SimulationBasedCalibration(
         layout,
         engine,
         outcomes,

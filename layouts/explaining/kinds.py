@@ -57,7 +57,7 @@ _CUTS: Final = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class PlayedEpisodes:
     """What an agent played, and what came of it.
 
     Attributes:
@@ -99,7 +99,7 @@ class Played:
 
 
 @dataclass(frozen=True)
-class Rival:
+class RivalExplanation:
     """One explanation besides the layout.
 
     Attributes:
@@ -120,7 +120,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class KindFound:
+class KindEstimate:
     """The kind of an agent.
 
     Attributes:
@@ -137,11 +137,11 @@ class KindFound:
     probability: float
     probabilities: Mapping[str, float]
     weakness: str
-    rival: Rival | None
+    rival: RivalExplanation | None
     why: str = ""
 
 
-def find_kind(layout: Layout, draws: Floats, played: Played, cost: Costs) -> KindFound:
+def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs) -> KindEstimate:
     """Compute the probability of each kind.
 
     Args:
@@ -168,8 +168,10 @@ def find_kind(layout: Layout, draws: Floats, played: Played, cost: Costs) -> Kin
     of_kind = [] if why else [one for one in rivals if _kind_of(one) == best]
     rival = max(of_kind or rivals, key=lambda one: one.probability, default=None)
     if why:
-        return KindFound("unclear", 1.0 - probabilities[best], probabilities, weakness, rival, why)
-    return KindFound(best, probabilities[best], probabilities, weakness, rival)
+        return KindEstimate(
+            "unclear", 1.0 - probabilities[best], probabilities, weakness, rival, why
+        )
+    return KindEstimate(best, probabilities[best], probabilities, weakness, rival)
 
 
 def _why(
@@ -192,7 +194,7 @@ def _why(
     return f"the nearest, {best}, has a probability of {probabilities[best]:.2f} only"
 
 
-def _kind_of(rival: Rival) -> AgentKind:
+def _kind_of(rival: RivalExplanation) -> AgentKind:
     """The kind of an agent whose outcomes this rival explains.
 
     A demand makes a single weakness if the agent does well where it is lowest, whatever shape the
@@ -234,8 +236,8 @@ def _by_layout(layout: Layout, draws: Floats, cost: Costs) -> tuple[float, float
 
 
 def _rivals(
-    evaluator: Evaluator, draws: Floats, played: Played, columns: Floats, shares: Floats
-) -> tuple[list[Rival], float]:
+    evaluator: Evaluator, draws: Floats, played: PlayedEpisodes, columns: Floats, shares: Floats
+) -> tuple[list[RivalExplanation], float]:
     """All rivals of the layout, and the probability that the layout explains the outcomes.
 
     Of several outcomes the first counts that was observed at all.
@@ -272,18 +274,20 @@ def _rivals(
     return rivals, float(shares[0])
 
 
-def _rival(role: Role, way: Stratification, share: float, y: Floats, weights: Floats) -> Rival:
+def _rival(
+    role: Role, way: Stratification, share: float, y: Floats, weights: Floats
+) -> RivalExplanation:
     number = np.bincount(way.labels, weights, len(way.strata))
     passed = np.bincount(way.labels, weights * y, len(way.strata))
     held = np.flatnonzero(number > 0.0)
     smooth = (passed[held] + 0.5) / (number[held] + 1.0)
     low, high = int(held[np.argmin(smooth)]), int(held[np.argmax(smooth)])
     rates = (float(passed[low] / number[low]), float(passed[high] / number[high]))
-    return Rival(role, way.name, share, way.strata[low], way.strata[high], rates)
+    return RivalExplanation(role, way.name, share, way.strata[low], way.strata[high], rates)
 
 
 def _groupings(
-    layout: Layout, played: Played, rows: Ints
+    layout: Layout, played: PlayedEpisodes, rows: Ints
 ) -> list[tuple[Role, Stratification, list[Ints]]]:
     """Ways to group the episodes: by paradigm and by every feature, with its cuts in two.
 

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.explaining.kinds import Played
+from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.wording import is_share
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
@@ -24,7 +24,7 @@ _NEAR: Final = 0.02
 
 
 def notes(
-    layout: Layout, nodes: list[NodeSummary], draws: Floats, played: Played
+    layout: Layout, nodes: list[NodeSummary], draws: Floats, played: PlayedEpisodes
 ) -> dict[str, NodeNote]:
     """Note of every node what its estimate and interval do not say.
 

@@ -45,7 +45,7 @@ _MATTERS: Final = 0.02
 
 
 @dataclass(frozen=True)
-class Rival:
+class RivalForecast:
     """The layout's predictions beside those of one rival, on random draws.
 
     Attributes:
@@ -70,7 +70,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class PredictionTest:
     """Whether the layout predicts this agent.
 
     Attributes:
@@ -86,7 +86,7 @@ class Prediction:
     standing: Standing
     draws: int
     hindsight: float | None
-    rivals: tuple[Rival, ...]
+    rivals: tuple[RivalForecast, ...]
     text: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Prediction:
         return {**asdict(self), "rivals": [asdict(one) for one in self.rivals]}
 
 
-def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Prediction:
+def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> PredictionTest:
     """Compare a session's one-step-ahead predictions with those of simple rivals.
 
     Args:
@@ -109,7 +109,7 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
         text = (
             f"Nothing was drawn at random{after}, so how well the layout predicts cannot be told."
         )
-        return Prediction("cannot be told", 0, None, (), text)
+        return PredictionTest("cannot be told", 0, None, (), text)
     ours = np.array([one.predicted for one in forecasts], np.float64)
     y = np.array([one.observed for one in forecasts], np.float64)
     random = np.array([one.random for one in forecasts])
@@ -125,10 +125,10 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
     standing = "cannot be told" if overruled else first.standing
     made = [replace(first, standing=standing), *made[1:]]
     text = _text(standing, len(scored), first, overruled)
-    return Prediction(standing, len(scored), hindsight, tuple(made), text)
+    return PredictionTest(standing, len(scored), hindsight, tuple(made), text)
 
 
-def _text(standing: Standing, draws: int, average: Rival, overruled: bool) -> str:
+def _text(standing: Standing, draws: int, average: RivalForecast, overruled: bool) -> str:
     score = f"Brier score {average.brier:.2f} against {average.rival_brier:.2f}"
     on = f"on {draws} random draw{'s' * (draws != 1)}"
     if overruled:
@@ -151,7 +151,7 @@ def _text(standing: Standing, draws: int, average: Rival, overruled: bool) -> st
     )
 
 
-def _rival(name: str, ours: Floats, theirs: Floats, y: Floats) -> Rival:
+def _rival(name: str, ours: Floats, theirs: Floats, y: Floats) -> RivalForecast:
     """Compare two forecasts, all (episodes, outcomes); outcomes NaN where missing."""
     p, q = (np.clip(values, _EDGE, 1.0 - _EDGE) for values in (ours, theirs))
     worse, better = _e_value(p, q, y), _e_value(q, p, y)
@@ -164,7 +164,7 @@ def _rival(name: str, ours: Floats, theirs: Floats, y: Floats) -> Rival:
     log, theirs_log = (
         float(-np.nanmean(xlogy(y, one) + xlogy(1.0 - y, 1.0 - one))) for one in (p, q)
     )
-    return Rival(name, standing, brier, theirs_brier, log, theirs_log, better, worse)
+    return RivalForecast(name, standing, brier, theirs_brier, log, theirs_log, better, worse)
 
 
 def _e_value(p: Floats, q: Floats, y: Floats) -> float:

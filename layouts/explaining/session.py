@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.explaining.episode import Explanation, explain
-from animalcat.layouts.explaining.kinds import Played
+from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.limits import thinned
-from animalcat.layouts.explaining.prediction import Prediction, predicts
+from animalcat.layouts.explaining.prediction import PredictionTest, predicts
 from animalcat.layouts.explaining.verdict import DRAWS, Verdict, verdict
 from animalcat.layouts.explaining.wording import scale_of, words_of
 from animalcat.layouts.reporting.profile import NOT_READ, Profile
@@ -24,7 +24,7 @@ MISFITS: Final = 8
 """Most strata that a profile names as misfits."""
 
 
-def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> Played:
+def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> PlayedEpisodes:
     """What a learner was told, with paradigms and all features.
 
     Args:
@@ -33,7 +33,7 @@ def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> Pl
             colours; by default all that the layout does not use.
     """
     bank, data, rows = learner.bank, learner.data(), learner.played
-    return Played(
+    return PlayedEpisodes(
         data.features,
         data.outcomes,
         data.weights,
@@ -95,7 +95,7 @@ def verdict_of(
     return profile, made
 
 
-def prediction_of(learner: Learner, draws: Floats | None = None) -> Prediction:
+def prediction_of(learner: Learner, draws: Floats | None = None) -> PredictionTest:
     """Tell whether the layout predicts the agent of a learner.
 
     Args:

@@ -13,14 +13,14 @@ from animalcat.layouts.explaining.kinds import (
     LEARNT,
     NAMED,
     WEAK,
-    KindFound,
-    Played,
-    Rival,
+    KindEstimate,
+    PlayedEpisodes,
+    RivalExplanation,
     find_kind,
 )
 from animalcat.layouts.explaining.limits import Costs, costs, thinned
 from animalcat.layouts.explaining.notes import notes
-from animalcat.layouts.explaining.prediction import Prediction
+from animalcat.layouts.explaining.prediction import PredictionTest
 from animalcat.layouts.explaining.wording import (
     Scale,
     is_share,
@@ -52,7 +52,7 @@ _NOISY: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Fails:
+class ExpectedFailures:
     """What would most likely make the agent fail on the battery.
 
     Attributes:
@@ -78,8 +78,8 @@ class Verdict:
     """
 
     sentences: tuple[str, ...]
-    found: KindFound
-    fails: Fails
+    found: KindEstimate
+    fails: ExpectedFailures
     notes: Mapping[str, NodeNote]
 
     @property
@@ -105,12 +105,12 @@ class Verdict:
 def verdict(
     profile: Profile,
     draws: Floats,
-    played: Played,
+    played: PlayedEpisodes,
     battery: npt.ArrayLike,
     *,
     weights: Floats | None = None,
     misfit: str = "",
-    prediction: Prediction | None = None,
+    prediction: PredictionTest | None = None,
 ) -> Verdict:
     """Make the verdict.
 
@@ -269,16 +269,16 @@ def _value(node: NodeSummary) -> str:
     return f"{node.name} {value} (90 %: {interval})"
 
 
-def _fails(cost: Costs) -> Fails:
+def _fails(cost: Costs) -> ExpectedFailures:
     share = 1.0 - float(cost.success.mean())
     gain = cost.gain.mean(axis=(1, 2))
     best = int(np.argmax(gain))
     if gain[best] < 0.01:
-        return Fails(share, "", share)
-    return Fails(share, cost.layout.latents[best].name, share - float(gain[best]))
+        return ExpectedFailures(share, "", share)
+    return ExpectedFailures(share, cost.layout.latents[best].name, share - float(gain[best]))
 
 
-def _failing(layout: Layout, fails: Fails, *, failed: bool) -> str:
+def _failing(layout: Layout, fails: ExpectedFailures, *, failed: bool) -> str:
     if not failed:
         return (
             f"Of arenas like these the layout expects it to pass {percent(1.0 - fails.share)}; "
@@ -298,7 +298,7 @@ def _failing(layout: Layout, fails: Fails, *, failed: bool) -> str:
     )
 
 
-def _by_rival(rival: Rival) -> str:
+def _by_rival(rival: RivalExplanation) -> str:
     low, high = rival.rates
     return (
         f"It passed {percent(high)} where {rival.name} is {rival.high}, and {percent(low)} where "
@@ -306,7 +306,7 @@ def _by_rival(rival: Rival) -> str:
     )
 
 
-def _kind(layout: Layout, found: KindFound) -> str:
+def _kind(layout: Layout, found: KindEstimate) -> str:
     sure = f"(probability {found.probability:.2f})"
     rival = found.rival
     if found.kind == "able":
@@ -335,7 +335,7 @@ def _kind(layout: Layout, found: KindFound) -> str:
     return f"Its kind is unclear: {found.why}."
 
 
-def _rival_dict(rival: Rival) -> dict[str, Any]:
+def _rival_dict(rival: RivalExplanation) -> dict[str, Any]:
     return {**asdict(rival), "rates": list(rival.rates)}
 
 

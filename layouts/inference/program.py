@@ -112,7 +112,7 @@ class Program:
 
 def compile_program(layout: Layout) -> Program:
     """Compile a layout."""
-    builder = _Builder(_inner_products(layout))
+    builder = _ProgramBuilder(_inner_products(layout))
     values: dict[str, Value] = {}
     ranges: dict[str, Range] = {node.name: (node.low, node.high) for node in layout.features}
     ranges |= {node.name: (node.prior.low, node.prior.high) for node in layout.latents}
@@ -152,7 +152,7 @@ def operands(code: Code) -> npt.NDArray[np.int64]:
 
 
 def _lower(
-    b: _Builder,
+    b: _ProgramBuilder,
     expression: Expression,
     values: Mapping[str, Value],
     ranges: Mapping[str, Range],
@@ -206,7 +206,7 @@ Instruction: TypeAlias = tuple[Op, Vector, tuple[Operand, ...]]
 
 
 @dataclass(slots=True)
-class _Builder:
+class _ProgramBuilder:
     inner: Mapping[str, Expression]
     columns: list[Fill] = field(default_factory=list[Fill])
     rows: list[Fill] = field(default_factory=list[Fill])

@@ -21,7 +21,7 @@ SHARPEST: Final = 10.0
 """Largest sharpness of an instance; its inverse is the least."""
 
 
-class Eased(NamedTuple):
+class InstanceCalibration(NamedTuple):
     """What is known of an instance.
 
     Attributes:
@@ -63,17 +63,17 @@ class Calibration:
     agents: tuple[str, ...]
     episodes: int
     outcomes: str
-    instances: tuple[tuple[str, Eased], ...]
+    instances: tuple[tuple[str, InstanceCalibration], ...]
     determinism: tuple[float, float] | None = None
     versions: tuple[tuple[str, str], ...] = ()
     fit: tuple[tuple[str, float], ...] = ()
 
     @cached_property
-    def by_name(self) -> Mapping[str, Eased]:
+    def by_name(self) -> Mapping[str, InstanceCalibration]:
         """What is known of every instance, by its name."""
         return dict(self.instances)
 
-    def known(self, name: str, features: Sequence[float]) -> Eased | None:
+    def known(self, name: str, features: Sequence[float]) -> InstanceCalibration | None:
         """What is known of an instance; None if it has no row, or other demands than the row's.
 
         Args:
@@ -162,7 +162,7 @@ def _shares(value: object) -> tuple[float, float]:
     return random, fixed
 
 
-def _eased(row: object, name: str) -> Eased:
+def _eased(row: object, name: str) -> InstanceCalibration:
     where = f"calibration: instance {name}"
     entries = _listed(row, where)
     if len(entries) not in (2, 3):
@@ -177,7 +177,7 @@ def _eased(row: object, name: str) -> Eased:
         raise SpecificationError(
             f"{where}: a sharpness of {sharpness:g} is not from {1.0 / SHARPEST:g} to {SHARPEST:g}"
         )
-    return Eased(easiness, str(entries[1]), sharpness)
+    return InstanceCalibration(easiness, str(entries[1]), sharpness)
 
 
 def _listed(value: object, where: str) -> list[object]:

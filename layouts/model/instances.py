@@ -23,7 +23,7 @@ from animalcat.layouts.model.tables import (
 )
 from animalcat.layouts.model.units import UnitError, conversion
 
-__all__ = ["Covered", "Instances", "OutcomeTable", "TableError", "read_csv"]
+__all__ = ["CoveredInstances", "Instances", "OutcomeTable", "TableError", "read_csv"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | Sequence[int]
@@ -117,7 +117,7 @@ class Instances:
             ).reshape(table.shape)
         return layout.check_features(table, self.called)
 
-    def covered(self, layout: Layout) -> Covered:
+    def covered(self, layout: Layout) -> CoveredInstances:
         """What a layout describes of these instances, by the rule by which sessions go.
 
         Excluded is by the columns that are there.
@@ -134,7 +134,9 @@ class Instances:
             for row in table.tolist()
         )
         rows = [i for i, why in enumerate(reasons) if not why]
-        return Covered(layout.name, self.rows(rows), reasons, (*self._notes(layout, table, rows),))
+        return CoveredInstances(
+            layout.name, self.rows(rows), reasons, (*self._notes(layout, table, rows),)
+        )
 
     def rows(self, rows: Rows) -> Instances:
         """Select instances, by index or by mask."""
@@ -233,7 +235,7 @@ def _taught(layout: Layout) -> set[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Covered:
+class CoveredInstances:
     """What a layout describes of a table of instances.
 
     Attributes:

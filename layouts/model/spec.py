@@ -17,7 +17,7 @@ from animalcat.layouts.model.calibration import (
     EASINESS,
     TAUGHT,
     Calibration,
-    Eased,
+    InstanceCalibration,
     calibration_from_dict,
 )
 from animalcat.layouts.model.codec import (
@@ -259,7 +259,7 @@ class Layout:
             row[i] = math.nan if known is None else known.value(self.feature_names[i])
         return row
 
-    def known_of(self, name: str, row: Sequence[float]) -> Eased | None:
+    def known_of(self, name: str, row: Sequence[float]) -> InstanceCalibration | None:
         """What a calibration knows of an instance; None if nothing, or if there is none.
 
         Args:

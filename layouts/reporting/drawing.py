@@ -21,12 +21,12 @@ from animalcat.layouts.model.links import (
     GeneralisedMean,
     Link,
     LogisticMargin,
-    LogScaled,
+    LogScaling,
     Maximum,
     Minimum,
     NoiseMixture,
     Product,
-    Scaled,
+    Scaling,
     WeightedSum,
 )
 from animalcat.layouts.model.nodes import Bernoulli, Beta, Binomial
@@ -61,7 +61,7 @@ _OUTCOME: Final = " "
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class NodeEstimate:
     """What is drawn in a node that was inferred.
 
     Attributes:
@@ -93,7 +93,7 @@ def draw_layout(layout: Layout, path: Path) -> None:
         figure.savefig(path, dpi=150, metadata=stamps.get(path.suffix.lower()))
 
 
-def layout_figure(layout: Layout, known: Mapping[str, Known] | None = None) -> Figure:
+def layout_figure(layout: Layout, known: Mapping[str, NodeEstimate] | None = None) -> Figure:
     """Draw the graph of a layout as a figure.
 
     Args:
@@ -126,7 +126,7 @@ def layout_figure(layout: Layout, known: Mapping[str, Known] | None = None) -> F
 
 
 def _draw_known(
-    axes: Axes, centre: tuple[float, float], kind: str, title: str, known: Known
+    axes: Axes, centre: tuple[float, float], kind: str, title: str, known: NodeEstimate
 ) -> None:
     """A latent node with its densities: grey before, blue after."""
     x, y = centre
@@ -175,9 +175,9 @@ def _nodes(layout: Layout) -> list[tuple[str, str, str, str]]:
 def _symbol(link: Link) -> str:
     """A linking function in a few characters; the arrows show its inputs."""
     match link:
-        case Scaled(_, factor):
+        case Scaling(_, factor):
             return f"× {factor:.3g}"
-        case LogScaled():
+        case LogScaling():
             return "logarithm, scaled"
         case WeightedSum():
             return "weighted sum"

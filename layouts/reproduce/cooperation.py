@@ -53,7 +53,7 @@ _ABILITY: Final = (0.3, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class SimulatedEntrants:
     """Simulated entrants and their scores.
 
     Attributes:
@@ -65,7 +65,9 @@ class Population:
     truth: Floats
 
 
-def population(layout: Layout, kind: Kind, seed: int, entrants: int = ENTRANTS) -> Population:
+def population(
+    layout: Layout, kind: Kind, seed: int, entrants: int = ENTRANTS
+) -> SimulatedEntrants:
     """Draw scenarios, entrants and scores.
 
     Args:
@@ -93,7 +95,7 @@ def population(layout: Layout, kind: Kind, seed: int, entrants: int = ENTRANTS) 
     block = np.tile(np.arange(_BLOCKS), _SCENARIOS)
     scores[entrants - weaker :, block >= _FEW_BLOCKS] = np.nan
     names = tuple(f"entrant-{i + 1:02d}" for i in range(entrants))
-    return Population(OutcomeTable(instances, names, scores), truth)
+    return SimulatedEntrants(OutcomeTable(instances, names, scores), truth)
 
 
 def _entrants(layout: Layout, kind: Kind, entrants: int, generator: np.random.Generator) -> Floats:
@@ -153,7 +155,7 @@ class Recovery:
 
 def recover(
     layout: Layout,
-    people: Population,
+    people: SimulatedEntrants,
     seed: int,
     *,
     done: Callable[[], object] | None = None,

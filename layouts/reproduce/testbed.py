@@ -20,7 +20,7 @@ from scipy.special import stdtrit
 from animalcat.layouts.checking.baselines import Aggregate, GradientBoosting, Logistic
 from animalcat.layouts.checking.predict import (
     Assessor,
-    Fitted,
+    FittedAssessor,
     LayoutAssessor,
     Split,
     held_out,
@@ -74,7 +74,7 @@ class CategoryRate:
 
     name: str = "rate by category"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Compute the means."""
         of = np.array(instances.paradigms)
         rates = {str(one): float(outcomes[of == one].mean()) for one in np.unique(of)}
@@ -141,7 +141,7 @@ class EntrantScores:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeKnown:
+class NodeInformation:
     """How much the outcomes on all arenas tell of a node, over the entrants.
 
     Attributes:
@@ -164,7 +164,7 @@ class NodeKnown:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class NodePair:
     """Two nodes, and the mean correlation of their posteriors over the entrants."""
 
     first: str
@@ -173,7 +173,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Versus:
+class AssessorDifference:
     """The layout beside another assessor, over entrants.
 
     Attributes:
@@ -205,11 +205,11 @@ class Comparison:
 
     entrants: int
     layout: float
-    others: tuple[Versus, ...]
+    others: tuple[AssessorDifference, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class EntrantTask:
     """What is worked out for one entrant; it can be sent to another process.
 
     Attributes:
@@ -232,7 +232,7 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
-class Worked:
+class EntrantResult:
     """Scores of one entrant, and its posterior given all its outcomes.
 
     Attributes:
@@ -261,7 +261,7 @@ def with_categories(instances: Instances, layout: Layout) -> Instances:
     return Instances(layout.feature_names, values, paradigms, instances.names)
 
 
-def work_on(layout: Layout, table: OutcomeTable, seed: int, **given: int) -> list[Work]:
+def work_on(layout: Layout, table: OutcomeTable, seed: int, **given: int) -> list[EntrantTask]:
     """What there is to do for every entrant of a table.
 
     Args:
@@ -274,19 +274,19 @@ def work_on(layout: Layout, table: OutcomeTable, seed: int, **given: int) -> lis
         ValueError: As for `with_categories`, or there are fewer than two categories.
     """
     repeats, particles = given.get("repeats", SPLITS), given.get("particles", PARTICLES)
-    found: list[Work] = []
+    found: list[EntrantTask] = []
     for agent in table.agents:
         instances, outcomes = table.of(agent)
         known = with_categories(instances, layout)
         if len(set(known.paradigms)) < 2:
             raise ValueError(f"{agent}: arenas of one category only; at least two are needed")
-        found.append(Work(layout, known, agent, outcomes, seed, repeats, particles))
+        found.append(EntrantTask(layout, known, agent, outcomes, seed, repeats, particles))
     return found
 
 
 def work_out(
-    tasks: Sequence[Work], *, processes: int = 1, done: Callable[[], object] | None = None
-) -> list[Worked]:
+    tasks: Sequence[EntrantTask], *, processes: int = 1, done: Callable[[], object] | None = None
+) -> list[EntrantResult]:
     """Predict what was held out of every entrant; results do not depend on the processes.
 
     Args:
@@ -294,7 +294,7 @@ def work_out(
         processes: Number of processes.
         done: Called after each entrant.
     """
-    found: list[Worked] = []
+    found: list[EntrantResult] = []
     if processes <= 1:
         for task in tasks:
             found.append(score_entrant(task))
@@ -309,7 +309,7 @@ def work_out(
     return found
 
 
-def score_entrant(work: Work) -> Worked:
+def score_entrant(work: EntrantTask) -> EntrantResult:
     """Hold tasks and categories out for one entrant, with every assessor, and fit the layout."""
     names = work.instances.names
     # The same splits for all entrants, so that differences between entrants are the entrants'.
@@ -335,7 +335,7 @@ def score_entrant(work: Work) -> Worked:
     covariance = (centred * posterior.weights[:, np.newaxis]).T @ centred
     rate = float(work.outcomes.mean())
     found = EntrantScores(work.entrant, rate, scores["task"], scores["category"], each)
-    return Worked(found, mean, covariance)
+    return EntrantResult(found, mean, covariance)
 
 
 def compare(scores: Sequence[Mapping[str, float]]) -> Comparison:
@@ -353,33 +353,33 @@ def compare(scores: Sequence[Mapping[str, float]]) -> Comparison:
     layout = np.array([one[ours] for one in scores])
     entrants = len(scores)
     wide = float(stdtrit(entrants - 1, 0.5 + INTERVAL_SHARE / 2.0)) / math.sqrt(entrants)
-    rows: list[Versus] = []
+    rows: list[AssessorDifference] = []
     for name in others:
         theirs = np.array([one[name] for one in scores])
         apart = layout - theirs
         mean, half = float(apart.mean()), wide * float(apart.std(ddof=1))
         rows.append(
-            Versus(
+            AssessorDifference(
                 name, float(theirs.mean()), mean, mean - half, mean + half, int((apart < 0).sum())
             )
         )
     return Comparison(entrants, float(layout.mean()), tuple(rows))
 
 
-def in_the_middle(worked: Sequence[Worked]) -> list[Worked]:
+def in_the_middle(worked: Sequence[EntrantResult]) -> list[EntrantResult]:
     """The entrants whose success rate is neither low nor high."""
     low, high = MIDDLE
     return [one for one in worked if low <= one.scores.success <= high]
 
 
-def not_chosen_on(worked: Sequence[Worked]) -> list[Worked]:
+def not_chosen_on(worked: Sequence[EntrantResult]) -> list[EntrantResult]:
     """The entrants that played no part when the layout's forms and priors were chosen."""
     return [one for one in worked if one.scores.name not in CHOSEN_ON]
 
 
 def told_apart(
-    layout: Layout, instances: Instances, worked: Sequence[Worked]
-) -> tuple[list[NodeKnown], list[Pair]]:
+    layout: Layout, instances: Instances, worked: Sequence[EntrantResult]
+) -> tuple[list[NodeInformation], list[NodePair]]:
     """Which nodes the outcomes tell of, and which they cannot tell apart.
 
     Args:
@@ -394,7 +394,7 @@ def told_apart(
     sds = np.array([np.sqrt(np.diag(one.covariance)) for one in worked])
     means = np.array([one.mean for one in worked])
     nodes = [
-        NodeKnown(
+        NodeInformation(
             node.name,
             node.unit,
             int(matters[:, i].sum()),
@@ -408,14 +408,14 @@ def told_apart(
         [one.covariance / np.outer(sd, sd) for one, sd in zip(worked, sds, strict=True)], axis=0
     )
     pairs = [
-        Pair(layout.latent_names[i], layout.latent_names[j], float(correlations[i, j]))
+        NodePair(layout.latent_names[i], layout.latent_names[j], float(correlations[i, j]))
         for i, j in combinations(range(len(layout.latents)), 2)
     ]
     return nodes, sorted(pairs, key=lambda pair: -abs(pair.correlation))
 
 
 def _matters(layout: Layout, instances: Instances) -> npt.NDArray[np.bool_]:
-    """Where each node matters, (instances, nodes); see `NodeKnown.arenas`."""
+    """Where each node matters, (instances, nodes); see `NodeInformation.arenas`."""
     evaluator = Evaluator(layout)
     means = np.array([node.prior.mean for node in layout.latents])
     ends = np.array([-_TAIL, _TAIL])

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.explaining.kinds import AgentKind, KindFound, Played, find_kind
+from animalcat.layouts.explaining.kinds import AgentKind, KindEstimate, PlayedEpisodes, find_kind
 from animalcat.layouts.explaining.limits import costs, thinned
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
@@ -62,7 +62,7 @@ class KindScore:
     """What was found of one agent."""
 
     agent: KnownAgent
-    found: KindFound
+    found: KindEstimate
 
     @property
     def right(self) -> bool:
@@ -135,7 +135,7 @@ def score_kinds(
         posterior = LivePosterior(layout, seed)
         posterior.update_all(features[rows], outcomes)
         draws = thinned(posterior.particles, posterior.weights, 500)
-        played = Played(
+        played = PlayedEpisodes(
             features[rows],
             outcomes,
             None,

@@ -26,7 +26,7 @@ LEFT: Final = 2
 _FORWARD: Final = 3
 
 
-class Deed(Protocol):
+class ActionLimit(Protocol):
     """Something that stands between an agent and its actions.
 
     Attributes:

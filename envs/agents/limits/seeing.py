@@ -17,7 +17,7 @@ FIELD_OF_VIEW: Final = 100.0
 """Degrees of the camera's picture, across and upright."""
 
 
-class Sense(Protocol):
+class SensorLimit(Protocol):
     """Something that stands between an agent and its observations."""
 
     def begin(self, info: EpisodeInfo) -> None:

@@ -12,7 +12,7 @@ from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import Point
 from animalcat.envs.agents.planner import motion
 from animalcat.envs.agents.planner.beliefs import Beliefs, Search
-from animalcat.envs.agents.planner.motion import Body
+from animalcat.envs.agents.planner.motion import MotionState
 from animalcat.envs.agents.planner.order import Plan, best_plan
 from animalcat.envs.agents.planner.settings import PlannerSettings
 from animalcat.envs.agents.planner.terrain import Terrain
@@ -229,7 +229,7 @@ class PlannerAgent:
         return self._terrains[key]
 
     def _choose(
-        self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball], health: float
+        self, terrain: Terrain, view: View, body: MotionState, wanted: Sequence[Ball], health: float
     ) -> tuple[Ball, Floats, float] | None:
         """The reward to go for, the way there, and how long to wait before taking it."""
         here = body.x, body.y, body.z
@@ -293,12 +293,12 @@ class PlannerAgent:
             self._fields[key] = terrain.field(terrain.touching(ball), self._shut(terrain, shut))
         return self._fields[key]
 
-    def _near(self, body: Body, ball: Ball) -> bool:
+    def _near(self, body: MotionState, ball: Ball) -> bool:
         away = math.hypot(ball.center.x - body.x, ball.center.z - body.z)
         return away < ball.girth + 3.0
 
     def _go(
-        self, terrain: Terrain, view: View, body: Body, field: Floats, target: Ball | None
+        self, terrain: Terrain, view: View, body: MotionState, field: Floats, target: Ball | None
     ) -> int:
         if self._backing:
             self._backing -= 1
@@ -321,7 +321,7 @@ class PlannerAgent:
         )
         return 3 * move + turn
 
-    def _bar(self, terrain: Terrain, body: Body, field: Floats) -> None:
+    def _bar(self, terrain: Terrain, body: MotionState, field: Floats) -> None:
         """Take it that there is no going on where it stood: something is there after all."""
         if body.place < 0:
             return
@@ -338,7 +338,7 @@ class PlannerAgent:
             closed |= (ground.x - x) ** 2 + (ground.z - z) ** 2 < _BARRED**2
         return closed
 
-    def _stands(self, body: Body) -> bool:
+    def _stands(self, body: MotionState) -> bool:
         """Whether it has not got on for a while, though it wanted to."""
         self._places.append((body.x, body.z))
         if len(self._places) <= _STUCK:
@@ -366,7 +366,7 @@ class PlannerAgent:
         return 0
 
     def _otherwise(
-        self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball], health: float
+        self, terrain: Terrain, view: View, body: MotionState, wanted: Sequence[Ball], health: float
     ) -> int:
         """What to do when there is no way to any reward."""
         moving = any(self._speed(ball) > _AT_REST for ball in view.balls)
@@ -387,7 +387,7 @@ class PlannerAgent:
             return self._hold()
         return self._approach(terrain, view, body, wanted)
 
-    def _look_for(self, terrain: Terrain, view: View, body: Body) -> int:
+    def _look_for(self, terrain: Terrain, view: View, body: MotionState) -> int:
         """Go where it has not looked yet, if it searches at all."""
         self.status = "it knows of no reward"
         if not self._able.searches or self._able.side or body.place < 0:
@@ -410,7 +410,7 @@ class PlannerAgent:
             return self._hold()
         return self._go(terrain, view, body, field, None)
 
-    def _press(self, terrain: Terrain, view: View, body: Body) -> int:
+    def _press(self, terrain: Terrain, view: View, body: MotionState) -> int:
         """Go to a button, press it, and wait for what it does."""
         self.status = "pressing a button"
         if self._pressed is not None:
@@ -426,7 +426,7 @@ class PlannerAgent:
             self._pressed = self._time
         return self._go(terrain, view, body, field, None)
 
-    def _end(self, terrain: Terrain, view: View, body: Body, health: float) -> int:
+    def _end(self, terrain: Terrain, view: View, body: MotionState, health: float) -> int:
         """Without any reward: the least bad end, if it is better than to wait for the last."""
         self.status = "there is no reward"
         ends = [b for b in view.balls if b.ends and b.reward > -health + 0.1]
@@ -439,7 +439,9 @@ class PlannerAgent:
             return self._hold()
         return self._go(terrain, view, body, field, ball)
 
-    def _approach(self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball]) -> int:
+    def _approach(
+        self, terrain: Terrain, view: View, body: MotionState, wanted: Sequence[Ball]
+    ) -> int:
         """Go as near to a reward as there is a way, and then straight at it."""
         if body.place < 0:
             return self._hold()
@@ -495,7 +497,7 @@ def _warm_up() -> None:
     terrain = Terrain((), (), ())
     field = terrain.field(np.array([0]), terrain.shut(()))
     balls = np.zeros((0, motion.BALL_COLUMNS))
-    body = Body(20.0, 0.49, 20.0, 0.0, 0.0, 0.0, 0.0, 0, True, 0, 0.0)
+    body = MotionState(20.0, 0.49, 20.0, 0.0, 0.0, 0.0, 0.0, 0, True, 0, 0.0)
     body = body._replace(place=int(motion.place_at(terrain.land, 20.0, 20.0, 0.49, 0.3)))
     motion.choose(terrain.land, balls, field, body, 3, motion.PACE, motion.UNEASE, 0, _RUNS)
     motion.advance(terrain.land, balls, body, 0, 0, 1, 0.0)
@@ -505,7 +507,7 @@ def _cell(point: Point) -> tuple[int, ...]:
     return tuple(round(value / _MOVED) for value in point)
 
 
-def _body(terrain: Terrain, view: View, observation: Observation) -> Body:
+def _body(terrain: Terrain, view: View, observation: Observation) -> MotionState:
     """The agent as `motion` takes it."""
     x, y, z = (float(value) for value in observation.position)
     right, up, ahead = (float(value) for value in observation.velocity)
@@ -519,8 +521,8 @@ def _body(terrain: Terrain, view: View, observation: Observation) -> Body:
         if near is not None and (place < 0 or abs(land.height[near] - y) < 0.3):
             place = near
     grounded = place < 0 or y - float(land.height[place]) < 0.15
-    return Body(x, y, z, vx, up, vz, view.yaw, place, grounded, 0, 0.0)
+    return MotionState(x, y, z, vx, up, vz, view.yaw, place, grounded, 0, 0.0)
 
 
-def _cost(terrain: Terrain, field: Floats, body: Body) -> float:
+def _cost(terrain: Terrain, field: Floats, body: MotionState) -> float:
     return float(motion.cost_at(terrain.land, field, body))

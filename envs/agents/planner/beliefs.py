@@ -31,7 +31,7 @@ _LIKELY: Final = 0.5
 """Metres across: the goal that it looks for, where its eyes cannot tell small things."""
 
 
-class _Known(NamedTuple):
+class _Sighting(NamedTuple):
     """Where a goal was when it was last seen, and at which second."""
 
     center: npt.NDArray[np.float32]
@@ -48,7 +48,7 @@ class Beliefs:
             settings: What it can know.
         """
         self._settings = settings
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _Sighting] = {}
         self._empty: set[int] = set()
         self._missed: set[int] = set()
         self._confused: dict[int, npt.NDArray[np.float32] | None] = {}
@@ -99,7 +99,7 @@ class Beliefs:
             self._empty.discard(number)
             self._missed.discard(number)
             self._confused.pop(number, None)
-            self._known[number] = _Known(center.copy(), time)
+            self._known[number] = _Sighting(center.copy(), time)
         known = self._known.get(number)
         if known is None:
             return None

@@ -13,7 +13,7 @@ from animalcat.envs.agents.scout import chart, eyes
 from animalcat.envs.agents.scout.memory import Goal, Memory
 from animalcat.envs.agents.scout.pose import angle_between
 from animalcat.envs.agents.scout.settings import ScoutSettings
-from animalcat.envs.agents.scout.survey import Level, Survey
+from animalcat.envs.agents.scout.survey import LevelMap, ScoutState
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
@@ -70,7 +70,7 @@ class ScoutAgent:
                 "builtin:scout maps the arena by rays, and the observation has none: "
                 "turn rays on, or choose another agent"
             )
-        self._survey = Survey(self.settings, info, spec.rays)
+        self._survey = ScoutState(self.settings, info, spec.rays)
         self.memory = self._survey.memory
         self._ticks = spec.decision_period
         self._budget = info.time_budget_steps
@@ -552,7 +552,7 @@ class ScoutAgent:
 @cache
 def _warm_up() -> None:
     """Compile what is compiled, so that no decision waits for it."""
-    level = Level(0.0)
+    level = LevelMap(0.0)
     one = np.zeros(1)
     middle = np.array([chart.cell_of(20.0, 20.0)], np.int64)
     chart.trace(

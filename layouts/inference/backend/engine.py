@@ -17,7 +17,7 @@ from animalcat.layouts.model.spec import Layout
 if TYPE_CHECKING:
     import nutpie
 
-    from animalcat.layouts.inference.backend.graph import Graph
+    from animalcat.layouts.inference.backend.graph import ModelGraph
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.compiles = 0
-        self._graphs: dict[tuple[str, bool], Graph] = {}
+        self._graphs: dict[tuple[str, bool], ModelGraph] = {}
         self._compiled: dict[tuple[str, bool], nutpie.CompiledModel] = {}
 
     def compile(self, layout: Layout, *, weighted: bool = False) -> nutpie.CompiledModel:
@@ -158,7 +158,7 @@ class Engine:
             )
         return _trace(layout, result)
 
-    def _graph(self, layout: Layout, weighted: bool) -> Graph:
+    def _graph(self, layout: Layout, weighted: bool) -> ModelGraph:
         weighted = weighted or len(layout.outcomes) > 1
         if (layout.digest, weighted) not in self._graphs:
             from animalcat.layouts.inference.backend.graph import build_model

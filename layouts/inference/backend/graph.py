@@ -55,7 +55,7 @@ ONE_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class ModelGraph:
     """The model of a layout, with one row of data as a placeholder for any number of rows.
 
     Attributes:
@@ -107,7 +107,7 @@ class Graph:
         return made
 
 
-def build_model(layout: Layout, *, weighted: bool = False) -> Graph:
+def build_model(layout: Layout, *, weighted: bool = False) -> ModelGraph:
     """Build the model of a layout.
 
     Args:
@@ -120,14 +120,14 @@ def build_model(layout: Layout, *, weighted: bool = False) -> Graph:
     probabilities: list[Any] = []
     densities: list[Any] = []
     with pm.Model() as model:
-        builder = _Builder(layout)
+        builder = _GraphBuilder(layout)
         for k in range(len(layout.outcomes)):
             p, density, weights = _add_outcome(builder, layout, k, weighted)
             weighed = density if weights is None else weights * density
             pm.Potential(_name("outcomes_density", layout, k), weighed)
             probabilities.append(p)
             densities.append(density)
-    return Graph(
+    return ModelGraph(
         layout,
         model,
         weighted,
@@ -138,7 +138,9 @@ def build_model(layout: Layout, *, weighted: bool = False) -> Graph:
     )
 
 
-def _add_outcome(builder: _Builder, layout: Layout, k: int, weighted: bool) -> tuple[Any, Any, Any]:
+def _add_outcome(
+    builder: _GraphBuilder, layout: Layout, k: int, weighted: bool
+) -> tuple[Any, Any, Any]:
     """Add one outcome to the model; returns its probability, log density and weights (or None)."""
     likelihood = layout.outcomes[k].likelihood
     p = builder.value(likelihood.parents[0])
@@ -182,7 +184,7 @@ def _log_score(a: Any, b: Any, scores: Any, edge: float) -> Any:
     return pm.math.switch(low, beyond, pm.math.switch(high, beyond, within))
 
 
-class _Builder:
+class _GraphBuilder:
     """Builds symbolic values in the open model; declares the latent nodes there."""
 
     def __init__(self, layout: Layout) -> None:
