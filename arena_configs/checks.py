@@ -68,8 +68,8 @@ def check_arena(
         file: Name of its file, for the problems.
         path: Where the arena stands in its file, such as `arenas[0]`.
         build: The build that is to play it.
-        whole: Whether it is said too what may be meant, and what a battery of it would say: what is
-            left to chance, and that nothing gives reward.
+        whole: Whether to report also what may well be meant, but matters in a battery: that
+            something is left to chance, and that nothing gives reward.
 
     Returns:
         Errors (Unity refuses the arena, or nobody can pass it) and warnings (something is changed,

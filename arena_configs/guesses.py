@@ -1,4 +1,4 @@
-"""What somebody probably meant who wrote what is no YAML, or no field."""
+"""Guesses what the author of a file meant by text that is no YAML, or by a key that is no field."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def broken_line(text: str, line: int, since: int | None, column: int) -> tuple[i
     Args:
         text: The text.
         line: The line in which the parser gave up, from 1.
-        since: The line in which what it was reading begins; None if it does not say.
+        since: The line at which the node that it was reading begins; None if it does not say.
         column: The column in which it gave up, from 0.
 
     Returns:

@@ -1,4 +1,4 @@
-"""In which order what an arena leaves to chance is drawn: an order of our own, and Unity's."""
+"""The order in which what an arena leaves to chance is drawn: one of our own, and Unity's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANY_COLOR: Final = RGB(r=-1.0, g=-1.0, b=-1.0)
 
 
 class PlacementAttempt(NamedTuple):
-    """What one try to place an object gives it.
+    """Size, position, yaw and colour that one try to place an object gives it.
 
     Attributes:
         sizes: As they are made explicit in the item; empty if it has none.
@@ -69,7 +69,7 @@ class Chance:
 
 
 class DrawOrder(Protocol):
-    """In which order what an arena leaves to chance is drawn, and from where."""
+    """The order in which what an arena leaves to chance is drawn, and the source of the draws."""
 
     chance: Chance
     agent_is_point: bool

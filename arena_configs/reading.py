@@ -86,8 +86,8 @@ def check_drawn(loaded: LoadedConfig, file: str, build: Build = NEWEST) -> tuple
         build: The build that is to play it.
 
     Returns:
-        What the first draw shows, but for what concerns batteries alone (`OF_BATTERY`). Errors of
-        the first draw are warnings where another draw has none.
+        The problems of the first draw, without those that concern batteries alone (`OF_BATTERY`).
+        An error of the first draw becomes a warning where another draw does not have it.
     """
     first = check_loaded(loaded, np.random.default_rng(0), file=file, build=build)
     found = [one for one in first if one.code not in OF_BATTERY]

@@ -80,7 +80,7 @@ class Turn(NamedTuple):
 
 
 class IrreversibleChoice(NamedTuple):
-    """A place from which the agent cannot come back, whatever it chooses.
+    """A place where the agent chooses among ways on, none of which leads back.
 
     Attributes:
         at: Where the way leaves it.

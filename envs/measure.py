@@ -69,11 +69,11 @@ _RESTLESS: Final = ("size", "value", "spawner", "button")
 
 
 class OcclusionInterval(NamedTuple):
-    """A time without something.
+    """A time, or a stretch of a way, during which something is not seen.
 
     Attributes:
-        start: Seconds of the last look before it.
-        end: Seconds of the first look after it; infinite if there is none.
+        start: The last look before it, in seconds or metres.
+        end: The first look after it, likewise; infinite if there is none.
     """
 
     start: float
@@ -111,12 +111,12 @@ class GoalVisibility:
 
 
 class EpisodeMeasurement(NamedTuple):
-    """What an episode demands, and what its arenas told.
+    """The demands of an episode, and what measuring each of its arenas gave.
 
     Attributes:
         features: The meta-features of the episode.
         surveys: Its arenas as they are placed, in the order of play.
-        played: What playing each of them told.
+        played: What playing each of them gave.
     """
 
     features: MeasuredFeatures
@@ -195,7 +195,7 @@ def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Goal
 
 
 def gaps(seconds: Floats, seen: Mask) -> list[OcclusionInterval]:
-    """Times in which something is not seen that was seen before.
+    """Find the times during which something that was seen before is not seen.
 
     Args:
         seconds: (n,) times of looks, which rise.
@@ -215,7 +215,7 @@ def gaps(seconds: Floats, seen: Mask) -> list[OcclusionInterval]:
 
 
 class PlayMeasurement(NamedTuple):
-    """What playing an arena tells, for `measure_features`.
+    """What is measured by playing an arena, for `measure_features`.
 
     Attributes:
         readings: Readings of the meta-features that take playing, by name.

@@ -12,7 +12,7 @@ from animalcat.envs.types import Environment, ObservationSpec, Step
 
 @runtime_checkable
 class PlaceWatcher(Protocol):
-    """An environment that sees the agent at every physics step."""
+    """An environment that knows where the agent is at every physics step."""
 
     def watch(self, places: Sequence[MarkedPlace]) -> None:
         """Watch some places from now on, in the arena that has just been loaded.

@@ -29,12 +29,12 @@ _CODE_SECONDS: Final = 1.0
 
 
 class WorkerHandles(NamedTuple):
-    """What a worker is given.
+    """The connection and files that a worker process is given.
 
     Attributes:
         connection: Its end of the connection.
         pulse: File descriptor of its pulse.
-        log: Takes what it prints.
+        log: The file for what it prints.
     """
 
     connection: socket.socket
@@ -74,8 +74,8 @@ class Starter(Protocol):
         """Start one; may be cancelled.
 
         Args:
-            handles: What it is given.
-            spec: What it is to be ready for.
+            handles: The connection and files that it is given.
+            spec: The observations that it is to be ready for.
 
         Raises:
             OSError: It cannot be started.

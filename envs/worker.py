@@ -37,7 +37,7 @@ _SPIN_SECONDS: Final = 0.0005
 
 
 class PlayDirectly(Protocol):
-    """Lets the agent play on without the parent between; `animalcat.service` has it."""
+    """Lets the agent play the rest of an episode without the parent, see `animalcat.service`."""
 
     def __call__(
         self, connection: socket.socket, environment: Environment, last: Step, terms: bytes

@@ -36,7 +36,7 @@ class RecipeInstance(NamedTuple):
     """An instance of a recipe.
 
     Attributes:
-        made: The arena, under the name that it has in the battery.
+        made: The instance as drawn from its family, under the name that it has in the battery.
         paradigm: The stratum of the battery that it belongs to.
         origin: Where it comes from.
     """

@@ -22,7 +22,7 @@ def only(family: AnyFamily, paradigms: Collection[str]) -> AnyFamily:
 
 
 class DemandRange(NamedTuple):
-    """What a demand of an instance has to be: a number between two ends, or one number."""
+    """The range in which a demand of an instance has to be; both ends are equal for one number."""
 
     least: float
     most: float
@@ -39,9 +39,9 @@ class Entry:
         count: How many instances there are, besides controls.
         part: practice or test; None for both.
         controls: By control, how many of the instances are followed by it; None for all.
-        control: Its instances are this control of what is drawn, which itself is left out; "" for
-            none.
-        demands: What demands of every instance have to be.
+        control: A control. The instances are then this control of what is drawn, and what is drawn
+            is itself left out; "" for none.
+        demands: By demand, the range in which it has to be for every instance.
         place: Where it is in the recipe.
     """
 
@@ -55,7 +55,7 @@ class Entry:
     place: Place
 
     def eligible(self, control: str, count: int) -> int:
-        """Of so many instances, how many are of paradigms that have a control."""
+        """How many of `count` instances belong to paradigms that have a control."""
         if not isinstance(self.family, Family):
             return 0
         paradigms = self.family.paradigms

@@ -73,7 +73,7 @@ def parameter_values(
     Args:
         family: The family.
         paradigm: The paradigm.
-        shares: By parameter, which share of all draws are below its value.
+        shares: By parameter, the quantile of its value: the share of all draws below it.
         given: Values that are set, whatever their range.
 
     Raises:

@@ -26,7 +26,7 @@ class Draw:
 
     Attributes:
         paradigm: The paradigm.
-        shares: By parameter, which share of all draws are below its value.
+        shares: By parameter, the quantile of its value: the share of all draws below it.
         seed: Seed of colours that are drawn at random.
     """
 

@@ -1,7 +1,8 @@
 """Finds an instance of a family that has given demands, or the nearest that there is.
 
-What the family claims tells where to begin. Then instances are built and measured: those of the
-best claims first, then such as a linear model of what was measured near the best one proposes.
+The search begins where the family claims the demands that are asked for. It builds and measures
+those instances first. Then it fits a linear model to what was measured near the best instance, and
+builds and measures what that model proposes.
 """
 
 from __future__ import annotations
@@ -90,7 +91,10 @@ class SearchResult(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """How far it is off: the root of the summed squares of the shares by which it differs."""
+        """How far it is from what was asked.
+
+        It is the root of the sum of squares, over the demands, of the relative differences.
+        """
         return math.sqrt(
             math.fsum((ALIKE * _off(self.asked[name], self.made[name])) ** 2 for name in self.asked)
         )
@@ -157,7 +161,7 @@ def demands_of(demands: Mapping[str, float]) -> dict[str, float]:
 
 
 def _off(asked: float, made: float | None) -> float:
-    """By how many times what may differ a demand is off."""
+    """How far a demand is from what is asked, in multiples of the allowed difference."""
     return _MISSING if made is None else abs(made - asked) / (ALIKE * max(1.0, abs(asked)))
 
 

@@ -94,7 +94,7 @@ class Survey:
 
     @cached_property
     def choice(self) -> IrreversibleChoice | None:
-        """The first choice for good on the way, if there is one."""
+        """The first irreversible choice on the way; None if there is none."""
         return None if isinstance(self.way, str) else self.walked.choice
 
     @cached_property

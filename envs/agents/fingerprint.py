@@ -41,8 +41,8 @@ class AgentFingerprint:
         options: What the agent was given, such as its limits.
         files: SHA-256 of its sources, and of the files that it opened until the end of its first
             `reset`, by path: relative to the folder of the agent's file where that is near.
-        environment: Variables that may change what it does. They are no part of what it is: where
-            they differ, that is said.
+        environment: Environment variables that may change what it does. They are not part of its
+            digest; where they differ, a note says so.
         process: Of an unknown agent: the process in which it is.
     """
 
@@ -132,15 +132,16 @@ def differences(
     known_whole: bool = True,
     now_whole: bool = True,
 ) -> tuple[str, ...]:
-    """Return in what an agent differs from one that was there before; empty if in nothing.
+    """Return how an agent differs from the one before it, in words; empty if it is the same.
 
-    A file that is at another path with the same content is the same file.
+    A file that has moved to another path with the same content is the same file.
 
     Args:
-        known: The one before.
-        now: The one that is there now.
-        known_whole: Whether its first `reset` was over, so that no file is lacking.
-        now_whole: The same of the one now.
+        known: The agent before.
+        now: The agent now.
+        known_whole: Whether the first `reset` of the agent before was over, so that its
+            fingerprint has all files.
+        now_whole: Whether that of the agent now was.
     """
     if not known.known and not now.known:
         same = (known.process, known.name) == (now.process, now.name)
@@ -217,11 +218,11 @@ def digest_of(path: Path) -> str:
 
 
 def folded(files: Mapping[str, str], most: int = MOST_FILES) -> dict[str, str]:
-    """Return files by path, or where they are too many, folders that stand for theirs.
+    """Return digests by path; where there are too many, one digest stands for a whole folder.
 
     Args:
         files: Digest by path.
-        most: Most files that stand for themselves.
+        most: Most entries. Where even the folders are more, one digest stands for everything.
     """
     if len(files) <= most:
         return {name: files[name] for name in sorted(files)}

@@ -121,9 +121,10 @@ def make_agent(read: Reference) -> Agent:
 
 
 def check_name(reference: str) -> Reference:
-    """Read a reference, check its limits, and that there is such an agent, as far as one can see.
+    """Read a reference, and check its limits and that its agent exists, as far as can be seen.
 
-    Nothing of a file is run: a class that it makes otherwise than by a statement is believed.
+    No code of a file is run. Where a file may make classes by other means than a class statement,
+    the class is taken to be there.
 
     Raises:
         AgentLoadError: It cannot be loaded.
@@ -158,9 +159,10 @@ def _check_class(path: Path, name: str) -> None:
 
 
 def names_in(module: ast.Module) -> dict[str, bool] | None:
-    """Names that a module binds, and whether by a class statement; None where that cannot be seen.
+    """The names that a module binds, each with whether a class statement does it.
 
-    It cannot where a module imports `*`, has `__getattr__`, or reaches for its own namespace.
+    It is None where the names cannot be seen: where a module imports `*`, has `__getattr__`, or
+    reaches for its own namespace.
     """
     if any(map(_hides_names, ast.walk(module))):
         return None

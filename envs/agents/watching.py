@@ -159,11 +159,11 @@ def name_of(read: Reference) -> str:
 
 
 def as_now(known: AgentFingerprint, read: Reference) -> AgentFingerprint:
-    """What an agent would be whose files are read again, without running anything of it.
+    """Return the fingerprint that an agent has now, without running any of its code.
 
     Args:
-        known: What it was; only the files in it are looked at.
-        read: Names the agent now.
+        known: Its fingerprint before. The files in it are read again, and no others.
+        read: The reference that names the agent now.
     """
     home = None if read.builtin else Path(read.where).resolve().parent
     files = dict[str, str]()
@@ -192,7 +192,7 @@ def agent_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def in_memory(agent: object = None) -> AgentFingerprint:
-    """The fingerprint of an agent of this process of which nothing was declared.
+    """The fingerprint of an agent in this process for which none was declared.
 
     Args:
         agent: The agent, or its class; None where only the process is known.

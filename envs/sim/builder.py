@@ -71,7 +71,7 @@ class BuiltObject:
 
 @dataclass(frozen=True, slots=True)
 class BuiltArena:
-    """An arena, ready to be simulated.
+    """The bodies, goals, zones and primitives of an arena, ready to be simulated.
 
     Attributes:
         bodies: The bodies; an index into the tuple is the body's index.

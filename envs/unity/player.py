@@ -85,9 +85,10 @@ class Options(NamedTuple):
 
 
 class BuildStep(NamedTuple):
-    """What a build sent: whether the episode is over, reward, vector, rays, camera (or None).
+    """One step as a build sent it: whether the episode is over, and the reward and observation.
 
-    The vector holds health, local velocity and position; the camera is (H, W, C) uint8.
+    The vector holds health, local velocity and position. The camera is (H, W, C) uint8; None
+    without a camera.
     """
 
     over: bool

@@ -59,18 +59,19 @@ _KNOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class AgentScores:
-    """Predictions of one held-out agent in one split.
+    """How well one held-out agent was predicted in one split.
 
     Attributes:
         agent: Its name.
-        brier: Brier score by predictor and number of episodes told, as far as it has more episodes
-            than that.
-        early: Root mean squared error of the calibrated capabilities after `EARLY` episodes from
-            those after all instances, as shares of the ranges; NaN if there are not so many.
-        late: The same of the layout as written after `LATE` episodes.
-        place: Where the number of successes on the instances not told after `EARLY` episodes lies
-            in its predictive distribution: the probability of fewer, and of at most as many; NaN
-            if it has not so many.
+        brier: Brier score by predictor and number of episodes told. A number is absent where the
+            agent has no more episodes than that.
+        early: Root mean squared difference between the calibrated layout's capabilities after
+            `EARLY` episodes and after all of them, as shares of the ranges; NaN where the agent has
+            not so many.
+        late: The same difference of the layout as written, after `LATE` episodes.
+        place: Where the number of successes on the instances that were not told by `EARLY` episodes
+            lies in its predictive distribution: the probability of fewer, and of at most as many;
+            NaN where the agent has not so many.
     """
 
     agent: str
@@ -147,7 +148,12 @@ def parts(agents: int, seed: int, seeds: int, folds: int) -> Iterator[tuple[int,
 
 
 def compared(scored: Sequence[AgentScores], other: str, told: int) -> PairedDifference:
-    """Compare Brier scores with those of another predictor, by agents with so many episodes.
+    """Compare the calibrated layout's Brier scores with those of another predictor.
+
+    Args:
+        scored: The scores of agents and splits.
+        other: The other predictor.
+        told: Number of episodes told; only agents with more episodes than that count.
 
     Raises:
         ValueError: There are fewer than two of them.
@@ -191,7 +197,9 @@ def simulated_coverage(
     told: int = EARLY,
     particles: int = 2000,
 ) -> tuple[int, int]:
-    """Cover agents of the population: parameters are drawn from its posterior, not plugged in.
+    """Test the coverage of intervals on agents drawn from the population.
+
+    The population's parameters are drawn from its posterior for each agent, not plugged in.
 
     Args:
         layout: The layout as written.
@@ -226,11 +234,11 @@ def simulated_coverage(
 def judge(
     layout: Layout, table: OutcomeTable, seed: int, effort: Effort | None = None
 ) -> Callable[[PopulationModel], list[tuple[str, float]]]:
-    """Judge a model by agents held out, as `calibrate` keeps it: mean Brier scores.
+    """Make the function by which `calibrate` judges a model: mean Brier scores on held-out agents.
 
-    A part of the agents whose absence leaves too little to calibrate by is not judged, and neither
-    are numbers of episodes that fewer than two agents have. `held_out` is the number of agents that
-    were predicted.
+    A part of the agents is left out of the judgement if the others are too few to calibrate by.
+    Numbers of episodes that fewer than two agents have are left out as well. The entry `held_out`
+    is the number of agents that were predicted.
 
     Args:
         layout: The layout as written.

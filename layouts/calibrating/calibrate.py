@@ -77,10 +77,11 @@ def calibrate(
         effort: How long to sample.
         versions: Versions of what fits, by name, for the provenance.
         determinism: Shares of agents that are fully random and fully deterministic, if known.
-        held_out: Judges the model by agents that are held out; what it finds is kept.
+        held_out: Judges the model by agents that are held out (`assessment.judge`); the layout
+            keeps what it finds.
 
     Raises:
-        CalibrationError: The outcomes do not do.
+        CalibrationError: The layout cannot be calibrated by these outcomes.
         NotConvergedError: The fit did not converge.
         ValueError: A feature of the layout is missing or out of range.
     """
@@ -299,7 +300,7 @@ def _as_predicted(
 def regressed(
     logits: Floats, passed: Floats, easiness: Floats, sharpness: Floats
 ) -> tuple[Floats, Floats]:
-    """Easiness and sharpness with which logits come nearest to shares that passed.
+    """Find the easiness and sharpness with which logits come nearest to shares that passed.
 
     Newton's steps are halved until the likelihood rises, and end at the ends of the ranges.
 

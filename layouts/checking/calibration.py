@@ -41,7 +41,7 @@ _LEAST_P: Final = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class SimulationBasedCalibration:
-    """The results of the simulated agents.
+    """The results of simulation-based calibration of one layout: where the truth lay, per agent.
 
     Attributes:
         layout: The layout.

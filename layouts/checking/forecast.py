@@ -33,7 +33,7 @@ _LEAST: Final = 1e-9
 
 @dataclass(frozen=True)
 class InformativeInstance:
-    """An instance that would tell much.
+    """An instance that would tell much about a capability if it was played.
 
     Attributes:
         row: Its row among the instances.
@@ -51,13 +51,13 @@ class InformativeInstance:
 
 @dataclass(frozen=True, eq=False)
 class BatteryForecast:
-    """What is predicted of instances.
+    """What a posterior predicts of the instances of a battery.
 
     Attributes:
         each: Predictions for every instance.
         passed: Expected number of instances passed, with the interval of the number itself.
         groups: The same by group.
-        telling: The few instances that together would tell most, the first one first.
+        telling: The few instances that together would tell most, in the order to play them.
     """
 
     each: Prediction

@@ -238,7 +238,7 @@ def splits(
 
 @dataclass(frozen=True, eq=False)
 class HeldOutPredictions:
-    """Predictions of held-out instances, all splits one after another.
+    """Predictions and outcomes of held-out instances, all splits one after another.
 
     Attributes:
         rows: Index of the instance.

@@ -39,7 +39,7 @@ BINS: Final = (0.2, 0.4, 0.6, 0.8)
 
 @dataclass(frozen=True, slots=True)
 class DrawnEpisode:
-    """An episode of a session, in the order chosen.
+    """An episode of a session, with the probabilities by which its instance was chosen.
 
     Attributes:
         paradigm: Paradigm of its instance.

@@ -1,4 +1,4 @@
-"""Change over training: the checkpoints of one agent as a walk, not as strangers.
+"""Change over training: each node of one agent as a random walk over its checkpoints.
 
 Checkpoints that were measured independently have wide intervals, although an agent is seldom far
 from where it was one checkpoint before. Here each node walks over the checkpoints (Brownian motion,

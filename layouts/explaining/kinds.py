@@ -58,7 +58,7 @@ _CUTS: Final = 12
 
 @dataclass(frozen=True, eq=False)
 class PlayedEpisodes:
-    """What an agent played, and what came of it.
+    """The episodes that an agent played: features, outcomes and paradigms.
 
     Attributes:
         features: (episodes, features), in the layout's order and units.
@@ -100,7 +100,7 @@ class PlayedEpisodes:
 
 @dataclass(frozen=True)
 class RivalExplanation:
-    """One explanation besides the layout.
+    """An explanation of the outcomes that competes with the layout's: rates that differ by strata.
 
     Attributes:
         role: Whether it is by paradigm, by something that should not matter, or by a demand.
@@ -121,15 +121,15 @@ class RivalExplanation:
 
 @dataclass(frozen=True)
 class KindEstimate:
-    """The kind of an agent.
+    """The most probable kind of an agent, with the probabilities of all kinds.
 
     Attributes:
         kind: The kind; "unclear" if none has at least the probability `NAMED`.
-        probability: Its posterior probability; of "unclear", what is left by the largest other.
+        probability: Its posterior probability; of "unclear", 1 less that of the likeliest kind.
         probabilities: Of all kinds, summing to 1.
         weakness: Name of the node that is most likely the single weakness; empty if there is none.
-        rival: The most probable rival of the layout, among those that make an agent of this kind if
-            there are any; None if nothing divides the episodes.
+        rival: The most probable rival of the layout. If any rivals speak for this kind, it is one
+            of them. None if nothing divides the episodes.
         why: Why the kind is unclear, in words; else empty.
     """
 

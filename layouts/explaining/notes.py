@@ -26,7 +26,7 @@ _NEAR: Final = 0.02
 def notes(
     layout: Layout, nodes: list[NodeSummary], draws: Floats, played: PlayedEpisodes
 ) -> dict[str, NodeNote]:
-    """Note of every node what its estimate and interval do not say.
+    """Make the note of every node: what its estimate and interval do not say.
 
     Args:
         layout: The layout.

@@ -46,7 +46,7 @@ _MATTERS: Final = 0.02
 
 @dataclass(frozen=True)
 class RivalForecast:
-    """The layout's predictions beside those of one rival, on random draws.
+    """The scores of the layout's predictions and of one rival's, on random draws.
 
     Attributes:
         name: The rival.

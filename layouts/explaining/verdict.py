@@ -53,7 +53,7 @@ _NOISY: Final = 0.1
 
 @dataclass(frozen=True)
 class ExpectedFailures:
-    """What would most likely make the agent fail on the battery.
+    """How much of the battery the agent is expected to fail, and which node costs it most.
 
     Attributes:
         share: Expected share of the battery's instances that it fails.

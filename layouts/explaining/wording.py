@@ -92,7 +92,7 @@ class Scale:
         Args:
             low: One end.
             high: The other.
-            finer: How many times as exact as usual its ends are.
+            finer: How many times finer than usual its ends are given.
         """
         width = self.width(low, high) / finer
         first, last = (self.end(end, width) for end in sorted((low, high), key=self.convert))
@@ -170,9 +170,10 @@ class Scale:
 def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scale:
     """Find how the values of one node are read.
 
-    A capability with a margin is read in the unit of the feature that asks most for it, if its
-    demand can be turned round; the other features are at their lowest. Where nothing is asked then,
-    they are as in the middle of the given instances, if they do not change what the feature asks.
+    A capability with a margin is read in the unit of the feature that asks most for it, if the
+    feature's value follows from the demand. The other features are then at their lowest. Where they
+    ask nothing at their lowest, they are at the middle of the given instances instead, provided
+    that they do not change what the feature asks.
 
     Args:
         layout: The layout.

@@ -54,7 +54,7 @@ _SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept", "sampler
 
 
 class FitterStatus(NamedTuple):
-    """What makes fits now, and what waits for it.
+    """The processes that make fits, and how many requests wait for them.
 
     Attributes:
         processes: For each process its machine, empty while it has none, and whether it works.

@@ -47,7 +47,7 @@ class TellError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ToldOutcome:
-    """What was told of one episode.
+    """The outcome of one episode, as it was told to a live posterior.
 
     Attributes:
         episode: Its number.
@@ -287,10 +287,10 @@ class LivePosterior:
         self._reseed(_Reseed(told, array, known))
 
     def restart(self) -> None:
-        """Sample the posterior anew from the prior on, in case that particles were lost on the way.
+        """Sample the posterior anew, starting from the prior, in case particles have died out.
 
-        Early outcomes may leave no particle where later outcomes would want many: those of an agent
-        that fails everything and then wakes, say. Small steps do not find the way back. So the
+        Early outcomes may leave no particle where later outcomes want many, as with an agent that
+        first fails everything and then succeeds. Small steps do not find the way back. So the
         particles are drawn from the prior, and the likelihood of all outcomes at once is raised to
         a power that grows to 1 in steps (Neal 2001; Del Moral, Doucet and Jasra 2006). That takes
         some 20 times as long as a move.
@@ -463,7 +463,7 @@ class LivePosterior:
 
 
 class _Particles(NamedTuple):
-    """Where particles are.
+    """The particles, and how likely each makes the outcomes.
 
     Attributes:
         z: (particles, latents).

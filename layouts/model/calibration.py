@@ -22,7 +22,7 @@ SHARPEST: Final = 10.0
 
 
 class InstanceCalibration(NamedTuple):
-    """What is known of an instance.
+    """What earlier agents taught of one instance.
 
     Attributes:
         easiness: In logits, 0 for an instance that is as hard as its demands say.
@@ -37,7 +37,7 @@ class InstanceCalibration(NamedTuple):
     sharpness: float = 1.0
 
     def value(self, feature: str) -> float:
-        """What is known by the name of a feature of `TAUGHT`."""
+        """The value of a feature of `TAUGHT`: the easiness or the sharpness."""
         return self.easiness if feature == EASINESS else self.sharpness
 
 
@@ -74,7 +74,7 @@ class Calibration:
         return dict(self.instances)
 
     def known(self, name: str, features: Sequence[float]) -> InstanceCalibration | None:
-        """What is known of an instance; None if it has no row, or other demands than the row's.
+        """What is known of an instance; None if it has no row, or its demands are not the row's.
 
         Args:
             name: Name of the instance.
@@ -146,7 +146,7 @@ def calibration_from_dict(data: object) -> Calibration:
 
 
 def features_digest(features: Sequence[float]) -> str:
-    """Digest of an instance's features, to four digits; what is missing is missing."""
+    """Digest of an instance's features, to four digits; a missing feature counts as such."""
     text = " ".join("-" if math.isnan(value) else f"{value + 0.0:.4g}" for value in features)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 

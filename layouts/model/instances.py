@@ -118,9 +118,9 @@ class Instances:
         return layout.check_features(table, self.called)
 
     def covered(self, layout: Layout) -> CoveredInstances:
-        """What a layout describes of these instances, by the rule by which sessions go.
+        """Find which of these instances a layout describes, by the same rule as sessions.
 
-        Excluded is by the columns that are there.
+        An exclusion by a feature counts only if the table has a column for that feature.
 
         Raises:
             TableError: A column is absent, misspelt or in a unit that is not understood.
@@ -236,12 +236,13 @@ def _taught(layout: Layout) -> set[str]:
 
 @dataclass(frozen=True, eq=False)
 class CoveredInstances:
-    """What a layout describes of a table of instances.
+    """The instances of a table that a layout describes, and why it does not describe the others.
 
     Attributes:
         layout: Name of the layout.
         instances: Those that it describes.
-        reasons: For every instance of the table why it does not describe it; empty if it does.
+        reasons: For every instance of the table, why the layout does not describe it; empty if it
+            does.
         notes: What is assumed of those that it describes, in sentences.
     """
 

@@ -1,4 +1,4 @@
-"""Reads the text of a table as a sheet with named columns; what is doubtful is refused."""
+"""Reads the text of a table as a sheet with named columns; whatever is ambiguous is refused."""
 
 from __future__ import annotations
 

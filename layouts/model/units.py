@@ -1,4 +1,4 @@
-"""Units: those of nodes, some of which are multiples, and one length or time in another's."""
+"""The units of nodes, which may be multiples such as "10 m", and conversion between units."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def plain_unit(unit: str) -> tuple[float, str]:
 
 
 def is_unit(text: str) -> bool:
-    """Whether a text is a unit that can be told in others; a bare number is none."""
+    """Whether a text is a unit that can be converted to others; a bare number is none."""
     known = all(_base(part)[1] in _KNOWN for part in text.split("/"))
     return known and not text.replace(".", "").isdigit()
 
 
 def conversion(given: str, wanted: str) -> float:
-    """By what to multiply a number in one unit to have it in another.
+    """Return the factor by which to multiply a number in one unit to have it in another.
 
     Args:
         given: A unit, perhaps a multiple ("10 m") or a rate ("km/min"); "" and "1" for none.

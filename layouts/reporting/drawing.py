@@ -62,7 +62,7 @@ _OUTCOME: Final = " "
 
 @dataclass(frozen=True, eq=False)
 class NodeEstimate:
-    """What is drawn in a node that was inferred.
+    """The estimate of a node, as it is drawn in the graph.
 
     Attributes:
         words: The estimate with its interval, in few characters.

@@ -142,7 +142,7 @@ class EntrantScores:
 
 @dataclass(frozen=True, slots=True)
 class NodeInformation:
-    """How much the outcomes on all arenas tell of a node, over the entrants.
+    """How much the outcomes on all arenas tell about a node, over the entrants.
 
     Attributes:
         node: Its name.
@@ -210,7 +210,7 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class EntrantTask:
-    """What is worked out for one entrant; it can be sent to another process.
+    """What to compute for one entrant; it can be sent to another process.
 
     Attributes:
         layout: The layout.

@@ -203,7 +203,7 @@ class DriftingAgent:
 
 @dataclass(frozen=True, slots=True)
 class ImpairedAgent:
-    """An agent that is worse on some instances, by a meta-feature that a layout need not use.
+    """An agent that is worse on some instances, which may differ by a feature no layout uses.
 
     Attributes:
         agent: The agent elsewhere.

@@ -27,7 +27,7 @@ _FORWARD: Final = 3
 
 
 class ActionLimit(Protocol):
-    """Something that stands between an agent and its actions.
+    """A limit on what an agent does: it may replace each action by another.
 
     Attributes:
         over: Whether every action of the rest of the episode becomes none.

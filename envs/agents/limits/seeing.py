@@ -18,7 +18,7 @@ FIELD_OF_VIEW: Final = 100.0
 
 
 class SensorLimit(Protocol):
-    """Something that stands between an agent and its observations."""
+    """A limit on what an agent sees: it may take something away from each observation."""
 
     def begin(self, info: EpisodeInfo) -> None:
         """Prepare for an episode.

@@ -66,7 +66,7 @@ Courses = npt.NDArray[np.int64]
 
 
 class MotionState(NamedTuple):
-    """The agent's state.
+    """The position, velocity and heading of the agent's body, and what has become of it.
 
     Attributes:
         x: Metres.
@@ -372,8 +372,9 @@ def worth(
         time: Seconds that the course takes.
         pace: m/s at which the way is thought to be gone.
         unease: Seconds that a metre beside lava costs.
-        enough: Cost of the way below which the agent has got on: else it would rather stand than
-            turn round, where that takes longer than what the next stretch saves.
+        enough: Cost of the way below which a course makes progress. Any other course has a penalty:
+            without it the agent would stand still where turning round takes longer than the next
+            stretch of the way saves.
     """
     if body.state == 2:
         return DEATH - time

@@ -78,7 +78,7 @@ class ScoutState:
         kinds: What each of them met, as the map has it.
         image: Whether the last observation had a picture with light in it.
         fixed: Where something did not yield, whatever it looked like.
-        changes: Counts what makes ways on the map worthless at once.
+        changes: How often something has happened that makes all ways on the map worthless at once.
         step: Decisions so far.
         now: Seconds since the episode began.
     """
