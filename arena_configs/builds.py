@@ -102,11 +102,11 @@ def unheeded(item: Item, build: Build) -> list[BuildSpecificField]:
     """The fields that an item gives and that a build does not heed."""
     name = canonical_name(item.name)
     return [
-        one
-        for one in HEEDED
-        if build not in one.builds
-        and (one.objects is None or name in one.objects)
-        and getattr(item, one.field) not in ((), None)
+        heeded
+        for heeded in HEEDED
+        if build not in heeded.builds
+        and (heeded.objects is None or name in heeded.objects)
+        and getattr(item, heeded.field) not in ((), None)
     ]
 
 
@@ -116,7 +116,7 @@ def as_heeded(item: Item, build: Build) -> Item:
     if not fields:
         return item
     return item.model_copy(
-        update={one.field: Item.model_fields[one.field].get_default() for one in fields}
+        update={heeded.field: Item.model_fields[heeded.field].get_default() for heeded in fields}
     )
 
 

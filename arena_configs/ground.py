@@ -479,8 +479,8 @@ class MoveGraph:
 
     def next(self, place: int) -> list[int]:
         """Places to which the body can go from one."""
-        found: list[int] = self.targets[self.ends[place] : self.ends[place + 1]].tolist()
-        return found
+        places: list[int] = self.targets[self.ends[place] : self.ends[place + 1]].tolist()
+        return places
 
     def shortest(self, start: int) -> ShortestPathTree:
         """Find the shortest ways from a place."""
@@ -490,9 +490,9 @@ class MoveGraph:
 
     def reached(self, start: int) -> Mask:
         """The places to which there is a way from one."""
-        found = np.zeros(len(self.ends) - 1, np.bool_)
-        found[breadth_first_order(self._sparse, start, return_predecessors=False)] = True
-        return found
+        mask = np.zeros(len(self.ends) - 1, np.bool_)
+        mask[breadth_first_order(self._sparse, start, return_predecessors=False)] = True
+        return mask
 
     def regions(self) -> Indices:
         """Number the regions: sets of places between which the body can go to and fro."""
@@ -546,7 +546,7 @@ class ShortestPathTree:
             x: X of each place, in metres.
             z: Z of each place, in metres.
         """
-        back, found = self.graph.reversed, [place]
+        back, path = self.graph.reversed, [place]
         while place != self.start:
             some = slice(back.ends[place], back.ends[place + 1])
             before, metres = back.targets[some], back.metres[some]
@@ -554,8 +554,8 @@ class ShortestPathTree:
             dx, dz = x[tied] - x[place], z[tied] - z[place]
             ahead = dx * (x[self.start] - x[place]) + dz * (z[self.start] - z[place])
             place = int(tied[np.argmax(ahead / np.hypot(dx, dz))])
-            found.append(place)
-        return found[::-1]
+            path.append(place)
+        return path[::-1]
 
 
 def _ends(numbers: npt.NDArray[Any]) -> Indices:

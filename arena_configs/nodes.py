@@ -123,9 +123,9 @@ def _no_yaml(error: yaml.MarkedYAMLError, text: str) -> tuple[int | None, str, s
     # An error at the very end is reported one line behind it.
     line = min(mark.line, text.count("\n")) + 1
     begun = since.line + 1 if since else None
-    found = broken_line(text, line, begun, mark.column)
-    if found is not None:
-        return found[0], "not-yaml", f"{found[1]} (YAML: {problem})"
+    guess = broken_line(text, line, begun, mark.column)
+    if guess is not None:
+        return guess[0], "not-yaml", f"{guess[1]} (YAML: {problem})"
     if begun is not None and begun < line and error.context:
         problem = f"{problem}, {error.context} that begins in line {begun}"
     return line, "not-yaml", problem

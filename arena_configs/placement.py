@@ -190,7 +190,7 @@ def fix(arena: Arena, rng: Draws) -> Arena:
         ArenaError: As for `place`.
     """
     if isinstance(arena, ArenaSequence):
-        return of_parts([fix(one, rng) for one in episode_arenas(arena)])
+        return of_parts([fix(part, rng) for part in episode_arenas(arena)])
     placement = place(arena, rng)
     things = (thing for thing in placement.objects if not thing.cornered)
     items = (placement.agent.item, *(thing.item for thing in things))
@@ -263,8 +263,8 @@ class _Placer:
             return
         lists = [(key, values) for key in PER_COPY if (values := getattr(item, key))]
         for copy in range(copies):
-            one = item.model_copy(update={key: values[copy : copy + 1] for key, values in lists})
-            self._spawn_copy(KINDS[name], one, (index, copy))
+            single = item.model_copy(update={key: values[copy : copy + 1] for key, values in lists})
+            self._spawn_copy(KINDS[name], single, (index, copy))
 
     def _spawn_copy(self, kind: ObjectKind, item: Item, source: tuple[int, int]) -> None:
         index, copy = source

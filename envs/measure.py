@@ -201,17 +201,17 @@ def gaps(seconds: Floats, seen: Mask) -> list[OcclusionInterval]:
         seconds: (n,) times of looks, which rise.
         seen: (n,) whether it is seen.
     """
-    found: list[OcclusionInterval] = []
+    intervals: list[OcclusionInterval] = []
     lost: int | None = None
     for k in range(1, len(seen)):
         if seen[k - 1] and not seen[k]:
             lost = k - 1
         elif lost is not None and seen[k]:
-            found.append(OcclusionInterval(float(seconds[lost]), float(seconds[k])))
+            intervals.append(OcclusionInterval(float(seconds[lost]), float(seconds[k])))
             lost = None
     if lost is not None:
-        found.append(OcclusionInterval(float(seconds[lost]), math.inf))
-    return found
+        intervals.append(OcclusionInterval(float(seconds[lost]), math.inf))
+    return intervals
 
 
 class PlayMeasurement(NamedTuple):
@@ -243,7 +243,9 @@ def measure_playing(survey: Survey, seed: int = 0) -> PlayMeasurement:
     lures = {"decoysHidden": float(sum(map(bool, hidden[len(rewards) :])))}
     if not rewards:
         return PlayMeasurement(dict.fromkeys(_NAMES, "no reward") | lures, survey)
-    longest = [max((gap.length for gap in one), default=0.0) for one in hidden[: len(rewards)]]
+    longest = [
+        max((gap.length for gap in intervals), default=0.0) for intervals in hidden[: len(rewards)]
+    ]
     which = longest.index(max(longest))
     at_rest = _at_rest(survey, watched)
     alone = at_rest if len(rewards) == 1 else _at_rest(survey, watched, rewards[which])
@@ -331,15 +333,15 @@ def _at_rest(survey: Survey, watched: GoalVisibility, only: PlacedObject | None 
 
 def _standing(survey: Survey, watched: GoalVisibility, which: int) -> OcclusionInterval | Reading:
     """The longest time for which a goal is hidden from an agent that stands still; 0.0: none."""
-    found = gaps(watched.seconds, watched.shown[:, which] >= SEEN)
-    if not found:
+    intervals = gaps(watched.seconds, watched.shown[:, which] >= SEEN)
+    if not intervals:
         return 0.0
-    if math.isinf(found[-1].end):  # no other has no end
-        known = _known(survey, watched, which, found[-1].start)
+    if math.isinf(intervals[-1].end):  # no other has no end
+        known = _known(survey, watched, which, intervals[-1].start)
         if isinstance(known, str):
             return known
-        found[-1] = OcclusionInterval(found[-1].start, known)
-    return max(found, key=lambda gap: gap.length)
+        intervals[-1] = OcclusionInterval(intervals[-1].start, known)
+    return max(intervals, key=lambda gap: gap.length)
 
 
 def _known(survey: Survey, watched: GoalVisibility, which: int, lost: float) -> float | str:
@@ -434,7 +436,7 @@ def hiding_places(
     x, z = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
     there = np.flatnonzero(np.isfinite(metres))
     reachable = KDTree(np.column_stack([ground.x, ground.height, ground.z])[there])
-    region, found = np.zeros(len(x), np.int_), dict[tuple[float, ...], Point]()
+    region, middles = np.zeros(len(x), np.int_), dict[tuple[float, ...], Point]()
     for level in _levels(scene, rows):
         balls = np.column_stack([x, np.full(len(x), level + radius), z])
         inside = (np.minimum(x, z) >= radius) & (np.maximum(x, z) <= ARENA_SIDE - radius)
@@ -460,8 +462,8 @@ def hiding_places(
         for room, point in _patches(*grids).items():
             here = int(region[point])
             name = (here,) if _chosen(survey, here) else (here, level, room)
-            found.setdefault(name, Point(*balls[point].tolist()))
-    return list(found.values())
+            middles.setdefault(name, Point(*balls[point].tolist()))
+    return list(middles.values())
 
 
 def _chosen(survey: Survey, region: int) -> bool:
@@ -505,8 +507,8 @@ def _levels(scene: Scene, rows: npt.NDArray[np.int64]) -> list[float]:
     """Heights of the floor and of the level tops of boxes, from below."""
     boxes = rows[(scene.kind[rows] == Shape.BOX) & (scene.rotation[rows, 1, 1] > 0.999)]
     tops: Floats = (scene.center[boxes, 1] + scene.half[boxes, 1]).astype(np.float64)
-    found = np.unique(tops.round(1))
-    return [0.0, *found[found > 0.05][: _LEVELS - 1].tolist()]
+    heights = np.unique(tops.round(1))
+    return [0.0, *heights[heights > 0.05][: _LEVELS - 1].tolist()]
 
 
 def _rows(objects: Sequence[PlacedObject]) -> Iterator[tuple[int, int]]:

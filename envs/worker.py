@@ -80,8 +80,8 @@ def serve(
                     request = json.loads(body)
                     if environment is not None:
                         environment.close()
-                    made = make(request["backend"], spec_from_json(request["spec"]))
-                    environment = watchable(made)
+                    created = make(request["backend"], spec_from_json(request["spec"]))
+                    environment = watchable(created)
                 if kind is MessageKind.PLAY and play and environment and last:
                     answer = MessageKind.PLAYED, play(connection, environment, last, body)
                 else:

@@ -435,9 +435,9 @@ class AsyncClient:
             return session
         if session:
             return await self.get_session(session)
-        waiting = [one async for one in self.sessions(states=["waiting"])]
+        waiting = [candidate async for candidate in self.sessions(states=["waiting"])]
         if len(waiting) != 1:
-            listed = ", ".join(one.id for one in waiting[:20]) or "none"
+            listed = ", ".join(candidate.id for candidate in waiting[:20]) or "none"
             raise AnimalcatError(
                 f"no session is named, and not exactly one waits for an agent; waiting: {listed}",
                 "INVALID_REQUEST",
@@ -494,9 +494,11 @@ class AsyncClient:
     async def verify_session(self, session: SessionLike) -> Verification:
         """Look whether a session's records and recordings are as they were stored."""
         request = sessions_pb2.VerifySessionRequest(name=session_name(session))
-        found = await self._read(self._sessions.VerifySession, request)
-        notes = tuple(found.notes)
-        return Verification(tuple(found.problems), found.links, found.head, found.uncovered, notes)
+        answer = await self._read(self._sessions.VerifySession, request)
+        notes = tuple(answer.notes)
+        return Verification(
+            tuple(answer.problems), answer.links, answer.head, answer.uncovered, notes
+        )
 
     async def pause_session(self, session: SessionLike) -> Session:
         """Begin no further episode of a session; what is being played is played to its end."""

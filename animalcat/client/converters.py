@@ -115,18 +115,22 @@ def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> Proces
     return ProcessPlacement(
         engine=message.engine,
         workers=tuple(
-            PlacedWorker(names.parse_session(one.session) if one.session else "", one.node)
-            for one in message.workers
+            PlacedWorker(names.parse_session(worker.session) if worker.session else "", worker.node)
+            for worker in message.workers
         ),
         max_workers=message.max_workers,
         campaign_workers=message.campaign_workers,
-        backlog={names.parse_session(one.session): one.waits_for for one in message.backlog},
-        fits=tuple(PlacedFit(one.node, one.busy) for one in message.fits),
+        backlog={
+            names.parse_session(waiting.session): waiting.waits_for for waiting in message.backlog
+        },
+        fits=tuple(PlacedFit(fit.node, fit.busy) for fit in message.fits),
         fits_waiting=message.fits_waiting,
         lacks=tuple(message.lacks),
         refusals=tuple(
-            Refusal(one.what, one.who, one.number, _time(one.last_time), one.words)
-            for one in message.refusals
+            Refusal(
+                refusal.what, refusal.who, refusal.number, _time(refusal.last_time), refusal.words
+            )
+            for refusal in message.refusals
         ),
     )
 
@@ -599,17 +603,17 @@ def verdict_from_profile(profile: Mapping[str, Any]) -> Verdict | None:
     Args:
         profile: By the schema "profile".
     """
-    found: Mapping[str, Any] | None = profile.get("verdict")
-    if found is None:
+    verdict: Mapping[str, Any] | None = profile.get("verdict")
+    if verdict is None:
         return None
-    fails = found["fails"]
+    fails = verdict["fails"]
     return Verdict(
-        tuple(found["sentences"]),
-        found["kind"],
-        found["probability"],
-        found["probabilities"],
-        found["why_unclear"],
-        found["weakness"],
+        tuple(verdict["sentences"]),
+        verdict["kind"],
+        verdict["probability"],
+        verdict["probabilities"],
+        verdict["why_unclear"],
+        verdict["weakness"],
         fails["share"],
         fails["by"],
         fails["without"],

@@ -65,9 +65,9 @@ def comparison(
         axes: Any = figure.add_subplot(len(nodes), 2, 2 * k + 1)
         reading = reading_of(node, known, scales)
         for row, (name, colour, marker) in enumerate(agent_styles(names)):
-            one = profiles[name]["nodes"][node]
-            axes.plot(one["hdi"], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
-            axes.plot([one["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
+            summary = profiles[name]["nodes"][node]
+            axes.plot(summary["hdi"], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
+            axes.plot([summary["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
         read_axis(axes.xaxis, reading, axes.get_xlim())
         axes.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))
         axes.set_yticklabels([plain(name) for name in names], fontsize=8)
@@ -108,12 +108,14 @@ def node_comparison(
     ranks = {rank.name: rank for rank in ranking(posteriors, node)}
     ends: list[float] = []
     for row, (name, colour, marker) in enumerate(agent_styles(names)):
-        one = profiles[name]["nodes"][node]
-        low, high = one["hdi"]
-        bounds = [end for end in one.get("range") or () if end is not None]
+        summary = profiles[name]["nodes"][node]
+        low, high = summary["hdi"]
+        bounds = [end for end in summary.get("range") or () if end is not None]
         ends += [low, high, *bounds]
         axes.plot([low, high], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
-        axes.plot([one["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8, clip_on=False)
+        axes.plot(
+            [summary["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8, clip_on=False
+        )
         axes.text(
             1.02, -row, f"{ranks[name].probabilities[0]:.0%}", va="center", fontsize=8, color=INK,
             transform=axes.get_yaxis_transform(),
@@ -211,7 +213,7 @@ def population(
             label = f"{node}: {reading.label}" if reading.scale.margin else reading.label
             ends = (axis.get_view_interval() / factors[node]).tolist()
             at, words = reading.ticks(*ends)
-            axis.set_ticks([factors[node] * one for one in at], [plain(word) for word in words])
+            axis.set_ticks([factors[node] * tick for tick in at], [plain(word) for word in words])
         axis.set_label_text(plain(label))
     tidy(axes)
     words = "lines: 90 % intervals"
@@ -240,20 +242,26 @@ def heat(
     nodes: Mapping[str, Mapping[str, Any]] = first["nodes"]
     own = {name: plain_scale(str(node.get("unit") or "")) for name, node in nodes.items()}
     known = own | {name: scale for name, scale in (scales or {}).items() if name in own}
-    found = [[profiles[name]["nodes"][node] for node in nodes] for name in names]
+    rows = [[profiles[name]["nodes"][node] for node in nodes] for name in names]
     # An SD is not read: past the hardest demand there is nothing that it could be read by.
     means = [
-        [known[node].value(one["mean"], *one["hdi"]) for node, one in zip(nodes, row, strict=True)]
-        for row in found
+        [
+            known[node].value(summary["mean"], *summary["hdi"])
+            for node, summary in zip(nodes, row, strict=True)
+        ]
+        for row in rows
     ]
     sds = [
-        [f"{own[node].convert(one['sd']):.2g}" for node, one in zip(nodes, row, strict=True)]
-        for row in found
+        [
+            f"{own[node].convert(summary['sd']):.2g}"
+            for node, summary in zip(nodes, row, strict=True)
+        ]
+        for row in rows
     ]
     figure = new_figure(2.6 + 1.9 * len(nodes), 1.5 + 0.42 * len(names))
     for k, (key, words, heads) in enumerate((("mean", means, known), ("sd", sds, own))):
         axes: Any = figure.add_subplot(1, 2, k + 1)
-        values = np.array([[float(one[key]) for one in row] for row in found])
+        values = np.array([[float(summary[key]) for summary in row] for row in rows])
         units = [plain(with_unit(name, heads[name].unit)) for name in nodes]
         _table(axes, values, words, names if not k else [""] * len(names), units)
         axes.set_title("SD" if k else "mean", fontsize=10, color=INK)
@@ -357,11 +365,11 @@ def brier(tables: Mapping[str, pd.DataFrame]) -> Figure:
             raise ValueError(
                 f"{name}: its layout predicts another outcome first, and this picture is of success"
             )
-        found = bootstrap(brier_score, predicted, passed, seed=0, repeats=500)
+        score = bootstrap(brier_score, predicted, passed, seed=0, repeats=500)
         at = float(passed.mean())
-        axes.plot([at, at], [found.low, found.high], color=colour, lw=2)
-        axes.plot([at], [found.value], marker, color=colour, ms=8, mec=PAPER, label=plain(name))
-        top = max(top, found.high + 0.02)
+        axes.plot([at, at], [score.low, score.high], color=colour, lw=2)
+        axes.plot([at], [score.value], marker, color=colour, ms=8, mec=PAPER, label=plain(name))
+        top = max(top, score.high + 0.02)
     axes.set(xlim=(-0.04, 1.04), ylim=(0.0, top))
     axes.set_xlabel("share of episodes passed", fontsize=9, color=INK)
     axes.set_ylabel("Brier score of predictions, 90 % interval", fontsize=9, color=INK)
@@ -432,18 +440,18 @@ def generality(tables: Mapping[str, pd.DataFrame]) -> Figure:
     Raises:
         ValueError: There are not two agents, or not three paradigms that all of them played.
     """
-    found = generality_of(tables)
+    points = generality_of(tables)
     figure = new_figure(6.0, 4.4)
     axes: Any = figure.add_subplot(1, 1, 1)
-    for name, colour, marker in agent_styles(list(found)):
-        one = found[name]
+    for name, colour, marker in agent_styles(list(points)):
+        point = points[name]
         axes.plot(
-            *([one.capability], [one.spread], marker),
+            *([point.capability], [point.spread], marker),
             color=colour, ms=9, mec=PAPER, clip_on=False, label=plain(name),
         )  # fmt: skip
-    most = max(0.4, *(one.spread for one in found.values()))
+    most = max(0.4, *(point.spread for point in points.values()))
     axes.set(ylim=(-0.06 * most, 1.15 * most))
-    axes.set_xlim(left=-0.1, right=1.08 * max(one.capability for one in found.values()) + 0.1)
+    axes.set_xlim(left=-0.1, right=1.08 * max(point.capability for point in points.values()) + 0.1)
     whole: Any = figure
     whole.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     axes.set_xlabel("capability (paradigms passed)", fontsize=9, color=INK)

@@ -49,7 +49,9 @@ def _known(fitted: FitResult, k: int, reading: NodeReading) -> NodeEstimate:
     scale = reading.scale
     width = abs(scale.convert(summary.hdi[1]) - scale.convert(summary.hdi[0])) / 3.3
     first, last = sorted(scale.convert(end) for end in summary.hdi)
-    value, start, stop = (digits(one, width) for one in (scale.convert(summary.mean), first, last))
+    value, start, stop = (
+        digits(number, width) for number in (scale.convert(summary.mean), first, last)
+    )
     words = f"{value} ({start} to {stop}) {scale.unit}"
     if scale.full(summary):
         words = f"{value} {scale.unit} (the hardest there is)"

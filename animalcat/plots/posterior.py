@@ -245,7 +245,7 @@ def _chosen(fitted: FitResult, nodes: Sequence[str]) -> dict[int, NodeReading]:
     for name in nodes:
         if name not in fitted.layout.latent_names:
             raise ValueError(f"no node {name!r}; nodes: {', '.join(fitted.layout.latent_names)}")
-    return {k: one for k, one in enumerate(known) if not nodes or one.name in nodes}
+    return {k: reading for k, reading in enumerate(known) if not nodes or reading.name in nodes}
 
 
 def shown_range(node: Latent) -> tuple[float, float]:
@@ -281,8 +281,8 @@ def density_of(values: Floats, places: Floats, ends: tuple[float, float]) -> Flo
     if np.ptp(values) == 0.0:
         return np.zeros(len(places))
     kernel: Any = import_module("scipy.stats").gaussian_kde(values[:: max(1, len(values) // 4000)])
-    found: Any = kernel(places)
+    density: Any = kernel(places)
     for end in ends:
         if np.isfinite(end):
-            found = found + kernel(2.0 * end - places)
-    return found
+            density = density + kernel(2.0 * end - places)
+    return density

@@ -109,8 +109,8 @@ def _values(shown: Floats) -> list[float]:
         locator: Any = MaxNLocator(_MOST - 1)
         return [float(value) for value in locator.tick_values(first, last)]
     powers = range(int(np.floor(np.log10(first))), int(np.ceil(np.log10(last))) + 1)
-    found = [digit * 10.0**power for power in powers for digit in _ROUND]
-    inside = [value for value in found if first * 0.999 <= value <= last * 1.001]
+    candidates = [digit * 10.0**power for power in powers for digit in _ROUND]
+    inside = [value for value in candidates if first * 0.999 <= value <= last * 1.001]
     while len(inside) > _MOST:
         inside = inside[::2]
     return inside

@@ -16,7 +16,7 @@ from animalcat.arena_configs.families.scope import Place
 def only(family: AnyFamily, paradigms: Collection[str]) -> AnyFamily:
     """A family with some of its paradigms alone."""
     if isinstance(family, PolarFamily):
-        kept = tuple(one for one in family.paradigms if one.name in paradigms)
+        kept = tuple(paradigm for paradigm in family.paradigms if paradigm.name in paradigms)
         return family.model_copy(update={"paradigms": kept})
     return replace(family, paradigms=tuple(p for p in family.paradigms if p.name in paradigms))
 
@@ -59,9 +59,11 @@ class Entry:
         if not isinstance(self.family, Family):
             return 0
         paradigms = self.family.paradigms
-        parts = shares([one.weight for one in paradigms], count)
+        parts = shares([paradigm.weight for paradigm in paradigms], count)
         chosen = self.family.controls[control]
-        return sum(n for one, n in zip(paradigms, parts, strict=True) if chosen.is_of(one))
+        return sum(
+            n for paradigm, n in zip(paradigms, parts, strict=True) if chosen.is_of(paradigm)
+        )
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def full_counts(recipe: Recipe) -> list[Counts]:
 
 def total(counts: Sequence[Counts]) -> int:
     """Instances of all entries, with controls."""
-    return sum(one.total for one in counts)
+    return sum(entry.total for entry in counts)
 
 
 def full_size(recipe: Recipe) -> int:
@@ -96,7 +96,7 @@ class _ScaledCounts:
     def __init__(self, entries: Sequence[Entry], full: Sequence[Counts], factor: float) -> None:
         self._entries = entries
         self._lines = [
-            (k, control) for k, one in enumerate(full) for control in ("", *one.controls)
+            (k, control) for k, entry in enumerate(full) for control in ("", *entry.controls)
         ]
         self._shares = {
             (k, control): factor * (full[k].controls[control] if control else full[k].instances)

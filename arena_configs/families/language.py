@@ -308,11 +308,11 @@ class Family:
 
     def claims_of(self, paradigm: Paradigm, control: Control | None = None) -> list[Claim]:
         """The claims that are made about an instance."""
-        made: dict[str, Claim | None] = {**self.claims, **paradigm.claims}
+        claims: dict[str, Claim | None] = {**self.claims, **paradigm.claims}
         if control is not None:
-            made |= control.claims
-        return [claim for claim in made.values() if claim is not None]
+            claims |= control.claims
+        return [claim for claim in claims.values() if claim is not None]
 
     def paradigm(self, name: str) -> Paradigm:
         """The paradigm of a name."""
-        return next(one for one in self.paradigms if one.name == name)
+        return next(paradigm for paradigm in self.paradigms if paradigm.name == name)

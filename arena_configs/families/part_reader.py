@@ -62,23 +62,23 @@ class PartReader:
     def mapping(self, node: Node, path: str, allowed: Sequence[str] = ()) -> dict[str, Key]:
         """Values by key; a key that is there twice, or not allowed, is an error."""
         pairs = node.value if isinstance(node.value, list) else []
-        if not isinstance(node.value, list) or any(isinstance(one, Node) for one in pairs):
+        if not isinstance(node.value, list) or any(isinstance(pair, Node) for pair in pairs):
             self.wrong(node, path, "expected keys and values")
-        found: dict[str, Key] = {}
+        keys: dict[str, Key] = {}
         for key, value in cast("list[tuple[Node, Node]]", pairs):
             written = key.value if isinstance(key.value, str) else "?"
             where = f"{path}.{written}" if path else written
             if allowed and written not in allowed:
                 self.wrong(key, where, f"there is no such key.{hint(written, allowed)}")
-            if written in found:
-                self.wrong(key, where, f"given already in line {found[written].place.line}")
-            found[written] = Key(value, Place(self.file, key.line, where))
-        return found
+            if written in keys:
+                self.wrong(key, where, f"given already in line {keys[written].place.line}")
+            keys[written] = Key(value, Place(self.file, key.line, where))
+        return keys
 
     def sequence(self, node: Node, path: str) -> list[Node]:
         """The entries of a list."""
         entries = node.value if isinstance(node.value, list) else []
-        if not isinstance(node.value, list) or any(isinstance(one, tuple) for one in entries):
+        if not isinstance(node.value, list) or any(isinstance(entry, tuple) for entry in entries):
             self.wrong(node, path, "expected a list")
         return cast("list[Node]", entries)
 
@@ -99,7 +99,7 @@ class PartReader:
         if isinstance(node.value, str):
             return (node.value,)
         return tuple(
-            self.scalar(one, f"{path}[{k}]") for k, one in enumerate(self.sequence(node, path))
+            self.scalar(entry, f"{path}[{k}]") for k, entry in enumerate(self.sequence(node, path))
         )
 
     def truth(self, node: Node, path: str) -> bool:
@@ -147,18 +147,18 @@ class PartReader:
 
     def words_in(self, node: Node) -> set[str]:
         """The words among the options of a choice."""
-        found = set[str]()
+        names = set[str]()
         for pair in node.value if isinstance(node.value, list) else ():
             if isinstance(pair, tuple) and pair[0].value == "choice":
                 options = pair[1].value if isinstance(pair[1].value, list) else []
-                found |= {
+                names |= {
                     option.value
                     for option in options
                     if isinstance(option, Node)
                     and isinstance(option.value, str)
                     and number_of(option.value) is None
                 }
-        return found
+        return names
 
     def range(self, node: Node, path: str) -> Range:
         """What a parameter is drawn from."""
@@ -177,14 +177,14 @@ class PartReader:
             return self._choice(keys, entries, path)
         if len(entries) != 2:
             self.wrong(keys[kind].node, where, f"expected 2 numbers, got {len(entries)}")
-        low, high = (self.formula(one, f"{where}[{k}]") for k, one in enumerate(entries))
+        low, high = (self.formula(entry, f"{where}[{k}]") for k, entry in enumerate(entries))
         if kind == "normal":
             if "between" not in keys:
                 self.wrong(node, path, "a normal distribution needs `between: [least, greatest]`")
             ends = self.sequence(keys["between"].node, f"{path}.between")
             if len(ends) != 2:
                 self.wrong(keys["between"].node, f"{path}.between", "expected 2 numbers")
-            least, most = (self.formula(one, f"{path}.between[{k}]") for k, one in enumerate(ends))
+            least, most = (self.formula(end, f"{path}.between[{k}]") for k, end in enumerate(ends))
             self._ordered(least, most)
             return TruncatedNormal(low, high, least, most)
         self._ordered(low, high)
@@ -202,14 +202,14 @@ class PartReader:
         if not entries:
             self.wrong(keys["choice"].node, where, "there is nothing to choose from")
         options: list[Value] = []
-        for k, one in enumerate(entries):
-            written = self.scalar(one, f"{where}[{k}]")
+        for k, entry in enumerate(entries):
+            written = self.scalar(entry, f"{where}[{k}]")
             number = number_of(written)
             options.append(written if number is None else number)
         weights = [1.0] * len(options)
         if "weights" in keys:
             given = self.sequence(keys["weights"].node, f"{path}.weights")
-            numbers = [number_of(self.scalar(one, f"{path}.weights")) for one in given]
+            numbers = [number_of(self.scalar(weight, f"{path}.weights")) for weight in given]
             weights = [number for number in numbers if number is not None and number >= 0.0]
             if len(weights) != len(options) or sum(weights) <= 0.0:
                 message = f"expected {len(options)} weights of at least 0, some above 0"
@@ -228,7 +228,7 @@ def _unfolded(expression: Expression, known: dict[int, int] | None = None) -> in
         return 1
     known = {} if known is None else known
     if id(expression) not in known:
-        parts = sum(_unfolded(one, known) for one in expression.arguments)
+        parts = sum(_unfolded(argument, known) for argument in expression.arguments)
         known[id(expression)] = 1 + parts
     return known[id(expression)]
 

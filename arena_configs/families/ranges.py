@@ -153,10 +153,10 @@ class Categorical:
         """The option below which a share of all draws are."""
         total = sum(self.weights)
         upto = accumulate(self.weights)
-        found = (
+        index = (
             option for option, end in zip(self.options, upto, strict=True) if share * total < end
         )
-        return next(found, self.options[-1])
+        return next(index, self.options[-1])
 
 
 def _ends(low: Formula, high: Formula, scope: Scope) -> tuple[float, float]:

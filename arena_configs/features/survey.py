@@ -130,11 +130,11 @@ class Survey:
     @cached_property
     def occluders(self) -> tuple[PlacedObject, ...]:
         """Opaque objects besides goals that hide some of the goal from the start or its way."""
-        looks = [one.look for one in self.way_looks]
+        looks = [way_look.look for way_look in self.way_looks]
         if self.start_look is not None:
             looks.append(self.start_look)
-        found = {id(thing) for look in looks for thing in look.hiders if not thing.kind.goal}
-        return tuple(thing for thing in self.placement.objects if id(thing) in found)
+        hiders = {id(thing) for look in looks for thing in look.hiders if not thing.kind.goal}
+        return tuple(thing for thing in self.placement.objects if id(thing) in hiders)
 
     @cached_property
     def order(self) -> RewardOrder | str:

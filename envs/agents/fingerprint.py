@@ -150,19 +150,19 @@ def differences(
         return (f"nothing is known of the agent, which was {known.name or 'declared'}",)
     if not known.known:
         return (f"the agent is {now.name or 'declared'}, and before it was unknown",)
-    found: list[str] = []
+    changes: list[str] = []
     if known.name != now.name:
-        found.append(f"the agent is {now.name or 'nameless'} and was {known.name or 'nameless'}")
+        changes.append(f"the agent is {now.name or 'nameless'} and was {known.name or 'nameless'}")
     if known.version != now.version:
-        found.append(f"the version is {now.version or 'none'} and was {known.version or 'none'}")
+        changes.append(f"the version is {now.version or 'none'} and was {known.version or 'none'}")
     for name in sorted({*known.options, *now.options}):
         before, after = known.options.get(name), now.options.get(name)
         if before != after:
             says = "is not given" if after is None else f"is {after}"
-            found.append(
+            changes.append(
                 f"{name} {says} and {'was not given' if before is None else f'was {before}'}"
             )
-    return (*found, *_file_differences(known.files, now.files, known_whole, now_whole))
+    return (*changes, *_file_differences(known.files, now.files, known_whole, now_whole))
 
 
 def _file_differences(
@@ -200,9 +200,9 @@ def environment_changes(known: Mapping[str, str], now: Mapping[str, str]) -> tup
     )
 
 
-def in_words(found: Iterable[str]) -> str:
+def in_words(changes: Iterable[str]) -> str:
     """Return differences as one phrase, the first few of them."""
-    listed = list(found)
+    listed = list(changes)
     more = f"; and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return "; ".join(listed[:_SHOWN]) + more
 

@@ -93,8 +93,8 @@ def _play(connection: Transport, source: EpisodeSource, encoder: Encoder, build:
             turn = turns[-1]
             output = pb.UnityOutput(rl_initialization_output=introduced)
             introduced = None  # the client learns it with the first observations
-            for one in turns:
-                encoder.write(one.step, output.rl_output.agent_infos[BEHAVIOUR].value.add())
+            for following in turns:
+                encoder.write(following.step, output.rl_output.agent_infos[BEHAVIOUR].value.add())
             request = connection.exchange(output).rl_input
     except (ArenaError, ChannelError, ClientError, SourceFailedError, SourceOver) as error:
         _log(error)

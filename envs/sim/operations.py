@@ -81,7 +81,7 @@ def effect(operation: AnyOperation, host: Host, owner: PlacedObject) -> Effect:
             limited = effect(inner, host, owner) if inner is not None else Effect()
             return _Limited(limited, limit)
         case OperationFromList(operations=operations, operation_weights=weights):
-            effects = [effect(one, host, owner) for one in operations]
+            effects = [effect(part, host, owner) for part in operations]
             return _Choice(effects, weights, host.rng)
         case NoneOperation():
             return Effect()

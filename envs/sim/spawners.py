@@ -160,7 +160,7 @@ class _HangingGoals:
                 self._stage.value(prop, diameter)
                 if steps - born >= supply.ripening:
                     self._stage.release(prop)
-        self._goals = [one for one in self._goals if steps - one[1] < supply.ripening]
+        self._goals = [goal for goal in self._goals if steps - goal[1] < supply.ripening]
 
 
 class FruitTree:

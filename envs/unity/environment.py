@@ -252,7 +252,7 @@ def _fixed(arena: Arena, seed: int) -> Arena:
     """Make every value explicit in an arena and in those that it merges with."""
     return of_parts(
         [
-            fix(one, np.random.default_rng([seed, index] if index else seed))
-            for index, one in enumerate(episode_arenas(arena))
+            fix(part, np.random.default_rng([seed, index] if index else seed))
+            for index, part in enumerate(episode_arenas(arena))
         ]
     )

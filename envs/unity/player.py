@@ -389,11 +389,11 @@ _starting: dict[int, Build] = {}
 
 def versions() -> dict[str, str]:
     """Versions of the software between us and a build."""
-    found = {"unity-python": platform.python_version()}
+    names = {"unity-python": platform.python_version()}
     for name in ("animalai", "mlagents-envs", "mlagents-envs-aai"):
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            names[name] = metadata.version(name)
+    return names
 
 
 def find_build() -> dict[str, str]:

@@ -103,8 +103,8 @@ class UnitySettings(BaseSettings):
             for name in _BUILD_NAMES:
                 for suffix in _SUFFIXES:
                     pattern = f"env*/{name}.{suffix}" if folder == Path() else f"**/{name}.{suffix}"
-                    for found in sorted(folder.glob(pattern), reverse=True):
-                        return executable(found)
+                    for program in sorted(folder.glob(pattern), reverse=True):
+                        return executable(program)
         raise UnityError(
             f"no Unity build is set and none lies in ./env* or {cache}; name one: unity:PATH, or "
             "animalcat unity setup --build PATH; or let it be downloaded: animalcat unity setup"

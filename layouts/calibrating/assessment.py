@@ -129,14 +129,14 @@ def assess(
     model = population_model(layout, table)
     scored: list[AgentScores] = []
     diagnostics: list[dict[str, Any]] = []
-    found = None
+    population = None
     for split, fold, test in parts(len(table.agents), seed, seeds, folds):
-        found = model.fit(1000 * seed + 100 * split + fold, effort, test)
-        diagnostics.append(dict(found.diagnostics))
-        scored.extend(_fold(layout, table, model, found, test, seed, split, particles))
+        population = model.fit(1000 * seed + 100 * split + fold, effort, test)
+        diagnostics.append(dict(population.diagnostics))
+        scored.extend(_fold(layout, table, model, population, test, seed, split, particles))
         done(f"split {split + 1}, part {fold + 1}")
-    assert found is not None
-    return scored, diagnostics, found
+    assert population is not None
+    return scored, diagnostics, population
 
 
 def parts(agents: int, seed: int, seeds: int, folds: int) -> Iterator[tuple[int, int, list[int]]]:
@@ -158,7 +158,7 @@ def compared(scored: Sequence[AgentScores], other: str, told: int) -> PairedDiff
     Raises:
         ValueError: There are fewer than two of them.
     """
-    there = [one for one in scored if (other, told) in one.brier]
+    there = [scores for scores in scored if (other, told) in scores.brier]
     return _paired(there, lambda s: (s.brier[CALIBRATED, told], s.brier[other, told]))
 
 
@@ -168,7 +168,7 @@ def profiles_compared(scored: Sequence[AgentScores]) -> PairedDifference:
     Raises:
         ValueError: Fewer than two agents have so many episodes.
     """
-    there = [one for one in scored if np.isfinite(one.early) and np.isfinite(one.late)]
+    there = [scores for scores in scored if np.isfinite(scores.early) and np.isfinite(scores.late)]
     return _paired(there, lambda s: (s.early, s.late))
 
 
@@ -179,7 +179,7 @@ def coverage(scored: Sequence[AgentScores], share: float = 0.9) -> float:
     that number by the share of its probability that is inside. It is NaN if no agent has more than
     `EARLY` episodes.
     """
-    places = np.array([one.place for one in scored if np.isfinite(one.place[0])])
+    places = np.array([scores.place for scores in scored if np.isfinite(scores.place[0])])
     if not places.size:
         return float("nan")
     tail = (1.0 - share) / 2.0
@@ -254,19 +254,19 @@ def judge(
         scored: list[AgentScores] = []
         for split, fold, test in parts(len(table.agents), seed, 1, folds):
             try:
-                found = model.fit(seed + fold, effort, test)
+                population = model.fit(seed + fold, effort, test)
             except CalibrationError:
                 continue
             scored.extend(
-                _fold(layout, table, model, found, test, seed, split, 1000, baselines=False)
+                _fold(layout, table, model, population, test, seed, split, 1000, baselines=False)
             )
-        made = [("held_out", float(len({one.agent for one in scored})))]
+        findings = [("held_out", float(len({scores.agent for scores in scored})))]
         for told in TOLD:
-            if len({one.agent for one in scored if (WRITTEN, told) in one.brier}) < 2:
+            if len({scores.agent for scores in scored if (WRITTEN, told) in scores.brier}) < 2:
                 continue
             pair = compared(scored, WRITTEN, told)
-            made += [(f"brier_{told}", pair.ours), (f"brier_{told}_as_written", pair.theirs)]
-        return made
+            findings += [(f"brier_{told}", pair.ours), (f"brier_{told}_as_written", pair.theirs)]
+        return findings
 
     return judged
 
@@ -443,13 +443,16 @@ def _paired(
     scored: Sequence[AgentScores], pair: Callable[[AgentScores], tuple[float, float]]
 ) -> PairedDifference:
     """Compare the means over splits of each agent."""
-    names = dict.fromkeys(one.agent for one in scored)
+    names = dict.fromkeys(scores.agent for scores in scored)
     if len(names) < 2:
         raise ValueError(
             f"{len(names)} of the agents have so many episodes; a comparison needs two"
         )
     pairs = np.array(
-        [np.mean([pair(one) for one in scored if one.agent == name], axis=0) for name in names]
+        [
+            np.mean([pair(scores) for scores in scored if scores.agent == name], axis=0)
+            for name in names
+        ]
     )
     apart = pairs[:, 0] - pairs[:, 1]
     error = float(apart.std(ddof=1) / np.sqrt(len(apart)))

@@ -86,9 +86,9 @@ def calibrate(
         ValueError: A feature of the layout is missing or out of range.
     """
     model = population_model(layout, table)
-    found = model.fit(seed, effort)
-    if not found.converged:
-        reasons = found.diagnostics["reasons"]
+    population = model.fit(seed, effort)
+    if not population.converged:
+        reasons = population.diagnostics["reasons"]
         raise NotConvergedError(
             f"the fit did not converge, so nothing is kept: {'; '.join(reasons[:3])}"
             f"{f' and {len(reasons) - 3} more' * (len(reasons) > 3)}. Give it more draws, or "
@@ -96,13 +96,13 @@ def calibrate(
         )
     judged = held_out(model) if held_out is not None else ()
     quality = [
-        ("rhat", float(found.diagnostics["rhat"])),
-        ("ess_bulk", float(found.diagnostics["ess_bulk"])),
-        ("divergences", float(found.diagnostics["divergences"])),
+        ("rhat", float(population.diagnostics["rhat"])),
+        ("ess_bulk", float(population.diagnostics["ess_bulk"])),
+        ("divergences", float(population.diagnostics["divergences"])),
         *judged,
     ]
     return calibrated_layout(
-        layout, table, found, name, versions=versions, determinism=determinism, fit=quality
+        layout, table, population, name, versions=versions, determinism=determinism, fit=quality
     )
 
 

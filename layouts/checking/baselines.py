@@ -66,8 +66,8 @@ class Logistic:
             gradient = np.concatenate([[off.sum()], x.T @ off + self.penalty * beta[1:]])
             return value + 0.5 * self.penalty * float(beta[1:] @ beta[1:]), gradient
 
-        found = minimize(loss, np.zeros(1 + len(design.columns)), jac=True, method="L-BFGS-B")
-        return _Linear(design, found.x, logistic=True)
+        optimum = minimize(loss, np.zeros(1 + len(design.columns)), jac=True, method="L-BFGS-B")
+        return _Linear(design, optimum.x, logistic=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +223,8 @@ class _Tabular:
 
     def predict(self, instances: Instances) -> Floats:
         x = instances.select(self.columns)
-        found = self.model.predict_proba(x)[:, 1] if self.binary else self.model.predict(x)
-        return np.clip(np.asarray(found, dtype=np.float64), 0.0, 1.0)
+        predicted = self.model.predict_proba(x)[:, 1] if self.binary else self.model.predict(x)
+        return np.clip(np.asarray(predicted, dtype=np.float64), 0.0, 1.0)
 
 
 def _package(name: str, remedy: str) -> Any:

@@ -131,9 +131,9 @@ def _most_telling(
     rows, shared = rows[kept], shared[kept]
     together = apart[kept] @ apart[kept].T / len(theta)
     noise = noise[kept]
-    found: list[InformativeInstance] = []
+    chosen: list[InformativeInstance] = []
     free = np.ones(len(rows), np.bool_)
-    while free.any() and len(found) < most:
+    while free.any() and len(chosen) < most:
         total = np.maximum(np.diagonal(together) + noise, _LEAST)
         drops = shared**2 / total[:, np.newaxis]
         gain = np.where(free, drops @ span**-2.0, -np.inf)
@@ -143,10 +143,10 @@ def _most_telling(
         k = int(np.argmax(drops[best] * span**-2.0))
         left = np.maximum(variance - drops[best], 0.0)
         before, after = float(variance[k] ** 0.5), float(left[k] ** 0.5)
-        found.append(InformativeInstance(int(rows[best]), nodes[k].name, before, after))
+        chosen.append(InformativeInstance(int(rows[best]), nodes[k].name, before, after))
         variance = left
         told = together[best] / total[best]
         shared = shared - np.outer(told, shared[best])
         together = together - np.outer(told, together[best])
         free[best] = False
-    return found
+    return chosen

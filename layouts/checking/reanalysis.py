@@ -275,14 +275,14 @@ def _calibration(draws: Sequence[DrawnEpisode]) -> tuple[CalibrationBin, ...]:
     weights = _weights(draws)
     which = np.digitize(predicted, BINS)
     edges = (0.0, *BINS, 1.0)
-    made: list[CalibrationBin] = []
+    bins: list[CalibrationBin] = []
     for k in range(len(edges) - 1):
         rows = which == k
         if rows.any():
             mean = float(np.average(predicted[rows], weights=weights[rows]))
             observed = _mean(outcomes[rows], weights[rows], 0.0, 1.0)
-            made.append(CalibrationBin(edges[k], edges[k + 1], mean, observed, int(rows.sum())))
-    return tuple(made)
+            bins.append(CalibrationBin(edges[k], edges[k + 1], mean, observed, int(rows.sum())))
+    return tuple(bins)
 
 
 def _brier(draws: Sequence[DrawnEpisode]) -> float | None:

@@ -101,11 +101,11 @@ def screen_demands(
     preferred = set(prefer)
     ranked = sorted(range(len(names)), key=lambda i: (names[i] not in preferred, i))
     twins = {i: _first_twin(values, ranked, i) for i in ranked}
-    found = [
+    screened = [
         _judge(names, values, i, twins[i], sums, drawn.astype(np.float64))
         for i in range(len(names))
     ]
-    return Screening(tuple(found))
+    return Screening(tuple(screened))
 
 
 def _first_twin(values: Floats, ranked: Sequence[int], i: int) -> int | None:
@@ -202,8 +202,10 @@ def predictive_power(held_out: HeldOutPredictions, least: float = LEAST_R2, seed
             true probabilities leave well below 1.
         seed: Seed of the resampling for the interval.
     """
-    found = bootstrap(r2, held_out.predicted, held_out.outcomes, seed, instances=held_out.rows)
-    return Power(found, least)
+    r2_estimate = bootstrap(
+        r2, held_out.predicted, held_out.outcomes, seed, instances=held_out.rows
+    )
+    return Power(r2_estimate, least)
 
 
 def gated(profile: Profile, power: Power) -> Profile:

@@ -159,14 +159,14 @@ def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs
     probabilities: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     probabilities["able"] = p_layout * able
     probabilities["single weakness"] = p_layout * single
-    for one in rivals:
-        probabilities[_kind_of(one)] += one.probability
+    for candidate in rivals:
+        probabilities[_kind_of(candidate)] += candidate.probability
     probabilities["unclear"] = max(0.0, 1.0 - sum(probabilities[name] for name in named))
     best = max(named, key=lambda kind: probabilities[kind])
     observed = int(np.count_nonzero(np.isfinite(shares).any(axis=1)))
     why = _why(observed, able, single, probabilities, best, p_layout)
-    of_kind = [] if why else [one for one in rivals if _kind_of(one) == best]
-    rival = max(of_kind or rivals, key=lambda one: one.probability, default=None)
+    of_kind = [] if why else [candidate for candidate in rivals if _kind_of(candidate) == best]
+    rival = max(of_kind or rivals, key=lambda candidate: candidate.probability, default=None)
     if why:
         return KindEstimate(
             "unclear", 1.0 - probabilities[best], probabilities, weakness, rival, why
@@ -224,8 +224,12 @@ def _by_layout(layout: Layout, draws: Floats, cost: Costs) -> tuple[float, float
     able = float(np.mean(enough & ~weak.any(axis=0)))
     before = np.array([node.prior.sd for node in layout.latents])
     known = draws.std(axis=0) < LEARNT * before
-    one = enough & somewhere & (weak[known].sum(axis=0) == 1)
-    shown = weak & (known & (weak.mean(axis=1) > cost.weak_before(WEAK)))[:, np.newaxis] & one
+    single_weakness = enough & somewhere & (weak[known].sum(axis=0) == 1)
+    shown = (
+        weak
+        & (known & (weak.mean(axis=1) > cost.weak_before(WEAK)))[:, np.newaxis]
+        & single_weakness
+    )
     if not shown.any():
         return able, 0.0, ""
     return (
@@ -261,10 +265,10 @@ def _rivals(
         own = [(way, cuts) for r, way, cuts in ways if r == role]
         for way, cuts in own:
             share = (1.0 - PRIOR_LAYOUT) / 3.0 / len(own)
-            found = _evidence([way.labels, *cuts], tilted, counts)
+            evidence = _evidence([way.labels, *cuts], tilted, counts)
             if role == "paradigm":
-                found = np.logaddexp(found, _solved_or_not(way.labels, counts)) - np.log(2.0)
-            logs.append(np.log(share) + found)
+                evidence = np.logaddexp(evidence, _solved_or_not(way.labels, counts)) - np.log(2.0)
+            logs.append(np.log(share) + evidence)
             names.append((role, way))
     shares = np.exp(np.array(logs) - logsumexp(logs))
     rivals = [
@@ -301,14 +305,14 @@ def _groupings(
     outside = {name: np.asarray(v, np.float64)[rows] for name, v in played.outside.items()}
     columns = _distinct({**own, **outside})
     paradigms = [str(played.paradigms[i]) if played.paradigms else "" for i in rows]
-    made: list[tuple[Role, Stratification, list[Ints]]] = []
+    groupings: list[tuple[Role, Stratification, list[Ints]]] = []
     for way in stratifications(paradigms, columns):
         if way.name == PARADIGM:
-            made.append(("paradigm", way, []))
+            groupings.append(("paradigm", way, []))
             continue
         role: Role = "irrelevant" if way.name in played.irrelevant else "demand"
-        made.append((role, way, _cuts(columns[way.name])))
-    return made
+        groupings.append((role, way, _cuts(columns[way.name])))
+    return groupings
 
 
 def _distinct(columns: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -349,18 +353,18 @@ def _evidence(ways: Sequence[Ints], tilted: Sequence[Floats], counts: Floats) ->
     way, half is on rates of their own (uniform), and half on the layout's predictions with a shift
     of the logit (normal) in every stratum.
     """
-    found: list[float] = []
+    evidences: list[float] = []
     for labels in ways:
         passed, failed = (_sums(labels, column) for column in counts.T)
         rates = float(np.sum(_rate(passed, failed)))
         shifted = [_shifted(labels, table) for table in tilted]
-        found.append(
+        evidences.append(
             float(np.logaddexp(rates, logsumexp(shifted) - np.log(len(shifted))) - np.log(2.0))
         )
-    if len(found) == 1:
-        return found[0]
-    cuts = float(logsumexp(found[1:]) - np.log(len(found) - 1))
-    return float(np.logaddexp(found[0], cuts) - np.log(2.0))
+    if len(evidences) == 1:
+        return evidences[0]
+    cuts = float(logsumexp(evidences[1:]) - np.log(len(evidences) - 1))
+    return float(np.logaddexp(evidences[0], cuts) - np.log(2.0))
 
 
 def _sums(labels: Ints, values: Floats) -> Floats:

@@ -137,7 +137,9 @@ class Scale:
         apart = np.array([*map(self.convert, first)]) - [*map(self.convert, second)]
         low, high = hdi(apart, np.full(len(apart), 1.0 / len(apart)))
         width = (high - low) / 3.3
-        mean, low, high = (_signed(figure(one, width)) for one in (float(apart.mean()), low, high))
+        mean, low, high = (
+            _signed(figure(number, width)) for number in (float(apart.mean()), low, high)
+        )
         return NodeWords(
             _minus(_with(mean, self.unit)), _minus(_with(f"{low} to {high}", self.unit))
         )
@@ -182,9 +184,9 @@ def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scal
     """
     node = layout.latents[index]
     if node.kind == "capability":
-        found = _by_feature(Evaluator(layout), index, features)
-        if found is not None:
-            return found
+        scale = _by_feature(Evaluator(layout), index, features)
+        if scale is not None:
+            return scale
     about = described(node)
     if is_share(node):
         chance = re.fullmatch(r"chance to (\w+)(.*)", about)
@@ -260,10 +262,10 @@ def _by_feature(evaluator: Evaluator, index: int, features: Floats | None) -> Sc
     typical = lowest
     if features is not None and len(features):
         typical = _opened(layout, np.nanmedian(features, axis=0))
-    found = _main_feature(evaluator, index, typical)
-    if found is None:
+    main = _main_feature(evaluator, index, typical)
+    if main is None:
         return None
-    feature, values, demand = found
+    feature, values, demand = main
     pure = _demands_along(evaluator, index, lowest, feature)
     base, demand = (typical, demand) if pure is None else (lowest, pure)
     # What is 0 at its lowest is absent there, and the reading is that of the plain case.

@@ -383,20 +383,22 @@ class LivePosterior:
                 f"saved with layout {message['layout'][:12]}, not {layout.name} "
                 f"({layout.variant}) {layout.digest[:12]}"
             )
-        made = cls(layout, int(message["seed"]), len(arrays["z"]))
+        posterior = cls(layout, int(message["seed"]), len(arrays["z"]))
         kept = ("features", "outcomes", "episodes", "tell_weights")
         rows, outcomes, episodes, weights = (arrays[name] for name in kept)
         for row, y, episode, weight in zip(rows, _told(outcomes), episodes, weights, strict=True):
-            made._tells.append(ToldOutcome(int(episode), tuple(row.tolist()), y, float(weight)))
-            made._columns.append(made._evaluator.columns(row[np.newaxis]))
-        made._reseeds = [
+            posterior._tells.append(
+                ToldOutcome(int(episode), tuple(row.tolist()), y, float(weight))
+            )
+            posterior._columns.append(posterior._evaluator.columns(row[np.newaxis]))
+        posterior._reseeds = [
             _Reseed(int(told), arrays[f"reseed{i}"], arrays[f"reseed_weights{i}"])
             for i, told in enumerate(message["reseeds"])
         ]
-        made._start(arrays["z"])
-        made._weigh(arrays["log_weights"])
-        made._moves = int(message["moves"])
-        return made
+        posterior._start(arrays["z"])
+        posterior._weigh(arrays["log_weights"])
+        posterior._moves = int(message["moves"])
+        return posterior
 
     def _start(self, z: Floats) -> None:
         self._z = z

@@ -89,9 +89,9 @@ class Calibration:
     def digest(self) -> str:
         """SHA-256 of what a session depends on: what is known of instances, and determinism."""
         rows = sorted(
-            f"{name}\t{one.easiness!r}\t{one.features}"
-            + (f"\t{one.sharpness!r}" if one.sharpness != 1.0 else "")
-            for name, one in self.instances
+            f"{name}\t{row.easiness!r}\t{row.features}"
+            + (f"\t{row.sharpness!r}" if row.sharpness != 1.0 else "")
+            for name, row in self.instances
         )
         if self.determinism is not None:
             rows.append(f"determinism\t{self.determinism!r}")
@@ -108,7 +108,7 @@ class Calibration:
             **({"determinism": list(self.determinism)} if self.determinism else {}),
             "versions": dict(self.versions),
             "fit": dict(self.fit),
-            "instances": {name: list(one) for name, one in self.instances},
+            "instances": {name: list(row) for name, row in self.instances},
         }
 
 

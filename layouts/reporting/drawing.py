@@ -149,16 +149,16 @@ def _draw_known(
 
 def _nodes(layout: Layout) -> list[tuple[str, str, str, str]]:
     """Name, kind, title and small print of every node."""
-    found: list[tuple[str, str, str, str]] = []
+    nodes: list[tuple[str, str, str, str]] = []
     for f in layout.features:
         unit = f" {f.unit}" if f.unit != "1" else ""
         span = "0 or 1" if f.name in layout.gates else f"{f.low:g} to {f.high:g}{unit}"
-        found.append((f.name, "feature", f.name, span))
-    found += [
+        nodes.append((f.name, "feature", f.name, span))
+    nodes += [
         (n.name, n.kind, n.name, str(n.prior) + f" {n.unit}" * (n.unit != "1"))
         for n in layout.latents
     ]
-    found += [(n.name, "derived", n.name, _symbol(n.link)) for n in layout.ordered]
+    nodes += [(n.name, "derived", n.name, _symbol(n.link)) for n in layout.ordered]
     for outcome in layout.outcomes:
         match outcome.likelihood:
             case Binomial(_, trials):
@@ -168,8 +168,8 @@ def _nodes(layout: Layout) -> list[tuple[str, str, str, str]]:
             case Bernoulli():
                 small = "Bernoulli"
         title = "outcome" if len(layout.outcomes) == 1 else outcome.name
-        found.append((_OUTCOME + outcome.name, "outcome", title, small))
-    return found
+        nodes.append((_OUTCOME + outcome.name, "outcome", title, small))
+    return nodes
 
 
 def _symbol(link: Link) -> str:

@@ -89,7 +89,7 @@ def population(
     )
     truth = _entrants(layout, kind, entrants, generator)
     scores = np.stack(
-        [simulate_outcomes(LayoutAgent(layout, one), instances, generator) for one in truth]
+        [simulate_outcomes(LayoutAgent(layout, theta), instances, generator) for theta in truth]
     )
     weaker = round(entrants * _WEAKER / ENTRANTS)
     block = np.tile(np.arange(_BLOCKS), _SCENARIOS)
@@ -169,7 +169,7 @@ def recover(
         done: Called after each entrant.
     """
     fits: dict[str, FitResult] = {}
-    found: list[tuple[float, float]] = []
+    r2s: list[tuple[float, float]] = []
     for agent, truth in zip(people.table.agents, people.truth, strict=True):
         instances, scores = people.table.of(agent)
         part = split(len(scores), seed)
@@ -181,10 +181,10 @@ def recover(
         draws = result.flat_draws
         fitted = FittedLayout(layout, draws, np.full(len(draws), 1.0 / len(draws)))
         expected = LayoutAgent(layout, truth).probability(rest)
-        found.append((r2(fitted.predict(rest), held), r2(expected, held)))
+        r2s.append((r2(fitted.predict(rest), held), r2(expected, held)))
         if done is not None:
             done()
-    powers = np.array(found)
+    powers = np.array(r2s)
     return Recovery(
         _nodes(layout, list(fits.values()), people.truth),
         tuple(posterior_table(fits)),
@@ -195,13 +195,13 @@ def recover(
 
 
 def _nodes(layout: Layout, fits: Sequence[FitResult], truth: Floats) -> tuple[NodeRecovery, ...]:
-    table = posterior_table({str(i): one for i, one in enumerate(fits)})
-    made: list[NodeRecovery] = []
+    table = posterior_table({str(i): fitted for i, fitted in enumerate(fits)})
+    recoveries: list[NodeRecovery] = []
     for i, node in enumerate(layout.latents):
-        means = np.array([one.nodes[i].mean for one in fits])
-        ends = np.array([one.nodes[i].hdi for one in fits])
+        means = np.array([fitted.nodes[i].mean for fitted in fits])
+        ends = np.array([fitted.nodes[i].hdi for fitted in fits])
         true = truth[:, i]
-        made.append(
+        recoveries.append(
             NodeRecovery(
                 node.name,
                 float(np.sqrt(np.mean((means - true) ** 2))),
@@ -211,4 +211,4 @@ def _nodes(layout: Layout, fits: Sequence[FitResult], truth: Floats) -> tuple[No
                 float(np.mean([row.high - row.low for row in table if row.node == node.name])),
             )
         )
-    return tuple(made)
+    return tuple(recoveries)

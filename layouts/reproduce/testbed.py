@@ -77,7 +77,9 @@ class CategoryRate:
     def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Compute the means."""
         of = np.array(instances.paradigms)
-        rates = {str(one): float(outcomes[of == one].mean()) for one in np.unique(of)}
+        rates = {
+            str(category): float(outcomes[of == category].mean()) for category in np.unique(of)
+        }
         return _Rates(rates, float(outcomes.mean()))
 
 
@@ -87,7 +89,9 @@ class _Rates:
     overall: float
 
     def predict(self, instances: Instances) -> Floats:
-        return np.array([self.rates.get(one, self.overall) for one in instances.paradigms])
+        return np.array(
+            [self.rates.get(category, self.overall) for category in instances.paradigms]
+        )
 
 
 def assessors(layout: Layout, seed: int, *, particles: int = PARTICLES) -> list[Assessor]:
@@ -118,7 +122,10 @@ def by_task(names: Sequence[str], seed: int, repeats: int = SPLITS) -> list[Spli
 def by_category(names: Sequence[str]) -> list[Split]:
     """Hold out each category in turn."""
     of = np.array([category_of(name) for name in names])
-    return [Split(np.flatnonzero(of != one), np.flatnonzero(of == one)) for one in np.unique(of)]
+    return [
+        Split(np.flatnonzero(of != category), np.flatnonzero(of == category))
+        for category in np.unique(of)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,14 +281,14 @@ def work_on(layout: Layout, table: OutcomeTable, seed: int, **given: int) -> lis
         ValueError: As for `with_categories`, or there are fewer than two categories.
     """
     repeats, particles = given.get("repeats", SPLITS), given.get("particles", PARTICLES)
-    found: list[EntrantTask] = []
+    tasks: list[EntrantTask] = []
     for agent in table.agents:
         instances, outcomes = table.of(agent)
         known = with_categories(instances, layout)
         if len(set(known.paradigms)) < 2:
             raise ValueError(f"{agent}: arenas of one category only; at least two are needed")
-        found.append(EntrantTask(layout, known, agent, outcomes, seed, repeats, particles))
-    return found
+        tasks.append(EntrantTask(layout, known, agent, outcomes, seed, repeats, particles))
+    return tasks
 
 
 def work_out(
@@ -294,19 +301,19 @@ def work_out(
         processes: Number of processes.
         done: Called after each entrant.
     """
-    found: list[EntrantResult] = []
+    results: list[EntrantResult] = []
     if processes <= 1:
         for task in tasks:
-            found.append(score_entrant(task))
+            results.append(score_entrant(task))
             if done is not None:
                 done()
-        return found
+        return results
     with process_pool(processes) as pool:
-        for one in pool.map(score_entrant, tasks):
-            found.append(one)
+        for result in pool.map(score_entrant, tasks):
+            results.append(result)
             if done is not None:
                 done()
-    return found
+    return results
 
 
 def score_entrant(work: EntrantTask) -> EntrantResult:
@@ -334,8 +341,8 @@ def score_entrant(work: EntrantTask) -> EntrantResult:
     centred = posterior.particles - mean
     covariance = (centred * posterior.weights[:, np.newaxis]).T @ centred
     rate = float(work.outcomes.mean())
-    found = EntrantScores(work.entrant, rate, scores["task"], scores["category"], each)
-    return EntrantResult(found, mean, covariance)
+    entrant_scores = EntrantScores(work.entrant, rate, scores["task"], scores["category"], each)
+    return EntrantResult(entrant_scores, mean, covariance)
 
 
 def compare(scores: Sequence[Mapping[str, float]]) -> Comparison:
@@ -350,12 +357,12 @@ def compare(scores: Sequence[Mapping[str, float]]) -> Comparison:
     if len(scores) < 2:
         raise ValueError(f"{len(scores)} entrants; two at least are wanted")
     ours, *others = scores[0]
-    layout = np.array([one[ours] for one in scores])
+    layout = np.array([score[ours] for score in scores])
     entrants = len(scores)
     wide = float(stdtrit(entrants - 1, 0.5 + INTERVAL_SHARE / 2.0)) / math.sqrt(entrants)
     rows: list[AssessorDifference] = []
     for name in others:
-        theirs = np.array([one[name] for one in scores])
+        theirs = np.array([score[name] for score in scores])
         apart = layout - theirs
         mean, half = float(apart.mean()), wide * float(apart.std(ddof=1))
         rows.append(
@@ -369,12 +376,12 @@ def compare(scores: Sequence[Mapping[str, float]]) -> Comparison:
 def in_the_middle(worked: Sequence[EntrantResult]) -> list[EntrantResult]:
     """The entrants whose success rate is neither low nor high."""
     low, high = MIDDLE
-    return [one for one in worked if low <= one.scores.success <= high]
+    return [result for result in worked if low <= result.scores.success <= high]
 
 
 def not_chosen_on(worked: Sequence[EntrantResult]) -> list[EntrantResult]:
     """The entrants that played no part when the layout's forms and priors were chosen."""
-    return [one for one in worked if one.scores.name not in CHOSEN_ON]
+    return [result for result in worked if result.scores.name not in CHOSEN_ON]
 
 
 def told_apart(
@@ -391,8 +398,8 @@ def told_apart(
         Every node in the layout's order, and all pairs, the most correlated first.
     """
     matters = _matters(layout, instances)
-    sds = np.array([np.sqrt(np.diag(one.covariance)) for one in worked])
-    means = np.array([one.mean for one in worked])
+    sds = np.array([np.sqrt(np.diag(result.covariance)) for result in worked])
+    means = np.array([result.mean for result in worked])
     nodes = [
         NodeInformation(
             node.name,
@@ -405,7 +412,8 @@ def told_apart(
         for i, node in enumerate(layout.latents)
     ]
     correlations = np.mean(
-        [one.covariance / np.outer(sd, sd) for one, sd in zip(worked, sds, strict=True)], axis=0
+        [result.covariance / np.outer(sd, sd) for result, sd in zip(worked, sds, strict=True)],
+        axis=0,
     )
     pairs = [
         NodePair(layout.latent_names[i], layout.latent_names[j], float(correlations[i, j]))

@@ -316,7 +316,7 @@ def _hiding_places(
         radius: The goal's.
     """
     eye = state[AGENT, Column.CENTER : Column.HALF].astype(np.float64)
-    found: list[tuple[float, float, float]] = []
+    places: list[tuple[float, float, float]] = []
     for solid in hiders.solids:
         dx, dz = solid.center.x - eye[0], solid.center.z - eye[2]
         flat = max(math.hypot(dx, dz), 1e-6)
@@ -325,8 +325,8 @@ def _hiding_places(
         inside = radius <= x <= ARENA_SIDE - radius and radius <= z <= ARENA_SIDE - radius
         own = math.hypot(x - center[0], z - center[2]) < max(solid.half.x, solid.half.z) + radius
         if inside and not own and crossed(solid, eye, np.array([[x, radius, z]]))[0]:
-            found.append((x, radius, z))
-    return np.array(found, np.float32).reshape(-1, 3)
+            places.append((x, radius, z))
+    return np.array(places, np.float32).reshape(-1, 3)
 
 
 def _coarse(terrain: Terrain) -> Mask:

@@ -81,20 +81,20 @@ class Engine:
                 several outcomes always have them.
         """
         weighted = weighted or len(layout.outcomes) > 1
-        made = self._compiled.get((layout.digest, weighted))
-        if made is None:
+        compiled = self._compiled.get((layout.digest, weighted))
+        if compiled is None:
             # Imported here: it takes seconds, and a fit without outcomes needs none of it.
             import nutpie
 
             self.compiles += 1
             with _no_collection():
-                made = nutpie.compile_pymc_model(
+                compiled = nutpie.compile_pymc_model(
                     self._graph(layout, weighted).model,
                     backend="numba",
                     var_names=list(layout.latent_names),
                 )
-            self._compiled[layout.digest, weighted] = made
-        return made
+            self._compiled[layout.digest, weighted] = compiled
+        return compiled
 
     def sample(
         self,

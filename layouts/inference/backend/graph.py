@@ -90,21 +90,21 @@ class ModelGraph:
                 one each.
         """
         tables = {self.layout.feature_names: features}
-        made: dict[str, npt.NDArray[Any]] = {}
+        data: dict[str, npt.NDArray[Any]] = {}
         for name, few in self.places.items():
             of_few = features[:, [self.layout.feature_names.index(f) for f in few]]
             tables[few], places = np.unique(of_few, axis=0, return_inverse=True)
-            made[name] = places.ravel()
+            data[name] = places.ravel()
         for name, (few, expression) in self.columns.items():
-            made[name] = _column(expression, few, tables[few])
+            data[name] = _column(expression, few, tables[few])
         for k, y in enumerate(outcomes.reshape(len(features), -1).T):
             there = ~np.isnan(y)
             kind, neutral = _type_and_neutral(self.layout.outcomes[k].likelihood)
-            made[_name(OUTCOMES, self.layout, k)] = np.where(there, y, neutral).astype(kind)
+            data[_name(OUTCOMES, self.layout, k)] = np.where(there, y, neutral).astype(kind)
             if self.weighted:
                 own = there.astype(np.float64) if weights is None else there * weights
-                made[_name(WEIGHTS, self.layout, k)] = own
-        return made
+                data[_name(WEIGHTS, self.layout, k)] = own
+        return data
 
 
 def build_model(layout: Layout, *, weighted: bool = False) -> ModelGraph:
