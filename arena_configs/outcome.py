@@ -88,8 +88,8 @@ class MarkedPlace(NamedTuple):
 class PlaceWatch:
     """Notices which of some marked places an agent is in first.
 
-    Whoever sees the agent at every physics step uses it: an agent may run through a place between
-    two decisions.
+    It has to be told of every physics step, because an agent may run through a place between two
+    decisions.
 
     Attributes:
         places: The places.

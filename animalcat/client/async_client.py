@@ -492,7 +492,7 @@ class AsyncClient:
         return converters.session_from_proto(answer.session)
 
     async def verify_session(self, session: SessionLike) -> Verification:
-        """Look whether a session's records and recordings are as they were stored."""
+        """Check whether a session's records and recordings are as they were stored."""
         request = sessions_pb2.VerifySessionRequest(name=session_name(session))
         answer = await self._read(self._sessions.VerifySession, request)
         notes = tuple(answer.notes)
@@ -530,9 +530,9 @@ class AsyncClient:
         return converters.episode_from_proto(answer.episode)
 
     async def judge_failure(self, session: SessionLike, ruling: Ruling) -> Session:
-        """Say what the episode counts as in which the agent's code failed; the session goes on.
+        """Judge the episode in which the agent's code failed, and let the session go on.
 
-        The profile counts what was said.
+        The profile says how many episodes were judged, and as what.
 
         Args:
             session: Which; no agent may be playing it, and it must not be over.
@@ -554,9 +554,9 @@ class AsyncClient:
 
         Args:
             session: Which.
-            failure: How the process of an agent ended, in words, where its code is to blame: then
-                only agents whose connection broke go, and `judge_failure` says what their episodes
-                count as.
+            failure: How the process of an agent ended, in words, if its code is to blame. Then only
+                agents whose connection broke are taken off, and `judge_failure` says what their
+                episodes count as.
         """
         request = sessions_pb2.DismissAgentsRequest(name=session_name(session), failure=failure)
         answer = await self._call(self._sessions.DismissAgents, request)

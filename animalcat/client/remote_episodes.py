@@ -43,7 +43,7 @@ class Opening(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """What came of the latest actions.
+    """The reward, the observation and the end, if any, that the latest actions led to.
 
     Attributes:
         reward: Since the observation before.
@@ -131,7 +131,7 @@ class RemoteEpisodes:
 
     @property
     def over(self) -> bool:
-        """Whether no episode will follow. Between episodes it waits for the service to decide."""
+        """Whether no episode will follow. Between episodes this waits until the service decides."""
         return self.opening is None and self._decision().HasField("session_end")
 
     @property
@@ -198,8 +198,9 @@ class RemoteEpisodes:
     def close(self) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine.
 
-        Between episodes the service has chosen the next one already, and sent it: that attempt is
-        void. Whoever closes there for the second time, before anything was done, has failed it.
+        Between episodes the service has already chosen the next one and sent it. Closing there
+        makes that attempt void. Closing there for the second time, before anything was done, makes
+        it a failure.
         """
         if not self._closed and not self.spent:
             if self.opening is None:

@@ -1,4 +1,4 @@
-"""A session as what a stand-in plays: code that knows nothing of animalcat is tested adaptively."""
+"""Lets a stand-in play a session: so code that knows nothing of animalcat is tested adaptively."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SessionSource:
     """
 
     def __init__(self, episodes: RemoteEpisodes) -> None:
-        """Wait for the first episode: who makes a source has more time than who resets it.
+        """Wait for the first episode here, because making a source may take longer than a reset.
 
         Args:
             episodes: The seat; `close` leaves it.

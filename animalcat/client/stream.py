@@ -238,7 +238,9 @@ class EvaluationStream:
         )
 
     async def withdraw(self, seconds: float) -> None:
-        """Leave between episodes: one that was sent meanwhile is void, and the second time failed.
+        """Leave between episodes.
+
+        An episode that was sent meanwhile is void; the second time it is a failure.
 
         Args:
             seconds: How long the service may take to end the stream.

@@ -383,8 +383,8 @@ class Generality(NamedTuple):
     """How much an agent masters, and how widely its successes are spread over difficulty.
 
     Attributes:
-        capability: Area under its characteristic curve: of so many paradigms it passes all, if it
-            passes the easiest ones.
+        capability: Area under its characteristic curve, in paradigms: if it passed the easiest
+            paradigms and no others, it would pass so many.
         spread: In paradigms: 0 if it passes all up to its capability and none beyond.
     """
 
@@ -395,11 +395,11 @@ class Generality(NamedTuple):
 def generality_of(tables: Mapping[str, pd.DataFrame]) -> dict[str, Generality]:
     """Capability and spread of each agent (Hernandez-Orallo et al. 2021).
 
-    Paradigms stand in the order of their difficulty, which is the share failed by all agents
-    together, at distances of 1. With psi_k the share that an agent passes of the k-th one, its
-    capability is the sum of psi_k, and the square of its spread the sum of (2 k - 1) psi_k less the
-    square of its capability. Generality is the inverse of the spread. Paradigms that an agent did
-    not play are left out for all.
+    Paradigms stand in the order of their difficulty, at distances of 1. The difficulty of one is
+    the share that all agents together fail. With psi_k the share that an agent passes of the k-th
+    paradigm, its capability is the sum of psi_k. The square of its spread is the sum of
+    (2 k - 1) psi_k, less the square of its capability. Generality is the inverse of the spread.
+    Paradigms that an agent did not play are left out for all.
 
     Args:
         tables: Table of outcomes by agent.

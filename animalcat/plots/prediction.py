@@ -275,7 +275,7 @@ def with_observed(table: pd.DataFrame, fitted: FitResult) -> pd.DataFrame:
 
 
 class PredictionRecord(NamedTuple):
-    """What was predicted before each episode that counts, and what came of it.
+    """The prediction made before each episode that counts, and what was then observed.
 
     Attributes:
         predicted: (episodes,), in [0, 1].

@@ -200,7 +200,7 @@ class Paradigm:
     Attributes:
         name: Its name.
         weight: Its share of the instances, beside the other paradigms' weights.
-        parameters: What parameters are drawn from here, where that is not what the family says.
+        parameters: By parameter, the range that it is drawn from here, if not the family's.
         claims: Claims that are made here, beside those of the family or in their place.
         order: All parameters and derived values, each after those that it depends on.
         place: Where it is; the family's name where the family has no paradigms.

@@ -39,8 +39,8 @@ class PartReader:
         file: Name of the file.
         known: Names that formulas may use.
         words: Words that options and paradigms are.
-        ids: Ids, and whether they are of items; of groups alone otherwise.
-        counted: Of ids of items, the names of repeats that formulas in all of them may use.
+        ids: By id, whether it is an item's; otherwise it belongs to groups alone.
+        counted: By id of items, the names of repeats that formulas may use in all items of that id.
     """
 
     file: str

@@ -42,7 +42,7 @@ class WayLook(NamedTuple):
 
 
 class Survey:
-    """A placed arena; whatever is worked out is kept for the next who asks."""
+    """A placed arena, and what several features need of it; each thing is worked out once."""
 
     def __init__(self, placement: Placement) -> None:
         """Begin.
