@@ -135,7 +135,7 @@ def aconnect(
     ca: str | os.PathLike[str] | None = None,
     certificate: CertificateFiles | None = None,
     wait_seconds: float = 0.0,
-) -> Connecting:
+) -> PendingConnection:
     """Connect to a server from asynchronous code.
 
     In a program, the connection closes with the block:
@@ -163,10 +163,10 @@ def aconnect(
             there.
     """
     shown = credentials(token, ca, certificate)
-    return Connecting(checked_address(address), wait_seconds, shown)
+    return PendingConnection(checked_address(address), wait_seconds, shown)
 
 
-class Connecting:
+class PendingConnection:
     """A connection that is about to be made: `await` it, or enter it with `async with`."""
 
     def __init__(self, address: str, wait_seconds: float, shown: Credentials) -> None:

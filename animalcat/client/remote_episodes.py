@@ -30,7 +30,7 @@ class SessionOver(Exception):  # noqa: N818  no error: the session has what it w
     """The session has ended: there is no further episode."""
 
 
-class Opening(NamedTuple):
+class EpisodeOpening(NamedTuple):
     """How an episode begins.
 
     Attributes:
@@ -122,7 +122,7 @@ class RemoteEpisodes:
         except BaseException:
             self._client.close()
             raise
-        self.opening: Opening | None = None
+        self.opening: EpisodeOpening | None = None
         self.steps = 0
         self._notes: list[Note] = []
         self._closed = False
@@ -139,7 +139,7 @@ class RemoteEpisodes:
         """Whether the session has had its most episodes; known before its profile is made."""
         return self.opening is None and self._counted >= self.welcome.max_episodes
 
-    def begin(self) -> Opening:
+    def begin(self) -> EpisodeOpening:
         """Start the episode that the service has chosen.
 
         Raises:
@@ -156,7 +156,7 @@ class RemoteEpisodes:
         self._next = None
         start = frame.episode_start
         self._last = self._stream.observation(start.observation)
-        self.opening = Opening(self._stream.episode_info(start), self._last)
+        self.opening = EpisodeOpening(self._stream.episode_info(start), self._last)
         self.steps = 0
         self._notes.clear()
         return self.opening

@@ -236,13 +236,13 @@ def excluded(path: Path, home: Path | None) -> bool:
     return False
 
 
-class _Looking(threading.local):
+class _HookState(threading.local):
     """Whether this thread is within the hook."""
 
     now = False
 
 
-_looking: Final = _Looking()
+_looking: Final = _HookState()
 _watching: Final[list[Watch]] = []
 _kinds: Final[WeakKeyDictionary[type[Any], int]] = WeakKeyDictionary()
 

@@ -98,7 +98,7 @@ class BuildStep(NamedTuple):
     camera: Any
 
 
-class _Cancelled(Exception):  # noqa: N818
+class _BuildCancelled(Exception):  # noqa: N818
     """A build that was prepared is no longer wanted."""
 
 
@@ -266,7 +266,7 @@ class Build:
         """Wait for the seed of the episode, until there is an episode to play."""
         self._wanted.wait()
         if self._seed is None:
-            raise _Cancelled
+            raise _BuildCancelled
         return self._seed
 
     def _seen(self) -> BuildStep:

@@ -291,7 +291,7 @@ def _fold(
             table.instances, tuple(table.agents[i] for i in train), table.outcomes[train]
         )
         items = PopulationIRT(others)
-        trees = _Boosting(model.features, table.outcomes[train], seed + split)
+        trees = _BoostingFit(model.features, table.outcomes[train], seed + split)
     return [
         _agent(layout, ours, table, i, rng(seed, f"order of {i}", split), particles, items, trees)
         for i in test
@@ -306,7 +306,7 @@ def _agent(
     generator: np.random.Generator,
     particles: int,
     items: PopulationIRT | None,
-    trees: _Boosting | None,
+    trees: _BoostingFit | None,
 ) -> AgentScores:
     instances, y = table.of(table.agents[agent])
     columns = np.flatnonzero(np.isfinite(table.outcomes[agent]))
@@ -386,7 +386,7 @@ class _Run:
         return self._evaluator.by_instance(self._posterior.particles, self._columns, np.float64)
 
 
-class _Boosting:
+class _BoostingFit:
     """Gradient boosting on demands, the instance's rate and the agent's rate, over a population."""
 
     def __init__(self, features: Floats, outcomes: Floats, seed: int) -> None:

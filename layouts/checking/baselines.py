@@ -35,7 +35,7 @@ class Aggregate:
 
     def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Compute the mean."""
-        return _Constant(float(np.mean(outcomes)))
+        return _ConstantFit(float(np.mean(outcomes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Logistic:
             return value + 0.5 * self.penalty * float(beta[1:] @ beta[1:]), gradient
 
         optimum = minimize(loss, np.zeros(1 + len(design.columns)), jac=True, method="L-BFGS-B")
-        return _Linear(design, optimum.x, logistic=True)
+        return _LinearFit(design, optimum.x, logistic=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Linear:
         design = _Design.of(instances, self.columns)
         x = design.apply(instances)
         beta = np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), outcomes)[0]
-        return _Linear(design, np.asarray(beta, dtype=np.float64), logistic=False)
+        return _LinearFit(design, np.asarray(beta, dtype=np.float64), logistic=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class GradientBoosting:
             "nthread": 1,
         }
         model = xgboost.train(settings, data, num_boost_round=self.trees)
-        return _Boosted(columns, xgboost, model)
+        return _BoostedFit(columns, xgboost, model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +142,12 @@ class TabPFN:
         tabpfn = _package("tabpfn", "pip install tabpfn, and see its licence")
         columns = self.columns or instances.columns
         if np.ptp(outcomes) == 0:
-            return _Constant(float(outcomes[0]))
+            return _ConstantFit(float(outcomes[0]))
         binary = bool(np.isin(outcomes, (0.0, 1.0)).all())
         kind = tabpfn.TabPFNClassifier if binary else tabpfn.TabPFNRegressor
         model = kind(random_state=self.seed)
         model.fit(instances.select(columns), outcomes.astype(int) if binary else outcomes)
-        return _Tabular(columns, model, binary)
+        return _TabularFit(columns, model, binary)
 
 
 def baselines(scores: bool = False) -> list[Assessor]:
@@ -186,7 +186,7 @@ class _Design:
 
 
 @dataclass(frozen=True, slots=True)
-class _Constant:
+class _ConstantFit:
     value: float
 
     def predict(self, instances: Instances) -> Floats:
@@ -194,7 +194,7 @@ class _Constant:
 
 
 @dataclass(frozen=True, eq=False)
-class _Linear:
+class _LinearFit:
     design: _Design
     beta: Floats
     logistic: bool
@@ -205,7 +205,7 @@ class _Linear:
 
 
 @dataclass(frozen=True, eq=False)
-class _Boosted:
+class _BoostedFit:
     columns: Sequence[str]
     xgboost: Any = field(repr=False)
     model: Any = field(repr=False)
@@ -216,7 +216,7 @@ class _Boosted:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tabular:
+class _TabularFit:
     columns: Sequence[str]
     model: Any = field(repr=False)
     binary: bool
