@@ -69,10 +69,10 @@ from animalcat.client.values import (
     SessionEvent,
     SessionSpec,
     SessionState,
+    SessionVerification,
     StoppingRule,
     Ticket,
     Verdict,
-    Verification,
 )
 from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint
@@ -491,12 +491,12 @@ class AsyncClient:
         answer = await self._call(self._sessions.CancelSession, request)
         return converters.session_from_proto(answer.session)
 
-    async def verify_session(self, session: SessionLike) -> Verification:
+    async def verify_session(self, session: SessionLike) -> SessionVerification:
         """Check whether a session's records and recordings are as they were stored."""
         request = sessions_pb2.VerifySessionRequest(name=session_name(session))
         answer = await self._read(self._sessions.VerifySession, request)
         notes = tuple(answer.notes)
-        return Verification(
+        return SessionVerification(
             tuple(answer.problems), answer.links, answer.head, answer.uncovered, notes
         )
 

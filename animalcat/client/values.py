@@ -988,7 +988,7 @@ class EpisodeFooter:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class SessionVerification:
     """Whether a session is as it was stored.
 
     Attributes:

@@ -52,7 +52,7 @@ from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.cli.shared.unplayable import unplayable
 from animalcat.client import Client
 from animalcat.client.credentials import is_local
-from animalcat.client.values import Session, Spent, Verification
+from animalcat.client.values import Session, SessionVerification, Spent
 from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
@@ -264,7 +264,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _standing(found: Verification) -> str:
+def _standing(found: SessionVerification) -> str:
     """How a session stands that was looked at."""
     if found.problems:
         return "is not as it was stored"
