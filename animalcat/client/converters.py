@@ -603,17 +603,17 @@ def verdict_from_profile(profile: Mapping[str, Any]) -> Verdict | None:
     Args:
         profile: By the schema "profile".
     """
-    verdict: Mapping[str, Any] | None = profile.get("verdict")
-    if verdict is None:
+    found: Mapping[str, Any] | None = profile.get("verdict")
+    if found is None:
         return None
-    fails = verdict["fails"]
+    fails = found["fails"]
     return Verdict(
-        tuple(verdict["sentences"]),
-        verdict["kind"],
-        verdict["probability"],
-        verdict["probabilities"],
-        verdict["why_unclear"],
-        verdict["weakness"],
+        tuple(found["sentences"]),
+        found["kind"],
+        found["probability"],
+        found["probabilities"],
+        found["why_unclear"],
+        found["weakness"],
         fails["share"],
         fails["by"],
         fails["without"],

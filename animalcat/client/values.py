@@ -121,8 +121,8 @@ class Policy:
     Attributes:
         name: Which way.
         random_share: Share of stratified random draws, 0 to 1.
-        balance: How many plays a paradigm may be ahead of the one that is most behind its share,
-            and still be chosen for what it tells; below 0: any number.
+        balance: By how many plays a paradigm may be ahead of the most owed one and still be chosen
+            for what it tells; below 0: any number.
         exposures: How often an instance may be played; 0: any number of times.
         cool_down: Episodes during which variants of what was played wait.
         per_second: Whether what an instance tells counts per expected second of its episode.
