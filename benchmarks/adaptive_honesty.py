@@ -23,7 +23,12 @@ from animalcat.layouts.adaptive.plan import PRESETS, Policy
 from animalcat.layouts.adaptive.stopping import StoppingRule
 from animalcat.layouts.model.instances import OutcomeTable
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.simulate import FeatureRange, Hidden, Lapses, LayoutAgent
+from animalcat.layouts.simulation.simulate import (
+    FeatureRange,
+    ImpairedAgent,
+    LapsingAgent,
+    LayoutAgent,
+)
 from animalcat.layouts.simulation.synthetic import synthetic_agents
 
 AT: Final = (50, 100, 200, 400)
@@ -168,8 +173,8 @@ def unseen(world: World) -> list[Player]:
     good, poor = (_at(world.layout, level, 0.05) for level in (0.9, 0.3))
     high, low = (agent.probability(world.instances) for agent in (good, poor))
     blue = FeatureRange("occluderBlueness", 100.0)
-    lapses = Lapses(good, 0.8, 0.1, blue).probability(world.instances)
-    colour = Hidden(good, FeatureRange("occluderGreenness", 150.0), 0.1).probability(
+    lapses = LapsingAgent(good, 0.8, 0.1, blue).probability(world.instances)
+    colour = ImpairedAgent(good, FeatureRange("occluderGreenness", 150.0), 0.1).probability(
         world.instances
     )
     return [

@@ -87,26 +87,26 @@ class EnvironmentSuite:
         self, spec: ObservationSpec
     ) -> None:
         rng = np.random.default_rng(0)
-        made = spec.generate(rng)
-        spec.validate(made)
-        assert made.velocity.tobytes() != spec.generate(rng).velocity.tobytes()
+        observation = spec.generate(rng)
+        spec.validate(observation)
+        assert observation.velocity.tobytes() != spec.generate(rng).velocity.tobytes()
         tall = ObservationSpec(CameraSpec(77), RaySpec(per_side=9), 3).generate(rng)
         wrong: list[tuple[str, object]] = [
             ("health", 100.1),
             ("health", float("nan")),
-            ("velocity", made.velocity.astype(np.float64)),
-            ("position", made.position[:2]),
+            ("velocity", observation.velocity.astype(np.float64)),
+            ("position", observation.position[:2]),
             ("position", np.full(3, np.inf, np.float32)),
             ("rays", tall.rays),
             ("camera", tall.camera),
         ]
-        if made.rays is not None:
-            wrong += [("rays", None), ("rays", made.rays + np.float32(1.0))]
-        if made.camera is not None:
-            wrong += [("camera", None), ("camera", made.camera.astype(np.float32))]
+        if observation.rays is not None:
+            wrong += [("rays", None), ("rays", observation.rays + np.float32(1.0))]
+        if observation.camera is not None:
+            wrong += [("camera", None), ("camera", observation.camera.astype(np.float32))]
         for name, value in wrong:
             with pytest.raises(ValueError, match=name):
-                spec.validate(made._replace(**{name: value}))
+                spec.validate(observation._replace(**{name: value}))
 
     def test_phases_run_from_first_over_mid_to_last(self, environment: Environment) -> None:
         steps = list(play_episode(environment, goal_arena(), 0, [FORWARD] * 100))
@@ -119,20 +119,20 @@ class EnvironmentSuite:
 
     def test_the_same_seed_and_actions_give_the_same_steps(self, make: Make) -> None:
         actions = _random_actions(60)
-        one, two = (
+        first, second = (
             list(play_episode(make(SPECS[2]), random_arena(), 5, actions)) for _ in range(2)
         )
-        assert_same_steps(one, two)
+        assert_same_steps(first, second)
 
     def test_loading_again_gives_the_same_steps(self, environment: Environment) -> None:
         actions = _random_actions(40)
-        one = list(play_episode(environment, random_arena(), 5, actions))
+        first = list(play_episode(environment, random_arena(), 5, actions))
         list(play_episode(environment, goal_arena(), 1, actions[:9]))
-        assert_same_steps(one, list(play_episode(environment, random_arena(), 5, actions)))
+        assert_same_steps(first, list(play_episode(environment, random_arena(), 5, actions)))
 
     def test_seeds_place_what_is_left_to_chance(self, environment: Environment) -> None:
-        one, two = (environment.load(random_arena(), seed).observation for seed in (1, 2))
-        assert not np.array_equal(one.position, two.position)
+        first, second = (environment.load(random_arena(), seed).observation for seed in (1, 2))
+        assert not np.array_equal(first.position, second.position)
 
     def test_reaching_the_goal_ends_by_goal(self, environment: Environment) -> None:
         steps = list(play_episode(environment, goal_arena(), 0, [FORWARD] * 100))
@@ -260,14 +260,14 @@ def play_episode(
         yield step
 
 
-def assert_same_steps(one: list[Step], two: list[Step]) -> None:
+def assert_same_steps(first: list[Step], second: list[Step]) -> None:
     """Check that two episodes are bitwise the same.
 
     Raises:
         AssertionError: They are not.
     """
-    assert len(one) == len(two)
-    for a, b in zip(one, two, strict=True):
+    assert len(first) == len(second)
+    for a, b in zip(first, second, strict=True):
         assert a[:3] == b[:3]
         assert a.observation.health == b.observation.health
         for x, y in zip(arrays(a.observation), arrays(b.observation), strict=True):

@@ -24,7 +24,7 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.cli.shared.table import Column
 from animalcat.client import AsyncClient, Client
-from animalcat.client.values import Placement
+from animalcat.client.values import ProcessPlacement
 from animalcat.errors import AnimalcatError
 
 app = typer.Typer(help="Say how a server is, and what it does.", no_args_is_help=True)
@@ -40,7 +40,7 @@ SERVICES: Final = (
     "Episodes",
     "Operations",
 )
-UNTOLD: Final = Placement("", (), 0, 0, {}, (), 0)
+UNTOLD: Final = ProcessPlacement("", (), 0, 0, {}, (), 0)
 """What is known of simulators and fits of a server that does not tell."""
 _SECONDS: Final = 10.0
 """How long to wait for what rests on the database."""

@@ -31,8 +31,8 @@ from animalcat.client.values import (
     Peers,
     PlacedFit,
     PlacedWorker,
-    Placement,
     Policy,
+    ProcessPlacement,
     RecordedStep,
     Refusal,
     Session,
@@ -110,23 +110,27 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
     )
 
 
-def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> Placement:
+def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> ProcessPlacement:
     """Where simulators and fits are."""
-    return Placement(
+    return ProcessPlacement(
         engine=message.engine,
         workers=tuple(
-            PlacedWorker(names.parse_session(one.session) if one.session else "", one.node)
-            for one in message.workers
+            PlacedWorker(names.parse_session(worker.session) if worker.session else "", worker.node)
+            for worker in message.workers
         ),
         max_workers=message.max_workers,
         campaign_workers=message.campaign_workers,
-        backlog={names.parse_session(one.session): one.waits_for for one in message.backlog},
-        fits=tuple(PlacedFit(one.node, one.busy) for one in message.fits),
+        backlog={
+            names.parse_session(waiting.session): waiting.waits_for for waiting in message.backlog
+        },
+        fits=tuple(PlacedFit(fit.node, fit.busy) for fit in message.fits),
         fits_waiting=message.fits_waiting,
         lacks=tuple(message.lacks),
         refusals=tuple(
-            Refusal(one.what, one.who, one.number, _time(one.last_time), one.words)
-            for one in message.refusals
+            Refusal(
+                refusal.what, refusal.who, refusal.number, _time(refusal.last_time), refusal.words
+            )
+            for refusal in message.refusals
         ),
     )
 

@@ -108,7 +108,7 @@ def value_of(expression: Expression, scope: Scope) -> Value:
         case Call("any", parts):
             return float(any(_number(part, scope) != 0.0 for part in parts))
         case Call(function, arguments):
-            return _applied(function, [_number(one, scope) for one in arguments])
+            return _applied(function, [_number(argument, scope) for argument in arguments])
         case _:
             return expression
 

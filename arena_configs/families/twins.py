@@ -1,9 +1,9 @@
 """Makes twins: arenas of a family with the demands of another one, and other details.
 
 A stratum (a paradigm of a family, with or without a control) has a pool of arenas that were drawn
-and measured. From it, a smooth function of the parameters is fitted to each demand. To make a twin,
-parameters are drawn at random, and those are built and measured whose demands should be nearest to
-what is wanted. Then the best one is changed until its demands are near enough.
+and measured. For each demand, a smooth function of the parameters is fitted to this pool. To make a
+twin, parameters are drawn at random. Those whose demands this function puts nearest to what is
+wanted are built and measured. Then the best one is changed until its demands are near enough.
 """
 
 from __future__ import annotations
@@ -69,7 +69,13 @@ class Wanted(NamedTuple):
     within: float
 
     def off(self, made: float | None) -> float:
-        """By how many times what may differ a value is off; infinite if one of them is none."""
+        """Return how far a value is from the wanted one, in multiples of the allowed difference.
+
+        It is infinite where only one of the two is None, or where they differ though nothing may.
+
+        Args:
+            made: The value of an arena; None if the demand does not apply to it.
+        """
         if made is None or self.value is None:
             return 0.0 if made is self.value else math.inf
         gap = abs(made - self.value)
@@ -102,7 +108,8 @@ class Twin(NamedTuple):
         paradigm: Name of its paradigm.
         variant: Whether it is a mirror image, and how it is turned.
         measured: What was measured on it.
-        off: For each demand, by how many times what may differ it is off.
+        off: For each demand, how far it is from the wanted value, in multiples of the allowed
+            difference (`Wanted.off`).
     """
 
     arena: Arena
@@ -113,7 +120,7 @@ class Twin(NamedTuple):
 
     @property
     def worst(self) -> float:
-        """The largest of `off`; up to 1 it is a twin, and infinite if a code or count differs."""
+        """The largest of `off`: at most 1 for a twin; infinite where a code or count differs."""
         return max(self.off.values(), default=0.0)
 
     @property

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.checking.predict import Assessor, Fitted
+from animalcat.layouts.checking.predict import Assessor, FittedAssessor
 from animalcat.layouts.model.instances import Instances
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -40,15 +40,17 @@ class AverageChance:
         """Name of the assessor."""
         return self.assessor.name
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Learn from outcomes."""
         chance = average_chance(outcomes)
-        return _Fitted(self.assessor.fit(with_chance(instances, chance), outcomes), chance)
+        return _FittedWithChance(
+            self.assessor.fit(with_chance(instances, chance), outcomes), chance
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
-    fitted: Fitted
+class _FittedWithChance:
+    fitted: FittedAssessor
     chance: float
 
     def predict(self, instances: Instances) -> Floats:

@@ -53,7 +53,7 @@ _ABILITY: Final = (0.3, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class SimulatedEntrants:
     """Simulated entrants and their scores.
 
     Attributes:
@@ -65,7 +65,9 @@ class Population:
     truth: Floats
 
 
-def population(layout: Layout, kind: Kind, seed: int, entrants: int = ENTRANTS) -> Population:
+def population(
+    layout: Layout, kind: Kind, seed: int, entrants: int = ENTRANTS
+) -> SimulatedEntrants:
     """Draw scenarios, entrants and scores.
 
     Args:
@@ -87,13 +89,13 @@ def population(layout: Layout, kind: Kind, seed: int, entrants: int = ENTRANTS) 
     )
     truth = _entrants(layout, kind, entrants, generator)
     scores = np.stack(
-        [simulate_outcomes(LayoutAgent(layout, one), instances, generator) for one in truth]
+        [simulate_outcomes(LayoutAgent(layout, theta), instances, generator) for theta in truth]
     )
     weaker = round(entrants * _WEAKER / ENTRANTS)
     block = np.tile(np.arange(_BLOCKS), _SCENARIOS)
     scores[entrants - weaker :, block >= _FEW_BLOCKS] = np.nan
     names = tuple(f"entrant-{i + 1:02d}" for i in range(entrants))
-    return Population(OutcomeTable(instances, names, scores), truth)
+    return SimulatedEntrants(OutcomeTable(instances, names, scores), truth)
 
 
 def _entrants(layout: Layout, kind: Kind, entrants: int, generator: np.random.Generator) -> Floats:
@@ -153,7 +155,7 @@ class Recovery:
 
 def recover(
     layout: Layout,
-    people: Population,
+    people: SimulatedEntrants,
     seed: int,
     *,
     done: Callable[[], object] | None = None,
@@ -167,7 +169,7 @@ def recover(
         done: Called after each entrant.
     """
     fits: dict[str, FitResult] = {}
-    found: list[tuple[float, float]] = []
+    r2s: list[tuple[float, float]] = []
     for agent, truth in zip(people.table.agents, people.truth, strict=True):
         instances, scores = people.table.of(agent)
         part = split(len(scores), seed)
@@ -179,10 +181,10 @@ def recover(
         draws = result.flat_draws
         fitted = FittedLayout(layout, draws, np.full(len(draws), 1.0 / len(draws)))
         expected = LayoutAgent(layout, truth).probability(rest)
-        found.append((r2(fitted.predict(rest), held), r2(expected, held)))
+        r2s.append((r2(fitted.predict(rest), held), r2(expected, held)))
         if done is not None:
             done()
-    powers = np.array(found)
+    powers = np.array(r2s)
     return Recovery(
         _nodes(layout, list(fits.values()), people.truth),
         tuple(posterior_table(fits)),
@@ -193,13 +195,13 @@ def recover(
 
 
 def _nodes(layout: Layout, fits: Sequence[FitResult], truth: Floats) -> tuple[NodeRecovery, ...]:
-    table = posterior_table({str(i): one for i, one in enumerate(fits)})
-    made: list[NodeRecovery] = []
+    table = posterior_table({str(i): fitted for i, fitted in enumerate(fits)})
+    recoveries: list[NodeRecovery] = []
     for i, node in enumerate(layout.latents):
-        means = np.array([one.nodes[i].mean for one in fits])
-        ends = np.array([one.nodes[i].hdi for one in fits])
+        means = np.array([fitted.nodes[i].mean for fitted in fits])
+        ends = np.array([fitted.nodes[i].hdi for fitted in fits])
         true = truth[:, i]
-        made.append(
+        recoveries.append(
             NodeRecovery(
                 node.name,
                 float(np.sqrt(np.mean((means - true) ** 2))),
@@ -209,4 +211,4 @@ def _nodes(layout: Layout, fits: Sequence[FitResult], truth: Floats) -> tuple[No
                 float(np.mean([row.high - row.low for row in table if row.node == node.name])),
             )
         )
-    return tuple(made)
+    return tuple(recoveries)

@@ -129,14 +129,14 @@ def agreement(entrants: Sequence[Entrant]) -> list[Agreement]:
     rows = [(entrant, entrant.printed) for entrant in entrants if entrant.printed is not None]
     if len(rows) < 2:
         raise ValueError(f"{len(rows)} entrants are in Figure 9; two at least are wanted")
-    found: list[Agreement] = []
+    agreements: list[Agreement] = []
     for i, node in enumerate(rows[0][0].nodes):
         ours = np.array([[e.nodes[i].mean, e.nodes[i].sd] for e, _ in rows])
         theirs = np.array([[p.mean[node.name], p.sd[node.name]] for _, p in rows])
         apart = np.sqrt(np.mean((ours - theirs) ** 2, axis=0))
         rank = spearmanr(ours[:, 0], theirs[:, 0]).statistic
-        found.append(Agreement(node.name, rank, float(apart[0]), float(apart[1])))
-    return found
+        agreements.append(Agreement(node.name, rank, float(apart[0]), float(apart[1])))
+    return agreements
 
 
 def figure_6a(

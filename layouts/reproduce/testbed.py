@@ -20,7 +20,7 @@ from scipy.special import stdtrit
 from animalcat.layouts.checking.baselines import Aggregate, GradientBoosting, Logistic
 from animalcat.layouts.checking.predict import (
     Assessor,
-    Fitted,
+    FittedAssessor,
     LayoutAssessor,
     Split,
     held_out,
@@ -74,10 +74,12 @@ class CategoryRate:
 
     name: str = "rate by category"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Compute the means."""
         of = np.array(instances.paradigms)
-        rates = {str(one): float(outcomes[of == one].mean()) for one in np.unique(of)}
+        rates = {
+            str(category): float(outcomes[of == category].mean()) for category in np.unique(of)
+        }
         return _Rates(rates, float(outcomes.mean()))
 
 
@@ -87,7 +89,9 @@ class _Rates:
     overall: float
 
     def predict(self, instances: Instances) -> Floats:
-        return np.array([self.rates.get(one, self.overall) for one in instances.paradigms])
+        return np.array(
+            [self.rates.get(category, self.overall) for category in instances.paradigms]
+        )
 
 
 def assessors(layout: Layout, seed: int, *, particles: int = PARTICLES) -> list[Assessor]:
@@ -118,7 +122,10 @@ def by_task(names: Sequence[str], seed: int, repeats: int = SPLITS) -> list[Spli
 def by_category(names: Sequence[str]) -> list[Split]:
     """Hold out each category in turn."""
     of = np.array([category_of(name) for name in names])
-    return [Split(np.flatnonzero(of != one), np.flatnonzero(of == one)) for one in np.unique(of)]
+    return [
+        Split(np.flatnonzero(of != category), np.flatnonzero(of == category))
+        for category in np.unique(of)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +148,8 @@ class EntrantScores:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeKnown:
-    """How much the outcomes on all arenas tell of a node, over the entrants.
+class NodeInformation:
+    """How much the outcomes on all arenas tell about a node, over the entrants.
 
     Attributes:
         node: Its name.
@@ -164,7 +171,7 @@ class NodeKnown:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class NodePair:
     """Two nodes, and the mean correlation of their posteriors over the entrants."""
 
     first: str
@@ -173,7 +180,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Versus:
+class AssessorDifference:
     """The layout beside another assessor, over entrants.
 
     Attributes:
@@ -205,12 +212,12 @@ class Comparison:
 
     entrants: int
     layout: float
-    others: tuple[Versus, ...]
+    others: tuple[AssessorDifference, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
-    """What is worked out for one entrant; it can be sent to another process.
+class EntrantTask:
+    """What to compute for one entrant; it can be sent to another process.
 
     Attributes:
         layout: The layout.
@@ -232,7 +239,7 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
-class Worked:
+class EntrantResult:
     """Scores of one entrant, and its posterior given all its outcomes.
 
     Attributes:
@@ -261,7 +268,7 @@ def with_categories(instances: Instances, layout: Layout) -> Instances:
     return Instances(layout.feature_names, values, paradigms, instances.names)
 
 
-def work_on(layout: Layout, table: OutcomeTable, seed: int, **given: int) -> list[Work]:
+def work_on(layout: Layout, table: OutcomeTable, seed: int, **given: int) -> list[EntrantTask]:
     """What there is to do for every entrant of a table.
 
     Args:
@@ -274,19 +281,19 @@ def work_on(layout: Layout, table: OutcomeTable, seed: int, **given: int) -> lis
         ValueError: As for `with_categories`, or there are fewer than two categories.
     """
     repeats, particles = given.get("repeats", SPLITS), given.get("particles", PARTICLES)
-    found: list[Work] = []
+    tasks: list[EntrantTask] = []
     for agent in table.agents:
         instances, outcomes = table.of(agent)
         known = with_categories(instances, layout)
         if len(set(known.paradigms)) < 2:
             raise ValueError(f"{agent}: arenas of one category only; at least two are needed")
-        found.append(Work(layout, known, agent, outcomes, seed, repeats, particles))
-    return found
+        tasks.append(EntrantTask(layout, known, agent, outcomes, seed, repeats, particles))
+    return tasks
 
 
 def work_out(
-    tasks: Sequence[Work], *, processes: int = 1, done: Callable[[], object] | None = None
-) -> list[Worked]:
+    tasks: Sequence[EntrantTask], *, processes: int = 1, done: Callable[[], object] | None = None
+) -> list[EntrantResult]:
     """Predict what was held out of every entrant; results do not depend on the processes.
 
     Args:
@@ -294,22 +301,22 @@ def work_out(
         processes: Number of processes.
         done: Called after each entrant.
     """
-    found: list[Worked] = []
+    results: list[EntrantResult] = []
     if processes <= 1:
         for task in tasks:
-            found.append(score_entrant(task))
+            results.append(score_entrant(task))
             if done is not None:
                 done()
-        return found
+        return results
     with process_pool(processes) as pool:
-        for one in pool.map(score_entrant, tasks):
-            found.append(one)
+        for result in pool.map(score_entrant, tasks):
+            results.append(result)
             if done is not None:
                 done()
-    return found
+    return results
 
 
-def score_entrant(work: Work) -> Worked:
+def score_entrant(work: EntrantTask) -> EntrantResult:
     """Hold tasks and categories out for one entrant, with every assessor, and fit the layout."""
     names = work.instances.names
     # The same splits for all entrants, so that differences between entrants are the entrants'.
@@ -334,8 +341,8 @@ def score_entrant(work: Work) -> Worked:
     centred = posterior.particles - mean
     covariance = (centred * posterior.weights[:, np.newaxis]).T @ centred
     rate = float(work.outcomes.mean())
-    found = EntrantScores(work.entrant, rate, scores["task"], scores["category"], each)
-    return Worked(found, mean, covariance)
+    entrant_scores = EntrantScores(work.entrant, rate, scores["task"], scores["category"], each)
+    return EntrantResult(entrant_scores, mean, covariance)
 
 
 def compare(scores: Sequence[Mapping[str, float]]) -> Comparison:
@@ -350,36 +357,36 @@ def compare(scores: Sequence[Mapping[str, float]]) -> Comparison:
     if len(scores) < 2:
         raise ValueError(f"{len(scores)} entrants; two at least are wanted")
     ours, *others = scores[0]
-    layout = np.array([one[ours] for one in scores])
+    layout = np.array([score[ours] for score in scores])
     entrants = len(scores)
     wide = float(stdtrit(entrants - 1, 0.5 + INTERVAL_SHARE / 2.0)) / math.sqrt(entrants)
-    rows: list[Versus] = []
+    rows: list[AssessorDifference] = []
     for name in others:
-        theirs = np.array([one[name] for one in scores])
+        theirs = np.array([score[name] for score in scores])
         apart = layout - theirs
         mean, half = float(apart.mean()), wide * float(apart.std(ddof=1))
         rows.append(
-            Versus(
+            AssessorDifference(
                 name, float(theirs.mean()), mean, mean - half, mean + half, int((apart < 0).sum())
             )
         )
     return Comparison(entrants, float(layout.mean()), tuple(rows))
 
 
-def in_the_middle(worked: Sequence[Worked]) -> list[Worked]:
+def in_the_middle(worked: Sequence[EntrantResult]) -> list[EntrantResult]:
     """The entrants whose success rate is neither low nor high."""
     low, high = MIDDLE
-    return [one for one in worked if low <= one.scores.success <= high]
+    return [result for result in worked if low <= result.scores.success <= high]
 
 
-def not_chosen_on(worked: Sequence[Worked]) -> list[Worked]:
+def not_chosen_on(worked: Sequence[EntrantResult]) -> list[EntrantResult]:
     """The entrants that played no part when the layout's forms and priors were chosen."""
-    return [one for one in worked if one.scores.name not in CHOSEN_ON]
+    return [result for result in worked if result.scores.name not in CHOSEN_ON]
 
 
 def told_apart(
-    layout: Layout, instances: Instances, worked: Sequence[Worked]
-) -> tuple[list[NodeKnown], list[Pair]]:
+    layout: Layout, instances: Instances, worked: Sequence[EntrantResult]
+) -> tuple[list[NodeInformation], list[NodePair]]:
     """Which nodes the outcomes tell of, and which they cannot tell apart.
 
     Args:
@@ -391,10 +398,10 @@ def told_apart(
         Every node in the layout's order, and all pairs, the most correlated first.
     """
     matters = _matters(layout, instances)
-    sds = np.array([np.sqrt(np.diag(one.covariance)) for one in worked])
-    means = np.array([one.mean for one in worked])
+    sds = np.array([np.sqrt(np.diag(result.covariance)) for result in worked])
+    means = np.array([result.mean for result in worked])
     nodes = [
-        NodeKnown(
+        NodeInformation(
             node.name,
             node.unit,
             int(matters[:, i].sum()),
@@ -405,17 +412,18 @@ def told_apart(
         for i, node in enumerate(layout.latents)
     ]
     correlations = np.mean(
-        [one.covariance / np.outer(sd, sd) for one, sd in zip(worked, sds, strict=True)], axis=0
+        [result.covariance / np.outer(sd, sd) for result, sd in zip(worked, sds, strict=True)],
+        axis=0,
     )
     pairs = [
-        Pair(layout.latent_names[i], layout.latent_names[j], float(correlations[i, j]))
+        NodePair(layout.latent_names[i], layout.latent_names[j], float(correlations[i, j]))
         for i, j in combinations(range(len(layout.latents)), 2)
     ]
     return nodes, sorted(pairs, key=lambda pair: -abs(pair.correlation))
 
 
 def _matters(layout: Layout, instances: Instances) -> npt.NDArray[np.bool_]:
-    """Where each node matters, (instances, nodes); see `NodeKnown.arenas`."""
+    """Where each node matters, (instances, nodes); see `NodeInformation.arenas`."""
     evaluator = Evaluator(layout)
     means = np.array([node.prior.mean for node in layout.latents])
     ends = np.array([-_TAIL, _TAIL])

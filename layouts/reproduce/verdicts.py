@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.explaining.kinds import AgentKind, KindFound, Played, find_kind
+from animalcat.layouts.explaining.kinds import AgentKind, KindEstimate, PlayedEpisodes, find_kind
 from animalcat.layouts.explaining.limits import costs, thinned
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
@@ -62,7 +62,7 @@ class KindScore:
     """What was found of one agent."""
 
     agent: KnownAgent
-    found: KindFound
+    found: KindEstimate
 
     @property
     def right(self) -> bool:
@@ -76,13 +76,13 @@ def paper_agents(agents: Sequence[SyntheticAgent]) -> list[KnownAgent]:
     Args:
         agents: As `simulation.synthetic.synthetic_agents` returns them.
     """
-    made: list[KnownAgent] = []
+    known_agents: list[KnownAgent] = []
     for agent in agents:
         kind = _CLASSES.get(agent.group, "able" if agent.number in _ABLE else "unclear")
         if agent.number in _BY_LOOKS:
             kind = "fraudster"
-        made.append(KnownAgent(agent.name, agent.about, kind, agent.probability))
-    return made
+        known_agents.append(KnownAgent(agent.name, agent.about, kind, agent.probability))
+    return known_agents
 
 
 def drawn_agents(seed: int, count: int) -> list[KnownAgent]:
@@ -100,12 +100,12 @@ def drawn_agents(seed: int, count: int) -> list[KnownAgent]:
         "context",
         "unclear",
     )
-    made: list[KnownAgent] = []
+    known_agents: list[KnownAgent] = []
     for i in range(count):
         kind = kinds[i % len(kinds)]
         about, rule = _DRAWN[kind](rng(seed, "known agent", i))
-        made.append(KnownAgent(f"drawn {i}", about, kind, rule))
-    return made
+        known_agents.append(KnownAgent(f"drawn {i}", about, kind, rule))
+    return known_agents
 
 
 def score_kinds(
@@ -135,7 +135,7 @@ def score_kinds(
         posterior = LivePosterior(layout, seed)
         posterior.update_all(features[rows], outcomes)
         draws = thinned(posterior.particles, posterior.weights, 500)
-        played = Played(
+        played = PlayedEpisodes(
             features[rows],
             outcomes,
             None,
@@ -143,8 +143,8 @@ def score_kinds(
             {name: battery.column(name)[rows] for name in HIDDEN},
             IRRELEVANT,
         )
-        found = find_kind(layout, draws, played, costs(layout, thinned(draws, None, 200), shown))
-        scores.append(KindScore(agent, found))
+        kind = find_kind(layout, draws, played, costs(layout, thinned(draws, None, 200), shown))
+        scores.append(KindScore(agent, kind))
         if done is not None:
             done()
     return scores

@@ -15,7 +15,7 @@ from animalcat.envs.types import CameraSpec
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.stopping import settled_status
 from animalcat.layouts.checking.reanalysis import (
-    Drawn,
+    DrawnEpisode,
     Reanalysis,
     WeightedEstimate,
     reanalyse,
@@ -480,7 +480,7 @@ def reanalysis(
         key=lambda episode: episode.number,
     )
     draws = [
-        Drawn(
+        DrawnEpisode(
             paradigm=played_instance(battery, e.decision).paradigm,
             outcome=float(e.outcome is Outcome.SUCCESS),
             predicted=e.decision.predicted,

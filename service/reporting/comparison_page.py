@@ -12,7 +12,7 @@ from animalcat import plots
 from animalcat.layouts.adaptive.paired import compare_each
 from animalcat.plots.agents import node_comparison
 from animalcat.plots.inline import inline_svg
-from animalcat.plots.readings import Reading
+from animalcat.plots.readings import NodeReading
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.comparison import Compared, difference_rows, rank_rows
 from animalcat.service.reporting.templates import templates
@@ -108,7 +108,7 @@ class _Pictures:
 
 def _nodes(known: Compared) -> Iterator[tuple[Callable[[], Figure], str]]:
     for node in known.nodes:
-        reading = Reading(node, known.scales[node])
+        reading = NodeReading(node, known.scales[node])
         said = "; ".join(f"{name} {row.interval}" for name, row in known.rows[node].items())
         yield (
             lambda node=node, reading=reading: node_comparison(

@@ -12,13 +12,13 @@ from animalcat.arena_configs.placement import PlacedObject
 from animalcat.arena_configs.sightlines import SEEN
 
 if TYPE_CHECKING:
-    from animalcat.envs.measure import Played
+    from animalcat.envs.measure import PlayMeasurement
 
 MOVED: Final = 0.25
 """Metres from which on it is told that a goal moves."""
 
 
-def explanation(placed: Survey, played: Played) -> dict[str, Any]:
+def explanation(placed: Survey, played: PlayMeasurement) -> dict[str, Any]:
     """What the measured values of an arena come from, as plain data and in words.
 
     Args:
@@ -59,7 +59,7 @@ def explanation(placed: Survey, played: Played) -> dict[str, Any]:
     return told
 
 
-def _sentences(placed: Survey, played: Played) -> Iterator[str]:
+def _sentences(placed: Survey, played: PlayMeasurement) -> Iterator[str]:
     survey = played.at_rest
     way, goal = survey.way, survey.goal
     if goal is None:

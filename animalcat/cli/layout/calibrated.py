@@ -18,7 +18,7 @@ from animalcat.layouts.calibrating.assessment import (
     POPULATION,
     TOLD,
     WRITTEN,
-    Scored,
+    AgentScores,
     assess,
     compared,
     coverage,
@@ -93,7 +93,7 @@ def report_calibration(
     return {"layout": about, "seeds": seeds, "folds": FOLDS, "parts": parts}
 
 
-def _brier(scored: Sequence[Scored]) -> list[dict[str, Any]]:
+def _brier(scored: Sequence[AgentScores]) -> list[dict[str, Any]]:
     return [
         {"told": told, "other": other, **asdict(compared(scored, other, told))}
         for told in TOLD

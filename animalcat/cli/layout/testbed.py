@@ -25,7 +25,7 @@ from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reproduce.testbed import (
     MIDDLE,
-    Worked,
+    EntrantResult,
     compare,
     in_the_middle,
     not_chosen_on,
@@ -93,7 +93,7 @@ def report_testbed(
     }
 
 
-def summarised(layout: Layout, instances: Instances, worked: list[Worked]) -> Report:
+def summarised(layout: Layout, instances: Instances, worked: list[EntrantResult]) -> Report:
     """What was worked out, as JSON has it."""
     every = {"all": worked, "middle": in_the_middle(worked), "others": not_chosen_on(worked)}
     groups = {name: group for name, group in every.items() if len(group) > 1}
