@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from animalcat.cli.shared.agent_memory import MemoryLimit
 from animalcat.cli.shared.agent_output import AgentOutput, shown
 from animalcat.cli.shared.agent_view import beside, holds
 from animalcat.cli.shared.apart import (
@@ -168,7 +169,7 @@ class AgentProcess:
         command += ["--agent", _elsewhere(reference, read)]
         command += ["--same-agent"] if bounds.same_agent else []
         variables = {TOKEN: ticket.text} if ticket is not None else {}
-        files = list[str]()
+        files, folders = list[str](), list[str]()
         if door is None:  # a server elsewhere may ask for a certificate, too
             named = [name for name in (CA, CERTIFICATE, KEY) if name in os.environ]
             variables |= {name: os.environ[name] for name in named}
@@ -181,7 +182,9 @@ class AgentProcess:
                 started = launched(command, plan, found.name)
             except ValueError as error:
                 fail(str(error))
-            if not found.whole:
+            if found.whole:
+                folders = [one.path for one in plan.mounts if one.kind == "empty"]
+            else:
                 notes.append(
                     f"the agent is kept apart in part ({found.name}); not covered: "
                     f"{'; '.join(found.open)}"
@@ -208,6 +211,8 @@ class AgentProcess:
             raise
         finally:
             self._output.begun()
+        most = (bounds.limits or Limits.of_machine()).memory
+        self._memory = MemoryLimit(self._process, most, folders) if apart else None
 
     @property
     def ended(self) -> bool:
@@ -217,7 +222,9 @@ class AgentProcess:
     @property
     def how(self) -> str:
         """How it ended, in words; see `how_ended`."""
-        return how_ended(self._process.poll())
+        code = self._process.poll()
+        over = "" if code is None or self._memory is None else self._memory.why
+        return over or how_ended(code)
 
     def close(self) -> None:
         """End it if it still runs; calling it twice is fine."""
