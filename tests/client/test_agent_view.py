@@ -12,6 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from animalcat.cli import campaign
 from animalcat.cli.session import commands
 from animalcat.cli.shared import agent_process, apart, confine
 from animalcat.cli.shared.agent_process import AgentProcess, Bounds
@@ -168,6 +169,25 @@ def test_where_agents_cannot_be_kept_apart_anothers_is_not_begun(
     process = AgentProcess(client, make_session(agent="builtin:forward"), "builtin:forward")
     process.close()
     assert "is ours, is not kept apart here" in process.note
+
+
+def test_on_ray_anothers_agent_is_not_begun_either(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "campaign.yaml"
+    file.write_text(
+        f"agents: [builtin:random, {home}/agent.py:A]\nbatteries: [navigation]\nlayouts: [aaio]\n"
+        "budget: 12\nagents_run: {where: ray}\n"
+    )
+    for words, told in {
+        (): "--agent-may all",
+        ("--agent-may", "all", "--agent-env", "X=1"): "leave --agent-sees and --agent-env out",
+    }.items():
+        given = ["run", str(file), "--data", str(tmp_path / "data"), *words]
+        done = CliRunner().invoke(campaign.app, given)
+        assert done.exit_code == 2
+        assert "on Ray" in done.stderr
+        assert told in " ".join(done.stderr.split())
+    assert not (tmp_path / "data").exists()
+    agent_process.check_trusted(["builtin:random"], Bounds())
 
 
 def test_what_is_named_is_checked_before_anything_begins(

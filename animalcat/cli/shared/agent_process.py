@@ -126,6 +126,25 @@ def check_apart(references: Iterable[str], bounds: Bounds, data: Path | None = N
         )
 
 
+def check_trusted(references: Iterable[str], bounds: Bounds) -> None:
+    """End the command before it begins where its agents are to run on Ray, and nobody trusts them.
+
+    Nothing keeps them apart there.
+
+    Args:
+        references: The agents.
+        bounds: Within what they are to play.
+    """
+    if bounds.sees or bounds.variables:
+        fail("agents on Ray have what is on their node; leave --agent-sees and --agent-env out")
+    foreign = [one for one in references if not check_name(one).builtin]
+    if foreign and bounds.may is not Permission.ALL:
+        fail(
+            f"agents on Ray are not kept apart from the evaluator, so {foreign[0]} could read and "
+            "change results. If you trust its code as your own, say --agent-may all"
+        )
+
+
 class Ended(Protocol):
     """A process of an agent that may have ended."""
 
