@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -63,6 +66,32 @@ def test_beside_its_file_an_agent_sees_no_data_and_no_arenas(home: Path) -> None
     assert _names(left) == {*ours, "door.sock"}
     seen, _ = beside(home / "agent.py", [home / "net" / "inner", home / "weights"])
     assert _names(seen) == shown - {"net", "weights"}
+
+
+def test_what_is_ours_is_known_by_what_is_in_it(home: Path) -> None:
+    """Whoever copies it gives it another name."""
+    for path in sorted(home.iterdir()):
+        if path.name not in ("agent.py", "net"):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    ours = {
+        "copied.bin": b"\x89MCAP0\r\n recording",
+        "noted.yaml": b"# why it is hard\n" * 1000 + ARENA.encode(),
+        "spaced.csv": b"\n\ninstance,goalSize (m)\na,1\n",
+        "remote/access/secret.key": b"1" * 32,
+        "remote2/animalcat.id": b"1",
+    }
+    for name, content in ours.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    for name, tables in {"old.db": ("episodes", "alembic_version"), "own.db": ("trials",)}.items():
+        with closing(sqlite3.connect(home / name)) as database:
+            for table in tables:
+                database.execute(f"CREATE TABLE {table} (id INTEGER)")
+            database.commit()
+    seen, left = beside(home / "agent.py")
+    assert _names(seen) == {"agent.py", "net", "own.db"}
+    assert _names(left) == {*(name.partition("/")[0] for name in ours), "old.db"}
 
 
 def test_what_is_too_much_to_look_through_is_to_be_named(home: Path) -> None:
