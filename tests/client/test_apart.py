@@ -203,6 +203,7 @@ def test_what_is_not_given_is_not_there(name: str, ground: Ground, run: Run) -> 
     assert got["here"] == []
     assert got["into_terminal"] == got["terminals"] == got["through_proc"] == []
     assert got["others"] == got["syscalls"] == []
+    assert got["memory"].startswith("error: ")
     assert "ANIMALCAT_AGENT_MODE" in got["environment"]
     assert "SECRET_KEY" not in got["environment"]
     assert max(got["open"]) <= 3
@@ -343,8 +344,9 @@ def test_memory_is_limited_for_all_processes_together(many: int, own: int, ends:
     assert (code != 0) is ends
 
 
-def test_what_is_in_its_folders_is_memory_too() -> None:
-    code = "import time; open('/tmp/x', 'wb').write(bytes(100 << 20)); time.sleep(20)"
+@pytest.mark.parametrize("file", ["'/tmp/x'", "os.memfd_create('x')"])
+def test_what_is_in_files_in_memory_counts_too(file: str) -> None:
+    code = f"import os, time; x = open({file}, 'wb', 0); x.write(bytes(100 << 20)); time.sleep(20)"
     limits = Limits(processes=40, memory=400 << 20, room=128 << 20, files=100)
     plan = plan_of(network=False, limits=limits)
     one = launched([sys.executable, "-c", code], plan, NAMESPACES)

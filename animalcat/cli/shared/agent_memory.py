@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -82,10 +82,13 @@ def _taken(processes: Iterable[int], folders: Iterable[str], most: int) -> int:
     """
     processes = list(processes)
     kept = max((_in_folders(one, folders) for one in processes), default=0)
+    kept += sum({key: size for one in processes for key, size in _without_name(one)}.values())
     resident = {one: _resident(one) for one in processes}
     if kept + sum(resident.values()) <= most:
         return kept + sum(resident.values())
-    return kept + sum(_share(one, whole) for one, whole in resident.items())
+    shares = [_share(one, whole) for one, whole in resident.items()]
+    # What they have mapped of files in memory is in both.
+    return sum(own for own, _ in shares) + max(kept, sum(mapped for _, mapped in shares))
 
 
 def _resident(process: int) -> int:
@@ -94,13 +97,30 @@ def _resident(process: int) -> int:
     return 0
 
 
-def _share(process: int, whole: int) -> int:
-    """Memory of a process, of which what it shares counts in part; all of it if that is unknown."""
+def _share(process: int, whole: int) -> tuple[int, int]:
+    """Memory of a process, and what it has mapped of files in memory.
+
+    What it shares counts in part. If that is unknown, all is its own.
+    """
+    found: dict[str, int] = {}
     with suppress(OSError), open(f"/proc/{process}/smaps_rollup", encoding="ascii") as file:
         for line in file:
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) << 10
-    return whole
+            name, _, rest = line.partition(":")
+            if name in ("Pss", "Pss_Shmem"):
+                found[name] = int(rest.split()[0]) << 10
+    mapped = found.get("Pss_Shmem", 0)
+    return found.get("Pss", whole) - mapped, mapped
+
+
+def _without_name(process: int) -> Iterator[tuple[tuple[int, int], int]]:
+    """Yield the files in memory that a process has open and no folder has, each with its bytes."""
+    folder = f"/proc/{process}/fd"
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            with suppress(OSError):  # it was closed
+                if os.readlink(f"{folder}/{name}").startswith("/memfd:"):
+                    found = os.stat(f"{folder}/{name}")
+                    yield (found.st_dev, found.st_ino), found.st_blocks * 512
 
 
 def _in_folders(process: int, folders: Iterable[str]) -> int:

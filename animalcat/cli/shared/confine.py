@@ -58,7 +58,7 @@ class _Numbers(NamedTuple):
     keyctl: int
     refused: tuple[int, ...]
     """add_key, request_key, keyctl, io_uring_setup (which would make sockets), bpf, userfaultfd,
-    perf_event_open."""
+    perf_event_open, and shmget, whose memory is nobody's and so is not counted."""
     shared: tuple[int, ...]
     """What programs share by number or name, without a file: memory, semaphores and queues of
     System V, and queues of POSIX."""
@@ -72,14 +72,14 @@ class _Numbers(NamedTuple):
 _NUMBERS = {
     "x86_64": _Numbers(
         *(0xC000003E, 155, 41, 16, 250),
-        refused=(248, 249, 250, 425, 321, 323, 298),
+        refused=(248, 249, 250, 425, 321, 323, 298, 29),
         shared=(*range(29, 32), *range(64, 72), 220, 240, 241),
         of_process=(302, 142, 144, 314, 203),
         of_many=((141, 2), (251, 3)),
     ),
     "aarch64": _Numbers(
         *(0xC00000B7, 41, 198, 29, 219),
-        refused=(217, 218, 219, 425, 280, 282, 241),
+        refused=(217, 218, 219, 425, 280, 282, 241, 194),
         shared=(180, 181, *range(186, 198)),
         of_process=(261, 118, 119, 274, 122),
         of_many=((140, 2), (30, 3)),
