@@ -43,6 +43,8 @@ SPARE: Final = 4
 """Episodes that the session has beyond those, so that it does not come to its last fit,
 which takes ten seconds."""
 SEED: Final = 22
+SECRET: Final = "kill"
+"""Of every session, so that each is the undisturbed one but for the blows."""
 STOPPED_SECONDS: Final = 0.2
 """How long a process that is stopped stays so."""
 STUCK_SECONDS: Final = 300.0
@@ -149,6 +151,7 @@ class Stage:
                 target_sd=0.0,
                 futility=0.0,
                 seed=SEED,
+                secret=SECRET,
                 lease_seconds=1.0,  # an agent whose server was killed waits no longer for it
                 certify=False,
             )
@@ -207,12 +210,13 @@ class Stage:
 
     def _conduct(self, session: str) -> list[str]:
         agent = self._folder / "striker.py"
-        agent.write_text(
-            "from animalcat.benchmarks.kill_inside import StoppingAgent\n\n\n"
-            "class Striker(StoppingAgent):\n"
-            f"    socket = {self._socket!r}\n"
-            f"    acknowledged = {str(self._told)!r}\n"
-        )
+        if not agent.exists():  # one that runs may be reading it
+            agent.write_text(
+                "from animalcat.benchmarks.kill_inside import StoppingAgent\n\n\n"
+                "class Striker(StoppingAgent):\n"
+                f"    socket = {self._socket!r}\n"
+                f"    acknowledged = {str(self._told)!r}\n"
+            )
         command = [sys.executable, "-m", "animalcat", "session", "resume", session, "--json"]
         return [
             *command,

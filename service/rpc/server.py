@@ -255,6 +255,7 @@ async def create_server(
             )
             address = _bind(server, settings, credentials)
             doorman.port = int(address.rpartition(":")[2])
+            doorman.door = local.address.removeprefix("unix:")
             tasks.append(asyncio.create_task(doorman.watch()))
             if claims is not None:
                 claims.listen_at(address)

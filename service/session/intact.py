@@ -111,14 +111,19 @@ def _told(problems: list[str], what: str) -> Generator[None]:
 def _compare_file(problems: list[str], files: Artefacts, session: str, link: Link) -> None:
     """Compare the file that belongs to what a link is about."""
     what = link.what
-    if what == PROFILE:
-        key, called = kept_fit_key(session), "the fit of the profile"
-    elif what.startswith(CERTIFICATE):
-        n = int(what.removeprefix(CERTIFICATE))
-        key, called = draws_key(session, n), f"the draws of {_named(what)}"
-    else:
-        number, attempt = (int(part) for part in what.split("-"))
-        key, called = recording_key(session, number, attempt), f"the recording of {_named(what)}"
+    try:
+        if what == PROFILE:
+            key, called = kept_fit_key(session), "the fit of the profile"
+        elif what.startswith(CERTIFICATE):
+            n = int(what.removeprefix(CERTIFICATE))
+            key, called = draws_key(session, n), f"the draws of {_named(what)}"
+        else:
+            number, attempt = (int(part) for part in what.split("-"))
+            key = recording_key(session, number, attempt)
+            called = f"the recording of {_named(what)}"
+    except ValueError:  # the link itself was changed
+        problems.append(f"the chain tells of a file of {_named(what)}, which has none")
+        return
     with _told(problems, called):
         found = files.digest(key)
         if not found:
@@ -178,8 +183,8 @@ def _notes(store: SessionStore, session: Session) -> tuple[str, ...]:
 
 def _named(what: str) -> str:
     """What a link is about, for people."""
-    if "-" in what:
-        number, attempt = what.split("-")
+    number, _, attempt = what.partition("-")
+    if number.isdecimal() and attempt.isdecimal():
         return f"attempt {attempt} at episode {number}"
     if what == STANDING:
         return "how it stands: its state, reason, agent or capabilities"

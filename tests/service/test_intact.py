@@ -46,6 +46,8 @@ CHANGES = {
     "UPDATE layouts SET text = replace(text, '0.1', '0.2')": "its layout aaio",
     "DELETE FROM layouts": "its layout aaio",
     "UPDATE chain SET recording = '' WHERE recording != ''": ") of the chain was changed",
+    "UPDATE chain SET recording = 'x' WHERE seq = 0": "link 0",
+    "UPDATE chain SET what = what || '-x' WHERE recording != ''": ") of the chain was changed",
     "DELETE FROM chain WHERE seq = 1": "link 1",
     "DELETE FROM chain WHERE seq = 0": "link 0",
     "INSERT INTO episodes SELECT session, 7, attempt, decision, agent_instance, outcome, counts,"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from animalcat.cli.shared.agent_memory import MemoryLimit
 from animalcat.cli.shared.agent_output import AgentOutput, shown
 from animalcat.cli.shared.agent_view import beside, holds
 from animalcat.cli.shared.apart import (
@@ -124,6 +125,25 @@ def check_apart(references: Iterable[str], bounds: Bounds, data: Path | None = N
         )
 
 
+def check_trusted(references: Iterable[str], bounds: Bounds) -> None:
+    """End the command before it begins where its agents are to run on Ray, and nobody trusts them.
+
+    Nothing keeps them apart there.
+
+    Args:
+        references: The agents.
+        bounds: Within what they are to play.
+    """
+    if bounds.sees or bounds.variables:
+        fail("agents on Ray have what is on their node; leave --agent-sees and --agent-env out")
+    foreign = [one for one in references if not check_name(one).builtin]
+    if foreign and bounds.may is not Permission.ALL:
+        fail(
+            f"agents on Ray are not kept apart from the evaluator, so {foreign[0]} could read and "
+            "change results. If you trust its code as your own, say --agent-may all"
+        )
+
+
 class Ended(Protocol):
     """A process of an agent that may have ended."""
 
@@ -167,7 +187,7 @@ class AgentProcess:
         command += ["--agent", _elsewhere(reference, read)]
         command += ["--same-agent"] if bounds.same_agent else []
         variables = {TOKEN: ticket.text}
-        files = list[str]()
+        files, folders = list[str](), list[str]()
         if door is None:  # a server elsewhere may ask for a certificate, too
             named = [name for name in (CA, CERTIFICATE, KEY) if name in os.environ]
             variables |= {name: os.environ[name] for name in named}
@@ -179,7 +199,9 @@ class AgentProcess:
                 started = launched(command, plan, found.name)
             except ValueError as error:
                 fail(str(error))
-            if not found.whole:
+            if found.whole:
+                folders = [one.path for one in plan.mounts if one.kind == "empty"]
+            else:
                 notes.append(
                     f"the agent is kept apart in part ({found.name}); not covered: "
                     f"{'; '.join(found.open)}"
@@ -206,6 +228,8 @@ class AgentProcess:
             raise
         finally:
             self._output.begun()
+        most = (bounds.limits or Limits.of_machine()).memory
+        self._memory = MemoryLimit(self._process, most, folders) if apart else None
 
     @property
     def ended(self) -> bool:
@@ -215,7 +239,9 @@ class AgentProcess:
     @property
     def how(self) -> str:
         """How it ended, in words; see `how_ended`."""
-        return how_ended(self._process.poll())
+        code = self._process.poll()
+        over = "" if code is None or self._memory is None else self._memory.why
+        return over or how_ended(code)
 
     def close(self) -> None:
         """End it if it still runs; calling it twice is fine."""
