@@ -50,7 +50,11 @@ CLIENTS: Final = "make unity-clients && { make sb3-env || true; } && "
 """Tests say so themselves where PyTorch cannot be had."""
 VIEWERS: Final = "{ make viewers-env || true; } && "
 CHECKS: Final = (
-    Check("images", "make images", "docker tests/images pyproject.toml .dockerignore"),
+    Check(
+        "images",
+        "make images",
+        "docker tests/images pyproject.toml requirements-server.lock .dockerignore",
+    ),
     Check(
         "cluster",
         "make test-cluster",
