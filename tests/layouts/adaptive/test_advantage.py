@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.benchmarks.adaptive_sessions import World
-from animalcat.benchmarks.trust_agents import able
+from animalcat.bench.sessions import World
 from animalcat.layouts.adaptive.advantage import Advantage
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
@@ -14,6 +13,7 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.regression import RunningRegression
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.simulation.synthetic import op_battery
+from benchmarks.trust_agents import able
 
 BATTERY = op_battery(0)
 LAYOUT = load_layout("object-permanence")
