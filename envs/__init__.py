@@ -1,7 +1,7 @@
 """The environment contract, the backends that play arenas, and the reference agents.
 
-`types` is the contract: observations, steps and what a backend must do; `testing` is its
-conformance suite. `answers` reads what agents answer: an action, or several as `Actions`.
+`types` is the contract: observations, steps and what a backend must do; `testing`
+has small arenas. `answers` reads what agents answer: an action, or several as `Actions`.
 `rays` reads what rays tell, `state` says what privileged agents are shown besides, and `places`
 watches where an agent goes first. `backends` makes an environment by name: `sim` is the embedded
 simulator, and `unity` drives a real Unity build.

@@ -20,8 +20,8 @@ from animalcat.service.storage import schema
 from animalcat.service.storage.base import readable
 from animalcat.service.storage.migrate import StoreTooNewError
 from animalcat.service.storage.sql import SqlStore
-from animalcat.service.testing.storage_suite import NOW, SPEC, attempt, finished
 from animalcat.v1 import results_pb2, sessions_pb2
+from tests.suites.storage import NOW, SPEC, attempt, finished
 
 FIXTURES = Path(__file__).parent / "fixtures"
 WRITTEN = (1, 2, 3, 4)
