@@ -14,19 +14,19 @@ from typing import Final, TypeAlias
 from animalcat.bench.recorded import real_players, real_rows, real_tasks
 from animalcat.bench.rounds import Rounds, Rows, keep_rounds, play
 from animalcat.bench.sessions import Task, World
-from animalcat.cli.layout.reproduce import read_entrants
 from animalcat.cli.shared.output import print_rows
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
-from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.layouts.simulation.synthetic import op_battery
 from animalcat.service.batteries.naming import paradigm_of
 from animalcat.service.measuring.generation import ArenaSource
 from benchmarks import adaptive_honesty as honesty
 from benchmarks import adaptive_precision as precision
+from benchmarks.reproduce.command import read_entrants
+from benchmarks.reproduce.olympics import INSTANCES
 
 RESULTS: Final = Path(__file__).resolve().parent / "results" / "adaptive"
 OFFERED: Final = 2000

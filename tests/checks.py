@@ -79,12 +79,12 @@ CHECKS: Final = (
     _slow("simulator", "tests/envs", "envs", first=CLIENTS),
     _slow("unity", "tests/unity", "envs/unity envs/mlagents", first=CLIENTS),
     _slow("agents", "tests/client", "animalcat/client animalcat/cli/shared"),
-    _slow("layouts", "tests/layouts", "layouts"),
+    _slow("layouts", "tests/layouts", "layouts benchmarks/reproduce"),
     _slow("service", "tests/service", "service protos", first=VIEWERS),
     _slow(
         "benchmarks",
         "tests/test_bench.py tests/test_campaign_file.py tests/test_docs.py tests/test_cli.py",
-        "benchmarks README.md",
+        "animalcat/bench benchmarks README.md",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The part of `animalcat layout reproduce` about the entrants on the whole testbed."""
+"""The part of `python -m benchmarks.reproduce` about the entrants on the whole testbed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from animalcat.folders import cache_folder
 from animalcat.layouts.checking.baselines import MissingPackageError
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reproduce.testbed import (
+from benchmarks.reproduce.testbed import (
     MIDDLE,
     Worked,
     compare,
