@@ -10,8 +10,8 @@ simulator, and `unity` drives a real Unity build.
 `patience` decides when such a process is given up, `pulse` shows that it works, and `bare` says
 which environment variables it gets, and `surroundings` which of them change what it does.
 `replay` and `snapshot` play episodes again, and `measure` measures what only playing an arena
-tells. `gym`, `spaces` and `register` offer the contract to Gymnasium, and `window` shows it
-to people. `mlagents` plays Unity's side
+tells, and `explaining` says why demands are as they are. `gym`, `spaces` and `register` offer the
+contract to Gymnasium, and `window` shows it to people. `mlagents` plays Unity's side
 of ML-Agents' protocol over the simulator, and `agents` are the reference agents.
 """
 

@@ -307,7 +307,7 @@ def show(
             arena = arena.model_copy(update={"merge_next_arena": False})
             _first_view(arena, chance, resolution).save(output)
         else:
-            from animalcat.cli.arena.map import draw_map  # matplotlib takes a while to import
+            from animalcat.maps.figure import draw_map  # matplotlib takes a while to import
 
             at_rest = found.played[0].at_rest if with_features else None
             draw_map(placement, output, title=file.name, survey=at_rest)
