@@ -12,11 +12,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from animalcat.arena_configs.features import FEATURES
-from animalcat.cli.arena.measuring import Plan, measure_files
 from animalcat.layouts.checking.baselines import Aggregate
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout, variants
 from animalcat.layouts.model.instances import Instances, OutcomeTable
+from animalcat.measuring import Plan, measure_files
 from animalcat.service.measuring.coverage import check_units
 from benchmarks.reproduce.__main__ import app
 from benchmarks.reproduce.testbed import (

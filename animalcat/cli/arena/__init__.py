@@ -2,6 +2,5 @@
 
 `solve` lets the planner play, `files` finds the files that a command is about, and `options` has
 the options that commands share.
-`measuring` measures the demands of files and folders.
 `families` makes arenas from families and lists these, and `family` shows one.
 """
