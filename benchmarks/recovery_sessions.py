@@ -1,4 +1,4 @@
-"""Adaptive sessions of `bench recovery`: agents act in the simulator, and the learner is told."""
+"""Adaptive sessions of `recovery`: agents act in the simulator, and the learner is told."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import numpy as np
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena
 from animalcat.arena_configs.outcome import success
-from animalcat.benchmarks.recovery_outcomes import COMPARED, Outcomes, Strength
 from animalcat.envs.agents import EpisodeInfo, make_agent
 from animalcat.envs.agents.limits import LIMITS, Reference, read_reference
 from animalcat.envs.agents.limits.acting import drawn
@@ -32,6 +31,7 @@ from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import irrelevant
 from animalcat.service.model import SessionSpec
+from benchmarks.recovery_outcomes import COMPARED, Outcomes, Strength
 
 SPEC: Final = ObservationSpec(None, None, privileged=True)
 LONGEST: Final = 6000

@@ -50,7 +50,11 @@ CLIENTS: Final = "make unity-clients && { make sb3-env || true; } && "
 """Tests say so themselves where PyTorch cannot be had."""
 VIEWERS: Final = "{ make viewers-env || true; } && "
 CHECKS: Final = (
-    Check("images", "make images", "docker tests/images pyproject.toml .dockerignore"),
+    Check(
+        "images",
+        "make images",
+        "docker tests/images pyproject.toml requirements-server.lock .dockerignore",
+    ),
     Check(
         "cluster",
         "make test-cluster",
@@ -75,12 +79,12 @@ CHECKS: Final = (
     _slow("simulator", "tests/envs", "envs", first=CLIENTS),
     _slow("unity", "tests/unity", "envs/unity envs/mlagents", first=CLIENTS),
     _slow("agents", "tests/client", "animalcat/client animalcat/cli/shared"),
-    _slow("layouts", "tests/layouts", "layouts"),
+    _slow("layouts", "tests/layouts", "layouts benchmarks/reproduce"),
     _slow("service", "tests/service", "service protos", first=VIEWERS),
     _slow(
         "benchmarks",
         "tests/test_bench.py tests/test_campaign_file.py tests/test_docs.py tests/test_cli.py",
-        "benchmarks README.md",
+        "animalcat/bench benchmarks README.md",
     ),
 )
 

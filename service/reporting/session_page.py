@@ -10,12 +10,12 @@ from markupsafe import Markup
 
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import HDI_SHARE
+from animalcat.maps.small import arena_map
 from animalcat.outcomes import outcomes_frame
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.prediction import with_observed
 from animalcat.service.measuring.profile_words import battery_rate, warnings
 from animalcat.service.reporting import session_report as told
-from animalcat.service.reporting.maps import arena_map
 from animalcat.service.reporting.session_figures import scores, session_figures
 from animalcat.service.reporting.templates import templates
 

@@ -12,14 +12,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from animalcat.arena_configs.features import FEATURES
-from animalcat.cli.arena.measuring import Plan, measure_files
-from animalcat.cli.layout.commands import app_for
-from animalcat.cli.layout.testbed import print_testbed
 from animalcat.layouts.checking.baselines import Aggregate
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout, variants
 from animalcat.layouts.model.instances import Instances, OutcomeTable
-from animalcat.layouts.reproduce.testbed import (
+from animalcat.measuring import Plan, measure_files
+from animalcat.service.measuring.coverage import check_units
+from benchmarks.reproduce.__main__ import app
+from benchmarks.reproduce.testbed import (
     CategoryRate,
     EntrantResult,
     by_category,
@@ -33,7 +33,7 @@ from animalcat.layouts.reproduce.testbed import (
     work_on,
     work_out,
 )
-from animalcat.service.measuring.coverage import check_units
+from benchmarks.reproduce.testbed_report import print_testbed
 
 LAYOUT = load_layout("testbed")
 PLAIN = {
@@ -279,7 +279,7 @@ arenas:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app_for("reproduce"), ["reproduce", *map(str, arguments)])
+    return CliRunner().invoke(app, [*map(str, arguments)])
 
 
 @pytest.fixture

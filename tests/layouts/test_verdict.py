@@ -40,8 +40,8 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 from animalcat.layouts.model.units import plain_unit
 from animalcat.layouts.reporting.profile import NodeWords, Profile
-from animalcat.layouts.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
 from animalcat.layouts.simulation.synthetic import synthetic_agents
+from benchmarks.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 LOOK = "goalRedness"

@@ -11,11 +11,11 @@ import pytest
 
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Exclusion
-from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.service.batteries.battery import ArenaFile, Battery, import_files, load, read_files
 from animalcat.service.batteries.marks import UNPASSABLE
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.coverage import SAME_ARENA, coverage, covered_features
+from benchmarks.reproduce.olympics import INSTANCES
 
 from .conftest import arena
 

@@ -19,8 +19,9 @@ from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay as replay_steps
 from animalcat.envs.types import CameraSpec
 from animalcat.installing import install
+from animalcat.maps.moving import PANEL
 from animalcat.service.recording import EpisodeRecorder, camera_images, read_episode
-from animalcat.service.recording.film import HEIGHT, PANEL, WIDTH, film
+from animalcat.service.recording.film import HEIGHT, WIDTH, film
 from animalcat.service.recording.minari_data import save_minari
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.recording.video import VideoError, write_video

@@ -32,8 +32,8 @@ from animalcat.service.model import (
 from animalcat.service.storage import records
 from animalcat.service.storage.base import InUseError, UnreadableError, readable
 from animalcat.service.storage.sql import SqlStore
-from animalcat.service.testing.storage_suite import NOW, SPEC, attempt
 from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
+from tests.suites.storage import NOW, SPEC, attempt
 
 RECORDS = {
     SessionSpec: records.SessionSpecRecord,

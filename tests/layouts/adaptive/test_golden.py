@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.benchmarks.adaptive_precision import players
-from animalcat.benchmarks.adaptive_sessions import Task, World, simulate, use
+from animalcat.bench.sessions import Task, World, players, simulate, use
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator

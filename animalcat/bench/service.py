@@ -16,8 +16,8 @@ from typing import Any, Final
 import grpc
 
 from animalcat.arena_configs.loader import load_text
-from animalcat.benchmarks import crowd
-from animalcat.benchmarks.echo import METHOD
+from animalcat.bench import crowd
+from animalcat.bench.echo import METHOD
 from animalcat.client.stream import EvaluationStream
 from animalcat.envs.backends import make_environment
 from animalcat.protocol import PROTOCOL
@@ -281,7 +281,7 @@ def _action(step: int) -> gateway_pb2.EvaluateRequest:
 @contextmanager
 def _echo_server(size: int) -> Generator[int]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "animalcat.benchmarks.echo", str(size)],
+        [sys.executable, "-m", "animalcat.bench.echo", str(size)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

@@ -1,6 +1,6 @@
 """A bare grpc.aio server: answers every message of a stream with a fixed number of bytes.
 
-`python -m animalcat.benchmarks.echo BYTES` prints its port and serves until its input ends.
+`python -m animalcat.bench.echo BYTES` prints its port and serves until its input ends.
 """
 
 from __future__ import annotations

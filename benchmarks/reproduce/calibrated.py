@@ -1,4 +1,4 @@
-"""`animalcat layout reproduce calibration`: predictions of entrants that were held out."""
+"""`python -m benchmarks.reproduce calibration`: predictions of entrants that were held out."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.instances import OutcomeTable
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reproduce.chance import AverageChance, average_chance, with_chance
-from animalcat.layouts.reproduce.printed import PrintedProfile, burden2023
+from benchmarks.reproduce.chance import AverageChance, average_chance, with_chance
+from benchmarks.reproduce.printed import PrintedProfile, burden2023
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

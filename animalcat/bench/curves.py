@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 
-from animalcat.benchmarks.adaptive_sessions import Trajectory
+from animalcat.bench.sessions import Trajectory
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 RESAMPLES: Final = 1000
+MARGIN: Final = 0.005
+"""What Brier scores may be worse than random's by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +139,8 @@ def _finite(value: float) -> float | str | None:
 def groups(sessions: Sequence[Trajectory], size: int) -> list[Sequence[Trajectory]]:
     """Sessions that belong together."""
     return [sessions[i : i + size] for i in range(0, len(sessions), size)]
+
+
+def apart(ours: Trajectory, random: Trajectory) -> list[float]:
+    """Differences of the Brier scores of two sessions at each checkpoint."""
+    return [a.brier - b.brier for a, b in zip(ours.points, random.points, strict=True)]

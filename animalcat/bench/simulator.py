@@ -1,25 +1,20 @@
-"""How fast and how faithful the simulator is: speed beside bare PhysX, figures beside Unity's."""
+"""How fast the simulator is, beside bare PhysX."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NotRequired, TypedDict
+from collections.abc import Callable
+from typing import Final, NotRequired, TypedDict
 
 import numpy as np
 
-from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.benchmarks import fidelity, files
-from animalcat.cli.shared.output import print_rows
 from animalcat.envs.sim.builder import build_level
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.physics import Physics
@@ -31,10 +26,6 @@ PERIOD: Final = 3
 RAYS: Final = ObservationSpec(rays=RaySpec(), decision_period=PERIOD)
 CHUNK: Final = 100
 """Decisions between two looks at the clock; each chunk plays a fresh arena."""
-
-
-SIZES: Final = ((1, 5), (6, 10), (11, 20), (21, 40), (41, 300))
-"""Numbers of objects by which build times are told apart, the agent among them."""
 
 
 class Row(TypedDict):
@@ -66,17 +57,8 @@ def arena() -> Arena:
     return Arena(time_limit=0, items=(start(20, 18), *walls, *rest))
 
 
-def run(quick: bool = False) -> list[Mapping[str, Any]]:
-    """Measure speed, then compare with the real build (`fidelity`).
-
-    Args:
-        quick: A tenth of the work, for a first impression.
-    """
-    return [*speed(quick), *fidelity.run(quick)]
-
-
-def speed(quick: bool = False) -> list[Row]:
-    """Rates, times and memory.
+def run(quick: bool = False) -> list[Row]:
+    """Measure rates, times and memory.
 
     Args:
         quick: A tenth of the work.
@@ -97,17 +79,7 @@ def speed(quick: bool = False) -> list[Row]:
     rows.append(_row(seen, rates[2], "decisions/s", rates[1], ">= 0.28 of rays"))
     worker = asyncio.run(_worker_rates(chunks))
     rows.append(_row("worker process, rays", worker, "decisions/s", rates[1]))
-    times = [_row("arena build, 31 objects", _build_times([arena()] * chunks), "ms", None)]
-    data_dir = fidelity.data_folder()
-    if data_dir is not None:
-        found = files.arena_files(data_dir / files.SETS[0])[:: 10 if quick else 1]
-        arenas = [load_config(file).config.first for file in found]
-        real = _build_times(arenas)
-        name = f"arena build, {len(found)} competition files"
-        times.append(_row(name, real, "ms", None, "<= 2"))
-        times.append(_row("- nine in ten of them", [float(np.quantile(real, 0.9))], "ms", None))
-        times.append(_row("- the slowest", [max(real)], "ms", None))
-        times.extend(_by_objects(arenas, real))
+    times = [_row("arena build, 31 objects", build_times([arena()] * chunks), "ms", None)]
     times.append(_row("restore 800 decisions", _restore_times(chunks // 4), "ms", None, "<= 100"))
     if sys.platform == "linux":
         times.append(_row("memory beyond imports", [_memory()], "MB", None, "<= 100"))
@@ -117,11 +89,12 @@ def speed(quick: bool = False) -> list[Row]:
 def _row(
     name: str, values: list[float], unit: str, baseline: list[float] | None, target: str = ""
 ) -> Row:
+    """A line of the table; with a baseline, the ratio is that of chunks beside each other."""
     median = statistics.median(values)
     base = ratio = None
     if baseline:
         base = statistics.median(baseline)
-        # Each chunk beside its neighbour in time: what else the machine does slows both.
+        # What else the machine does slows a chunk and its neighbour in time alike.
         ratio = statistics.median(v / b for v, b in zip(values, baseline, strict=True))
     return Row(name=name, median=median, unit=unit, baseline=base, ratio=ratio, target=target)
 
@@ -183,20 +156,11 @@ async def _worker_rates(chunks: int) -> list[float]:
     return rates[1:]
 
 
-def _build_times(arenas: list[Arena]) -> list[float]:
+def build_times(arenas: list[Arena]) -> list[float]:
     """Milliseconds from an arena to its first observation; the first is built twice."""
     environment = SimEnvironment(ObservationSpec(rays=None))
     environment.load(arenas[0], 0)
     return [_milliseconds(lambda a=a: environment.load(a, 0)) for a in arenas]
-
-
-def _by_objects(arenas: list[Arena], times: list[float]) -> Iterator[Row]:
-    """Build times of arenas with few and with many objects."""
-    counts = [sum(item.copies for item in one.items) for one in arenas]
-    for low, high in SIZES:
-        some = [time for count, time in zip(counts, times, strict=True) if low <= count <= high]
-        if some:
-            yield _row(f"- {len(some)} of {low} to {high} objects", some, "ms", None)
 
 
 def _restore_times(times: int) -> list[float]:
@@ -218,7 +182,7 @@ def _milliseconds(call: Callable[[], object]) -> float:
 _MEASURE_MEMORY: Final = """
 import resource
 from pathlib import Path
-from animalcat.benchmarks.simulator import *
+from animalcat.bench.simulator import *
 from animalcat.envs.sim import camera, rays
 
 def used():
@@ -240,21 +204,3 @@ def _memory() -> float:
     """Megabytes that a process with camera and rays takes, once all is imported (Linux)."""
     command = [sys.executable, "-c", _MEASURE_MEMORY]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-
-
-def main() -> None:
-    """Print the table, or JSON with `--json`."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulator", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the work")
-    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
-    options = parser.parse_args()
-    rows = run(options.quick)
-    if options.json:
-        print(json.dumps(rows, indent=2))
-        return
-    columns = ("name", "median", "unit", "baseline", "ratio", "target", "note")
-    print_rows(rows, columns, as_json=False, title="Simulator, one core")
-
-
-if __name__ == "__main__":
-    main()

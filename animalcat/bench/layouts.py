@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.benchmarks import inference
+from animalcat.bench import inference
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
@@ -152,9 +152,3 @@ def _row(
         "unit": unit,
     }
     return row if target is None else {**row, "target": target}
-
-
-if __name__ == "__main__":
-    from animalcat.cli.shared.output import print_rows
-
-    print_rows(run(), ["name", "median", "p99", "unit", "target"], as_json=False, title="layouts")

@@ -1,4 +1,4 @@
-"""The part of `animalcat layout reproduce` about the entrants on the whole testbed."""
+"""The part of `python -m benchmarks.reproduce` about the entrants on the whole testbed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from animalcat.arena_configs.builds import NEWEST
 from animalcat.arena_configs.draws import OWN
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_files import find_arena_files
-from animalcat.cli.arena.measuring import Plan, measure_files
 from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.shared.output import fail, print_rows
 from animalcat.cli.shared.progress import Tell
@@ -23,7 +22,8 @@ from animalcat.folders import cache_folder
 from animalcat.layouts.checking.baselines import MissingPackageError
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reproduce.testbed import (
+from animalcat.measuring import Plan, measure_files
+from benchmarks.reproduce.testbed import (
     MIDDLE,
     EntrantResult,
     compare,

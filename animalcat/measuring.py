@@ -20,7 +20,7 @@ from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes
-from animalcat.cli.arena.explaining import explanation
+from animalcat.envs.explaining import explanation
 from animalcat.processes import process_pool
 from animalcat.service.batteries.drafts import Draft, first_placements, instance_seed, placements
 from animalcat.service.batteries.readings import code_digest

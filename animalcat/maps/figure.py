@@ -1,4 +1,4 @@
-"""A map of an arena from above, to scale."""
+"""A map of an arena from above, to scale, with its names and its way."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 
 from animalcat.arena_configs.features import Survey, bearing, nearest_reward
-from animalcat.arena_configs.geometry import Solid, outline, rotate
+from animalcat.arena_configs.geometry import rotate
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
 from animalcat.arena_configs.routes import Route
 from animalcat.arena_configs.sightlines import SEEN
+from animalcat.maps.shapes import FLOOR, Colour, Shape, hex_of, of_solid, of_things
 
-_FLOOR = "#f3ead9"
 _LABEL = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.6}
 _REWARD = "#2c6e1f"
 _MOST_LABELS = 6
@@ -63,11 +63,10 @@ def draw_arena(
     axes.set(xlabel="x (m)", ylabel="z (m)", title=_heading(placement, title))
     axes.set(xticks=range(0, 41, 5), yticks=range(0, 41, 5), axisbelow=True)
     axes.grid(color="white", linewidth=1.0)
-    axes.set_facecolor(_FLOOR)
+    axes.set_facecolor(hex_of(FLOOR))
     axes.add_patch(Polygon(_square(), closed=True, fill=False, edgecolor="black", lw=2.0))
-    for thing in sorted(placement.objects, key=_layer):
-        for solid in thing.solids():
-            axes.add_patch(_patch(thing, solid))
+    for shape in of_things(placement.objects):
+        axes.add_patch(_patch(shape))
     counts = Counter(thing.name for thing in placement.objects if not thing.kind.goal)
     for thing in placement.objects:
         where = (thing.position.x, thing.position.z)
@@ -137,7 +136,7 @@ def _legend(axes: Axes, placement: Placement, counts: Counter[str]) -> None:
     """Says once what there are many of, instead of writing it on each."""
     many = [name for name, number in counts.items() if number > _MOST_LABELS]
     first = {name: next(t for t in placement.objects if t.name == name) for name in many}
-    patches = [_patch(thing, thing.solids()[0]) for thing in first.values()]
+    patches = [_patch(of_solid(thing, thing.solids()[0])) for thing in first.values()]
     for name, patch in zip(many, patches, strict=True):
         patch.set_label(f"{counts[name]} {name}")
     if patches:
@@ -220,22 +219,20 @@ def _heading(placement: Placement, title: str) -> str:
     return f"{title}\n{facts}" if title else facts
 
 
-def _layer(thing: PlacedObject) -> tuple[bool, float]:
-    """Zones lie below; else what is higher hides what is lower."""
-    return not thing.kind.zone, thing.position.y + thing.size.y / 2
-
-
-def _patch(thing: PlacedObject, solid: Solid) -> Circle | Polygon:
-    color = thing.color or thing.kind.color
-    alpha = 0.45 if thing.kind.zone else max(thing.kind.alpha, 0.3)
-    face = (*color, alpha)
-    if solid.shape == "sphere":
-        center = (solid.center.x, solid.center.z)
-        return Circle(center, solid.half.x, facecolor=face, edgecolor="black", lw=0.6)
-    hatch = {"wedge": "///", "shell": "|||"}.get(solid.shape)
+def _patch(shape: Shape) -> Circle | Polygon:
+    face = (*_colour(shape.colour), shape.opacity)
+    if not shape.corners:
+        return Circle((shape.x, shape.z), shape.half_x, facecolor=face, edgecolor="black", lw=0.6)
+    hatch = {"wedge": "///", "shell": "|||"}.get(shape.kind)
     return Polygon(
-        outline(solid), closed=True, facecolor=face, edgecolor="black", lw=0.6, hatch=hatch
+        shape.corners, closed=True, facecolor=face, edgecolor="black", lw=0.6, hatch=hatch
     )
+
+
+def _colour(colour: Colour) -> tuple[float, float, float]:
+    """A colour as matplotlib has it, 0 to 1."""
+    red, green, blue = colour
+    return red / 255, green / 255, blue / 255
 
 
 def _square() -> list[tuple[float, float]]:

@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from animalcat.arena_configs.geometry import Solid, outline, rotate
+from animalcat.arena_configs.geometry import rotate
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ARENA_SIDE, ArenaError
-from animalcat.arena_configs.placement import PlacedObject, Placement, place
+from animalcat.arena_configs.placement import Placement, place
+from animalcat.maps.shapes import FLOOR, Shape, hex_of, of_things
 
 LEAST_RADIUS: Final = 0.6
 """Metres: least radius with which a goal is drawn, so that small ones are seen."""
@@ -21,7 +22,6 @@ GAP: Final = 2.0
 """Metres between arenas that merge."""
 MOST: Final = 250
 """Most objects that are drawn, the largest ones."""
-_FLOOR: Final = "#f3ead9"
 _AGENT: Final = "#1f77b4"
 _REWARD: Final = "#1d5c12"
 
@@ -58,7 +58,7 @@ def draw_small(placements: Sequence[Placement], name: str) -> str:
         moved = f" transform='translate({apart * number:g} 0)'" * bool(number)
         drawn += [
             f"<g{moved}>" * bool(number),
-            f"<rect width='{size}' height='{size}' fill='{_FLOOR}'/>",
+            f"<rect width='{size}' height='{size}' fill='{hex_of(FLOOR)}'/>",
             *_shapes(placement),
             _agent(placement),
             "</g>" * bool(number),
@@ -77,9 +77,8 @@ def described(placement: Placement, name: str) -> str:
 
 def _shapes(placement: Placement) -> Iterator[str]:
     things = sorted(placement.objects, key=lambda t: t.size.x * t.size.z)[-MOST:]
-    for thing in sorted(things, key=_layer):
-        for solid in thing.solids():
-            yield _shape(thing, solid)
+    for shape in of_things(things):
+        yield _drawn(shape)
     for thing in things:
         if thing.kind.goal:  # also where something stands on it
             at = thing.position
@@ -90,25 +89,23 @@ def _shapes(placement: Placement) -> Iterator[str]:
             )
 
 
-def _shape(thing: PlacedObject, solid: Solid) -> str:
-    red, green, blue = (round(255 * c) for c in thing.color or thing.kind.color)
-    look = f"fill='#{red:02x}{green:02x}{blue:02x}' stroke='#222' stroke-width='.15'"
-    opacity = 0.5 if thing.kind.zone else max(thing.kind.alpha, 0.3)
-    if opacity < 1.0:
-        look += f" fill-opacity='{opacity:.2g}'"
-    if solid.shape == "sphere":
-        radius = max(LEAST_RADIUS, solid.half.x) if thing.kind.goal else solid.half.x
-        return f"<circle {_at(solid.center.x, solid.center.z)} r='{_number(radius)}' {look}/>"
-    points = " ".join(f"{_number(x)},{_number(ARENA_SIDE - z)}" for x, z in outline(solid))
+def _drawn(shape: Shape) -> str:
+    look = f"fill='{hex_of(shape.colour)}' stroke='#222' stroke-width='.15'"
+    if shape.opacity < 1.0:
+        look += f" fill-opacity='{shape.opacity:.2g}'"
+    if not shape.corners:
+        radius = max(LEAST_RADIUS, shape.half_x) if shape.goal else shape.half_x
+        return f"<circle {_at(shape.x, shape.z)} r='{_number(radius)}' {look}/>"
+    points = " ".join(f"{_number(x)},{_number(ARENA_SIDE - z)}" for x, z in shape.corners)
     drawn = f"<polygon points='{points}' {look}/>"
-    return drawn + _uphill(solid) if solid.shape == "wedge" else drawn
+    return drawn + _uphill(shape) if shape.kind == "wedge" else drawn
 
 
-def _uphill(solid: Solid) -> str:
+def _uphill(shape: Shape) -> str:
     """An arrowhead that points to the high end of a ramp."""
-    length, width = 0.6 * solid.half.z, 0.6 * solid.half.x
+    length, width = 0.6 * shape.half_z, 0.6 * shape.half_x
     spots = [(0.0, length), (width, -length), (-width, -length)]
-    return _polygon(solid.center.x, solid.center.z, spots, solid.yaw, "#222", opacity=0.35)
+    return _polygon(shape.x, shape.z, spots, shape.yaw, "#222", opacity=0.35)
 
 
 def _agent(placement: Placement) -> str:
@@ -132,8 +129,3 @@ def _at(x: float, z: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0") if math.isfinite(value) else "0"
-
-
-def _layer(thing: PlacedObject) -> tuple[bool, float]:
-    """Zones lie below; else what is higher hides what is lower."""
-    return not thing.kind.zone, thing.position.y + thing.size.y / 2

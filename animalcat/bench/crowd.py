@@ -1,6 +1,6 @@
 """One of several agents, or of several clients of a bare echo, that are measured at once.
 
-`python -m animalcat.benchmarks.crowd agent ADDRESS SESSION` and `... crowd echo PORT` say when they
+`python -m animalcat.bench.crowd agent ADDRESS SESSION` and `... crowd echo PORT` say when they
 are ready, begin when they are told, and print how many round trips they made in some seconds.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import grpc
 
-from animalcat.benchmarks.echo import METHOD
+from animalcat.bench.echo import METHOD
 from animalcat.client.stream import EvaluationStream
 
 SECONDS: Final = 4.0
@@ -35,7 +35,7 @@ def together(commands: Sequence[Sequence[str]], seconds: float = SECONDS) -> flo
         commands: What stands behind `crowd` for each member.
         seconds: How long they go.
     """
-    base = [sys.executable, "-m", "animalcat.benchmarks.crowd", str(seconds)]
+    base = [sys.executable, "-m", "animalcat.bench.crowd", str(seconds)]
     members = [
         subprocess.Popen([*base, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for command in commands

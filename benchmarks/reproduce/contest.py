@@ -1,4 +1,4 @@
-"""`animalcat layout reproduce tesic2025`: simulated entrants of the contest, measured."""
+"""`python -m benchmarks.reproduce tesic2025`: simulated entrants of the contest, measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from animalcat.cli.shared.output import print_rows
 from animalcat.cli.shared.progress import progress
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.reproduce.cooperation import KINDS, Recovery, population, recover
+from benchmarks.reproduce.cooperation import KINDS, Recovery, population, recover
 
 Report = dict[str, Any]
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.benchmarks.simulator import PERIOD, RAYS, arena
+from animalcat.bench.simulator import PERIOD, RAYS, arena
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import ACTIONS, PHYSICS_STEP
 from animalcat.service.recording import EpisodeRecorder, Recording, read_episode, verify

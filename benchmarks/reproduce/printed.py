@@ -66,7 +66,7 @@ class Burden2023:
 def burden2023() -> Burden2023:
     """Load the numbers that the paper prints."""
     text = (
-        resources.files("animalcat.layouts.reproduce")
+        resources.files("benchmarks.reproduce")
         .joinpath("burden2023.yaml")
         .read_text(encoding="utf-8")
     )

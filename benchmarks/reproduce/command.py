@@ -1,4 +1,4 @@
-"""`animalcat layout reproduce`: the tables of a paper, ours beside the printed ones."""
+"""`python -m benchmarks.reproduce`: the tables of a paper, ours beside the printed ones."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from typing import Annotated, Any, Final
 import numpy as np
 import typer
 
-from animalcat.cli.layout.calibrated import print_calibration, report_calibration
-from animalcat.cli.layout.recovered import print_recovered, recovered
 from animalcat.cli.layout.show import Json
 from animalcat.cli.layout.table import battery_of_folder
-from animalcat.cli.layout.testbed import print_testbed, report_testbed
 from animalcat.cli.shared.arena_outcomes import on_battery
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.outcome_table import judged, read_pass_marks, read_rewards
@@ -28,9 +25,12 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances, OutcomeTable, TableError
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reproduce.ceiling import Ceiling, ceiling
-from animalcat.layouts.reproduce.cooperation import ENTRANTS
-from animalcat.layouts.reproduce.olympics import (
+from animalcat.layouts.simulation.synthetic import synthetic_agents
+from benchmarks.reproduce.calibrated import print_calibration, report_calibration
+from benchmarks.reproduce.ceiling import Ceiling, ceiling
+from benchmarks.reproduce.contest import print_recovered, recovered
+from benchmarks.reproduce.cooperation import ENTRANTS
+from benchmarks.reproduce.olympics import (
     INSTANCES,
     REPEATS,
     agreement,
@@ -38,7 +38,7 @@ from animalcat.layouts.reproduce.olympics import (
     figure_9,
     in_the_middle,
 )
-from animalcat.layouts.reproduce.permanence import (
+from benchmarks.reproduce.permanence import (
     REGENERATIONS,
     AgentScore,
     mean_skill,
@@ -46,8 +46,8 @@ from animalcat.layouts.reproduce.permanence import (
     table_1,
     table_8,
 )
-from animalcat.layouts.reproduce.printed import burden2023
-from animalcat.layouts.simulation.synthetic import synthetic_agents
+from benchmarks.reproduce.printed import burden2023
+from benchmarks.reproduce.testbed_report import print_testbed, report_testbed
 
 PAPERS: Final = ("burden2023", "tesic2025", "testbed", "calibration")
 """What can be worked out: two papers, the layout of the whole testbed, and calibration by earlier

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import grpc
 
-from animalcat.benchmarks import crowd
-from animalcat.benchmarks.kill import finish
-from animalcat.benchmarks.service import new_session
+from animalcat.bench import crowd
+from animalcat.bench.service import new_session
 from animalcat.client.stream import EvaluationStream
+from animalcat.processes import finish
 
 THINK_SECONDS: Final = 0.05
 """How long an agent thinks of each decision."""

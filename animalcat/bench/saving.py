@@ -1,14 +1,15 @@
-"""What adaptive testing saves on a battery of arenas, beside the demand vectors of the paper."""
+"""What adaptive testing saves on a battery of arenas."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from animalcat.benchmarks.adaptive_curves import (
+from animalcat.bench.curves import (
     Floats,
     Ints,
     bootstrap,
@@ -17,8 +18,8 @@ from animalcat.benchmarks.adaptive_curves import (
     row,
     sd_curves,
 )
-from animalcat.benchmarks.adaptive_precision import FULL_OP, GRID, RANDOM, players
-from animalcat.benchmarks.adaptive_sessions import Task, Trajectory, World
+from animalcat.bench.rounds import Rows, keep_rounds, play
+from animalcat.bench.sessions import Task, Trajectory, World, players
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
@@ -30,6 +31,19 @@ from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import paradigm_of
 from animalcat.service.measuring.coverage import some_coverage
 
+GRID: Final = (
+    *(10, 20, 30, 40, 50, 65, 80, 100, 125, 150, 175, 200, 250, 300, 350, 400, 450),
+    *(500, 550, 600, 656, 800, 1000, 1500),
+)
+"""Episodes after which posteriors of the large battery are looked at; 656 are 30 % of it."""
+FULL_OP: Final = 2188
+"""Demand vectors of the large battery."""
+RANDOM: Final = (100, 200, 400, 800)
+"""Random episodes that fewer of the default policy are worth."""
+ROUNDS: Final = (180, 600.0)
+"""Rounds of sessions at most, and seconds after which none begins."""
+QUICK_ROUNDS: Final = (6, 40.0)
+"""The same when quick."""
 SLACK: Final = 1.1
 """How near to the whole battery's standard deviation is near enough: within 10 %."""
 MOST: Final = 0.2
@@ -104,6 +118,25 @@ def stored(path: Path) -> Battery:
     )
 
 
+def of_battery(battery: BuiltBattery, quick: bool = False, keep: Path | None = None) -> Rows:
+    """Measure what is saved on a battery of arenas.
+
+    Args:
+        battery: The battery.
+        quick: Few repetitions.
+        keep: A folder to write rows and mean curves to.
+    """
+    count, seconds = QUICK_ROUNDS if quick else ROUNDS
+    start = time.monotonic()
+    rounds = play(battery.name, tasks(battery, count), {"built": battery.world}, seconds)
+    if not rounds:
+        return [{"name": f"{battery.name}: no round of sessions was done in {seconds:g} s"}]
+    made = rows(battery, rounds)
+    if keep is not None:
+        keep_rounds(keep, "built", rounds, made, time.monotonic() - start)
+    return made
+
+
 def tasks(battery: BuiltBattery, rounds: int) -> list[list[Task]]:
     """Per agent of the prior: the default policy, and a random order through all of the battery."""
     full = len(battery.world.instances)
@@ -123,7 +156,7 @@ def grid_of(full: int) -> tuple[int, ...]:
     return tuple(sorted({max(1, round(n * full / FULL_OP)) for n in (*GRID, FULL_OP)}))
 
 
-def rows(battery: BuiltBattery, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
+def rows(battery: BuiltBattery, rounds: Sequence[Sequence[Trajectory]]) -> Rows:
     """Share of the battery to within 10 % of its precision, and times fewer than random."""
     layout, full = battery.world.layout, len(battery.world.instances)
     each, all_random = (sd_curves([r[k] for r in rounds]) for k in (0, 1))

@@ -17,7 +17,6 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reproduce.chance import average_chance, with_chance
 from animalcat.layouts.simulation.synthetic import (
     SyntheticAgent,
     op_battery,
@@ -25,6 +24,7 @@ from animalcat.layouts.simulation.synthetic import (
     with_tasks,
 )
 from animalcat.processes import process_pool
+from benchmarks.reproduce.chance import average_chance, with_chance
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from animalcat.layouts.explaining.session import prediction_of
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Bernoulli, Layout
-from animalcat.layouts.simulation.simulate import LayoutAgent
+from animalcat.layouts.simulation.simulate import LayoutAgent, prior_agents
 from animalcat.layouts.watching.alarm import MOST
 from animalcat.processes import process_pool
 
@@ -112,6 +112,15 @@ class Player:
             return self.after if (episode - 1) // self.days % 2 else self.before
         share = min(max((episode - self.start) / self.episodes, 0.0), 1.0)
         return (1.0 - share) * self.before + share * self.after
+
+
+def players(world: World, count: int, seed: int = 0) -> list[Player]:
+    """Agents drawn from the layout's prior."""
+    agents = prior_agents(world.layout, count, rng(seed, "agents", 0))
+    return [
+        Player(f"prior {i}", agent.probability(world.playable), theta=agent.theta)
+        for i, agent in enumerate(agents)
+    ]
 
 
 @dataclass(frozen=True)
