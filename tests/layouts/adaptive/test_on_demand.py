@@ -73,8 +73,8 @@ def test_the_best_that_can_be_made_is_where_the_battery_tells_too_little(
 
 def test_random_draws_are_of_the_battery(bank: Bank, posterior: LivePosterior) -> None:
     chances = Chooser(bank, Policy(generate=True)).propensities(posterior, History())
-    assert chances[bank.offered].sum() == pytest.approx(0.7)
-    np.testing.assert_allclose(chances[:6], 0.05)
+    assert chances[bank.offered].sum() == pytest.approx(0.85)
+    np.testing.assert_allclose(chances[:6], 0.025)
 
 
 def test_a_used_up_battery_is_gone_on_from(bank: Bank, posterior: LivePosterior) -> None:
