@@ -13,11 +13,9 @@ import numpy as np
 from animalcat.arena_configs.batteries.language import Entry, Recipe, only
 from animalcat.arena_configs.batteries.sizing import Counts
 from animalcat.arena_configs.families.claims import Measure
-from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.generate import generate, shares
 from animalcat.arena_configs.families.instance import FamilyInstance
 from animalcat.arena_configs.families.language import Family
-from animalcat.arena_configs.families.library import AnyFamily
-from animalcat.arena_configs.families.polar import shares
 from animalcat.arena_configs.families.search import ALIKE, SearchResult, search
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.origin import Origin
@@ -94,7 +92,7 @@ class _Stratum(NamedTuple):
 
     entry: Entry
     name: str
-    family: AnyFamily
+    family: Family
     counts: Counts
 
 
@@ -103,16 +101,15 @@ def _strata(entry: Entry, counts: Counts) -> Iterator[_Stratum]:
     paradigms = entry.family.paradigms
     numbers = shares([paradigm.weight for paradigm in paradigms], counts.instances)
     controls: list[dict[str, int]] = [{} for _ in paradigms]
-    if isinstance(entry.family, Family):
-        for name, wanted in counts.controls.items():
-            control = entry.family.controls[name]
-            having = [
-                number if control.is_of(paradigm) else 0
-                for paradigm, number in zip(entry.family.paradigms, numbers, strict=True)
-            ]
-            if wanted:
-                for own, number in zip(controls, shares(having, wanted), strict=True):
-                    own[name] = number
+    for name, wanted in counts.controls.items():
+        control = entry.family.controls[name]
+        having = [
+            number if control.is_of(one) else 0
+            for one, number in zip(paradigms, numbers, strict=True)
+        ]
+        if wanted:
+            for own, number in zip(controls, shares(having, wanted), strict=True):
+                own[name] = number
     for k, number in enumerate(numbers):
         name = entry.name if len(paradigms) == 1 else f"{entry.name}-{paradigms[k].name}"
         yield _Stratum(

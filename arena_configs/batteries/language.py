@@ -6,18 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from animalcat.arena_configs.families.generate import shares
 from animalcat.arena_configs.families.language import Family, Part
-from animalcat.arena_configs.families.library import AnyFamily
-from animalcat.arena_configs.families.polar import shares
-from animalcat.arena_configs.families.polar_template import PolarFamily
 from animalcat.arena_configs.families.scope import Place
 
 
-def only(family: AnyFamily, paradigms: Collection[str]) -> AnyFamily:
+def only(family: Family, paradigms: Collection[str]) -> Family:
     """A family with some of its paradigms alone."""
-    if isinstance(family, PolarFamily):
-        kept = tuple(paradigm for paradigm in family.paradigms if paradigm.name in paradigms)
-        return family.model_copy(update={"paradigms": kept})
     return replace(family, paradigms=tuple(p for p in family.paradigms if p.name in paradigms))
 
 
@@ -46,7 +41,7 @@ class Entry:
     """
 
     name: str
-    family: AnyFamily
+    family: Family
     count: int
     part: Part | None
     controls: Mapping[str, int | None]
@@ -55,9 +50,7 @@ class Entry:
     place: Place
 
     def eligible(self, control: str, count: int) -> int:
-        """How many of `count` instances belong to paradigms that have a control."""
-        if not isinstance(self.family, Family):
-            return 0
+        """Of so many instances, how many are of paradigms that have a control."""
         paradigms = self.family.paradigms
         parts = shares([paradigm.weight for paradigm in paradigms], count)
         chosen = self.family.controls[control]

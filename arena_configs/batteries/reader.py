@@ -13,9 +13,8 @@ from animalcat.arena_configs import nodes
 from animalcat.arena_configs.batteries.language import DemandRange, Entry, Recipe, only
 from animalcat.arena_configs.batteries.sizing import full_counts, total
 from animalcat.arena_configs.families.language import PARTS, Family, Part, Variants
-from animalcat.arena_configs.families.library import FAMILIES, AnyFamily, load_family
+from animalcat.arena_configs.families.library import FAMILIES, load_family
 from animalcat.arena_configs.families.part_reader import Key, PartReader, hint, number_of
-from animalcat.arena_configs.families.polar_template import PolarFamily
 from animalcat.arena_configs.families.ranges import Categorical, Range
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.families.search import SHORT
@@ -213,7 +212,7 @@ class _RecipeReader:
             )
         return number
 
-    def _family(self, key: Key) -> AnyFamily:
+    def _family(self, key: Key) -> Family:
         written = self._parts.scalar(key.node, key.place.path)
         if is_file(written):
             if written not in self._texts:
@@ -233,7 +232,7 @@ class _RecipeReader:
             raise own["part"].place.error(message, "unknown-name")
         return written
 
-    def _stratified(self, family: AnyFamily, key: Key) -> AnyFamily:
+    def _stratified(self, family: Family, key: Key) -> Family:
         """The family with the paradigms alone that an entry asks for."""
         asked = self._parts.texts(key.node, key.place.path)
         known = [paradigm.name for paradigm in family.paradigms]
@@ -245,10 +244,8 @@ class _RecipeReader:
             raise key.place.error("there is no paradigm", "bad-recipe")
         return only(family, asked)
 
-    def _given(self, family: AnyFamily, key: Key) -> AnyFamily:
+    def _given(self, family: Family, key: Key) -> Family:
         """The family with other ranges for some of its parameters."""
-        if isinstance(family, PolarFamily):
-            raise key.place.error(f"family {family.name} has no parameters to set", "bad-recipe")
         reader = PartReader(self._file, words=set(family.words))
         ranges: dict[str, Range] = {}
         for name, entry in reader.mapping(key.node, key.place.path).items():
@@ -294,9 +291,7 @@ class _RecipeReader:
             )
             raise key.place.error(message, "bad-recipe")
 
-    def _varied(self, family: AnyFamily, key: Key) -> AnyFamily:
-        if isinstance(family, PolarFamily):
-            raise key.place.error(f"family {family.name} has no variants to set", "bad-recipe")
+    def _varied(self, family: Family, key: Key) -> Family:
         own = self._parts.mapping(key.node, key.place.path, ("mirror", "turns", "each"))
         given = family.variants
         mirror, turns = (
@@ -311,17 +306,16 @@ class _RecipeReader:
             )
         return replace(family, variants=Variants(mirror, turns, each, given.parameters))
 
-    def _known_control(self, family: AnyFamily, name: str, key: Key) -> None:
-        known = [] if isinstance(family, PolarFamily) else list(family.controls)
+    def _known_control(self, family: Family, name: str, key: Key) -> None:
+        known = list(family.controls)
         if name not in known:
             there = hint(name, known) if known else " It has none."
             message = f"family {family.name} has no control {name!r}.{there}"
             raise key.place.error(message, "unknown-name")
 
-    def _of_control(self, family: AnyFamily, name: str, key: Key) -> AnyFamily:
+    def _of_control(self, family: Family, name: str, key: Key) -> Family:
         """The family with the paradigms alone that have a control."""
         self._known_control(family, name, key)
-        assert isinstance(family, Family)
         control = family.controls[name]
         kept = [paradigm.name for paradigm in family.paradigms if control.is_of(paradigm)]
         if not kept:
@@ -329,9 +323,9 @@ class _RecipeReader:
             raise key.place.error(message, "bad-recipe")
         return only(family, kept)
 
-    def _controls(self, family: AnyFamily, key: Key, count: int) -> dict[str, int | None]:
+    def _controls(self, family: Family, key: Key, count: int) -> dict[str, int | None]:
         node, path = key.node, key.place.path
-        if node.value == _ALL and isinstance(family, Family):
+        if node.value == _ALL:
             return dict.fromkeys(
                 name
                 for name, control in family.controls.items()

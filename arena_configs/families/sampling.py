@@ -68,11 +68,18 @@ def _drawn(family: Family, paradigm: Paradigm, rng: np.random.Generator) -> Draw
 
 def fits(family: Family, draw: Draw, given: Mapping[str, Value] = MappingProxyType({})) -> bool:
     """Whether every constraint holds for a draw of the parameters."""
+    return fitting_values(family, draw, given) is not None
+
+
+def fitting_values(
+    family: Family, draw: Draw, given: Mapping[str, Value] = MappingProxyType({})
+) -> dict[str, Value] | None:
+    """Parameters and derived values of a draw; None if a constraint does not hold."""
     try:
         values = parameter_values(family, draw.paradigm, draw.shares, given)
     except UnfitError:
-        return False
-    return constraints_hold(family, draw.paradigm, values)
+        return None
+    return values if constraints_hold(family, draw.paradigm, values) else None
 
 
 def constraints_hold(family: Family, paradigm: Paradigm, values: Mapping[str, Value]) -> bool:

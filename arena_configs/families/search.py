@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.arena_configs.families.aims import ALIKE, Aims, aims_at
 from animalcat.arena_configs.families.build import (
     UnfitError,
     build_arena,
@@ -25,10 +27,8 @@ from animalcat.arena_configs.families.build import (
 from animalcat.arena_configs.families.claims import Measure, bounds
 from animalcat.arena_configs.families.generate import base_arena, check_asked, checked, part_of
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_name
-from animalcat.arena_configs.families.language import Claim, Family, Part
+from animalcat.arena_configs.families.language import Claim, Family, Paradigm, Part
 from animalcat.arena_configs.families.library import load_family
-from animalcat.arena_configs.families.polar_solve import distances, places, sizes, solve
-from animalcat.arena_configs.families.polar_template import PolarFamily
 from animalcat.arena_configs.families.sampling import Draw, draw_parameters, fits
 from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
@@ -53,8 +53,6 @@ SHORT: Final[Mapping[str, str]] = MappingProxyType(
 
 LOOKS: Final = 80
 """Instances that are measured at most."""
-ALIKE: Final = 0.01
-"""Share of a demand by which a found one may differ and still be what was asked for."""
 _FIRST: Final = 400
 """Draws whose claims are looked at to begin with."""
 _STARTS: Final = 10
@@ -101,7 +99,7 @@ class SearchResult(NamedTuple):
 
 
 def search(
-    family: str | Family | PolarFamily,
+    family: str | Family,
     demands: Mapping[str, float],
     rng: np.random.Generator,
     measure: Measure,
@@ -132,9 +130,6 @@ def search(
     chosen = load_family(family) if isinstance(family, str) else family
     asked = demands_of(demands)
     check_asked(chosen, part, paradigm, given=given)
-    if isinstance(chosen, PolarFamily):
-        narrow = chosen if paradigm is None else chosen.only(paradigm)
-        return _polar(narrow, asked, rng, measure, part)
     return _Search(chosen, asked, rng, measure, part, paradigm, given, looks, tick).run()
 
 
@@ -241,19 +236,28 @@ class _Search:
         """Draws in the order of what is claimed of them, from each paradigm in turn."""
         strata = [one for one in self.family.paradigms if self.paradigm in (None, one.name)]
         flips = (False, True) if self.family.variants.mirror else (False,)
-        each = max(_FIRST // len(strata), 20)
         columns: list[list[_Candidate]] = []
         for stratum in strata:
-            drawn = (
-                self._candidate(
-                    draw_parameters(self.family, stratum, self.rng, self.given),
-                    flips[number % len(flips)],
-                )
-                for number in range(each)
-            )
+            # Where all that is asked for is set, one draw is as good as another.
+            all_set = self._aims(stratum, False).demands >= self.asked.keys()
+            drawn: list[_Candidate] = []
+            for number in range(_STARTS if all_set else max(_FIRST // len(strata), 20)):
+                draw = draw_parameters(self.family, stratum, self.rng, self.given)
+                flipped = flips[number % len(flips)]
+                drawn.append(self._candidate(self._fitting(draw, flipped) or draw, flipped))
             columns.append(sorted(drawn, key=self._claimed_loss))
-        columns.sort(key=lambda column: self._claimed_loss(column[0]))
-        return [column[k] for k in range(each) for column in columns]
+        # Chance decides among paradigms that are as near.
+        columns.sort(key=lambda column: (self._claimed_loss(column[0]), column[0].draw.seed))
+        return [one for row in zip_longest(*columns) for one in row if one is not None]
+
+    def _aims(self, paradigm: Paradigm, flipped: bool) -> Aims:
+        return aims_at(self.family, paradigm, self.asked, mirrored=flipped, given=self.given)
+
+    def _fitting(self, draw: Draw, flipped: bool) -> Draw | None:
+        """A draw with the demands that can be set, or as it is; None if neither fits."""
+        set_ = self._aims(draw.paradigm, flipped).at(draw)
+        either = (draw,) if set_ is draw else (set_, draw)
+        return next((one for one in either if fits(self.family, one, self.given)), None)
 
     def _candidate(self, draw: Draw, flipped: bool) -> _Candidate:
         values = parameter_values(self.family, draw.paradigm, draw.shares, self.given)
@@ -309,14 +313,15 @@ class _Search:
         options: list[_Candidate] = []
         before = best.candidate
         for _ in range(_PROPOSED):
-            changed = self.rng.random(len(before.point)) < 0.5
-            step = self.rng.normal(0.0, width, len(before.point)) * changed
+            moved = self.rng.random(len(before.point)) < 0.5
+            step = self.rng.normal(0.0, width, len(before.point)) * moved
             # Shares beyond an end come back from it.
             folded = np.abs((before.point + step + 1.0) % 2.0 - 1.0)
             point = np.minimum(folded, 1.0 - 1e-9)
             shares = dict(zip(self.family.ranges, point.tolist(), strict=True))
-            draw = Draw(before.draw.paradigm, shares, before.draw.seed)
-            if fits(self.family, draw, self.given):
+            changed = Draw(before.draw.paradigm, shares, before.draw.seed)
+            draw = self._fitting(changed, before.flipped)
+            if draw is not None:
                 options.append(self._candidate(draw, before.flipped))
         models = self._models(measured, best)
         options.sort(key=lambda one: self._hoped(one, best, models))
@@ -370,62 +375,3 @@ class _Search:
                 there = here
             offs.append(_off(asked, there))
         return math.hypot(*offs)
-
-
-def _polar(
-    family: PolarFamily,
-    asked: Mapping[str, float],
-    rng: np.random.Generator,
-    measure: Measure,
-    part: Part | None,
-) -> SearchResult:
-    """Solve for a goal over open floor; what is not asked for is drawn."""
-    known = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
-    for name in asked:
-        if name not in known:
-            raise ArenaError(
-                f"family {family.name} cannot be made for {name}; it can for {', '.join(known)}"
-            )
-    there = places(family)
-    if not there:
-        names = ", ".join(one.name for one in family.paradigms)
-        raise ArenaError(
-            f"family {family.name}, paradigm {names}: it cannot be made for demands, which takes "
-            "open floor and the family's own distances and sizes; take another paradigm"
-        )
-    wanted = [
-        (
-            one,
-            abs(asked.get("rewardBehind", one.behind) - one.behind)
-            + abs(asked.get("XPos", one.side) - one.side),
-        )
-        for one in there
-    ]
-    least = min(off for _, off in wanted)
-    nearest = [one for one, off in wanted if off == least]
-    spot = nearest[int(rng.integers(len(nearest)))]
-    smallest, largest = sizes(family)
-    size = asked.get("rewardSize", math.exp(rng.uniform(math.log(smallest), math.log(largest))))
-    size = min(max(size, smallest), largest)
-    near, far = distances(family, size)
-    distance = asked.get("rewardDistance", rng.uniform(near, far))
-    demands = {
-        "rewardDistance": min(max(distance, near), far),
-        "rewardSize": size,
-        "rewardBehind": spot.behind,
-        "XPos": spot.side,
-    }
-    solved = solve(family, demands, rng)
-    for _ in range(100):
-        if part in (None, part_of(solved.arena)):
-            break
-        solved = solve(family, demands, rng)
-    else:
-        raise ArenaError(f"family {family.name}: no arena with these demands is for {part}")
-    features = measure(solved.arena)
-    name = f"{family.name}-made"
-    instance = FamilyInstance(
-        name, solved.arena, solved.paradigm, task=name, part=part_of(solved.arena)
-    )
-    made = {one: features.values.get(one) for one in asked}
-    return SearchResult(instance, asked, made, features)

@@ -16,7 +16,6 @@ import numpy as np
 
 from animalcat.arena_configs.batteries import Entry, read_recipe
 from animalcat.arena_configs.families import (
-    Family,
     FamilyInstance,
     check_claims,
     generate,
@@ -302,14 +301,12 @@ def build_family(
 
 def _check_claims(family: str, drawn: Sequence[FamilyInstance], battery: Battery) -> None:
     """Compare what a family claims with what was measured on its instances."""
-    chosen = load_family(family)
-    if isinstance(chosen, Family):
-        measured = {
-            made.arena: MeasuredFeatures({**one.features}, {**one.missing})
-            for made in drawn
-            for one in [battery.instances[battery.index[made.name]]]
-        }
-        check_claims(chosen, drawn, measured.__getitem__, played=True)
+    measured = {
+        made.arena: MeasuredFeatures({**one.features}, {**one.missing})
+        for made in drawn
+        for one in [battery.instances[battery.index[made.name]]]
+    }
+    check_claims(load_family(family), drawn, measured.__getitem__, played=True)
 
 
 def family_readings(family: str, n: int, seed: int, processes: int = 1) -> dict[str, Reading]:

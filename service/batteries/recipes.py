@@ -15,7 +15,7 @@ from animalcat.arena_configs.batteries import (
     full_counts,
     total,
 )
-from animalcat.arena_configs.families import Family, check_claims
+from animalcat.arena_configs.families import check_claims
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.layouts.library import load_layout
@@ -208,8 +208,6 @@ def check_recipe_claims(
     """
     known = {one.instance.name: one.instance for one in made}
     for entry in recipe.entries:
-        if not isinstance(entry.family, Family):
-            continue
         here = [one.made for one in drawn if one.origin.entry == entry.name]
         features = {
             one.arena: MeasuredFeatures({**known[one.name].features}, {**known[one.name].missing})
