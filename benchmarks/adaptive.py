@@ -29,7 +29,7 @@ from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.layouts.simulation.synthetic import op_battery
 from animalcat.service.batteries.naming import paradigm_of
-from animalcat.service.measuring.generation import ArenaSource
+from animalcat.service.measuring.generation import FamilySource
 
 Rows: TypeAlias = list[dict[str, Any]]
 Rounds: TypeAlias = list[list[Trajectory]]
@@ -219,7 +219,7 @@ def _of_olympics(name: str, op: World, count: int) -> _Made:
     world, table = aaio
     match name:
         case "arenas":
-            more = World(world.layout, world.instances, ArenaSource("navigation"))
+            more = World(world.layout, world.instances, FamilySource("navigation"))
             tasks = precision.generated_tasks("aaio", more, count)
             return (
                 {"aaio": more},
