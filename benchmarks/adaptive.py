@@ -22,7 +22,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.simulation.synthetic import op_battery
 from animalcat.service.batteries.naming import paradigm_of
-from animalcat.service.measuring.generation import ArenaSource
+from animalcat.service.measuring.generation import FamilySource
 from benchmarks import adaptive_honesty as honesty
 from benchmarks import adaptive_precision as precision
 from benchmarks.reproduce.command import read_entrants
@@ -151,7 +151,7 @@ def _of_olympics(name: str, op: World, count: int) -> _Made:
     world, table = aaio
     match name:
         case "arenas":
-            more = World(world.layout, world.instances, ArenaSource("navigation"))
+            more = World(world.layout, world.instances, FamilySource("navigation"))
             tasks = precision.generated_tasks("aaio", more, count)
             return (
                 {"aaio": more},

@@ -9,7 +9,7 @@ play it, so that restarts, recordings and exports never have to make it again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from typing import Final, Protocol
 
@@ -51,8 +51,15 @@ class InstanceSource(InstanceGenerator, Protocol):
 class FamilySource:
     """Makes arenas of a family: for a grid of demands, or for those of arenas drawn before."""
 
-    def __init__(self, family: str) -> None:
+    def __init__(self, family: str, *, drawn: bool = True) -> None:
+        """Name the family.
+
+        Args:
+            family: Its name.
+            drawn: Whether demands of drawn arenas are offered where there is no grid.
+        """
         self._family = load_family(family)
+        self._ways = (self._grid, self._drawn) if drawn else (self._grid,)
 
     def offers(self, layout: Layout) -> Offers:
         """Return the demands of what can be made and the layout covers.
@@ -62,20 +69,21 @@ class FamilySource:
         """
         self._layout = layout
         self._offered: dict[str, Pooled] = {}
-        reasons = Counter[str]()
-        for some in (self._grid, self._drawn):
-            found = some(layout)
+        self._reasons = Counter[str]()
+        for way in self._ways:
+            found = way(layout)
             width = len(str(len(found)))
             for k, one in enumerate(found):
                 why = layout.why_not(one.features.values, one.features.missing)
                 if why:
-                    reasons[why] += 1
+                    self._reasons[why] += 1
                 else:
                     self._offered[f"{one.family}-{one.paradigm}-offer-{k:0{width}}"] = one
             if self._offered:
                 break
         else:
-            why, _ = reasons.most_common(1)[0]
+            common = self._reasons.most_common(1)
+            why = common[0][0] if common else "not all demands are parameters of the family"
             raise ValueError(f"in arenas of {self._family.name}: {why}")
         rows = [
             [one.features.values.get(f.name, np.nan) for f in layout.features]
@@ -111,7 +119,8 @@ class FamilySource:
         ]
 
     def _grid_of(self, layout: Layout, paradigm: Paradigm) -> list[Pooled]:
-        family, names = self._family, tuple(layout.feature_names)
+        family = self._family
+        names = tuple(name for name in layout.feature_names if name in FEATURES)
         if not are_parameters(family, paradigm, names):
             return []
         sample = _sample(family.name, paradigm.name)
@@ -119,7 +128,11 @@ class FamilySource:
         claimed = {claim.demand for claim in family.claims_of(paradigm)}
         for one in layout.excludes:
             value = shared.get(one.feature)
-            if one.broken_by(value) if value is not None else one.feature not in claimed:
+            why = "" if value is None else one.broken_by(value)
+            if value is None and one.feature not in claimed:
+                why = f"{one.feature} is not the same in all arenas"
+            if why:
+                self._reasons[why] += 1
                 return []
         return [
             Pooled(family.name, paradigm.name, sample[0], MeasuredFeatures(shared | row, {}))
@@ -209,10 +222,9 @@ def source_for(layout: Layout, battery: Battery | None = None) -> InstanceSource
     families = [*dict.fromkeys(one.family for i in instances if (one := source_of(i)))]
     reasons: list[str] = []
 
-    def usable(names: Sequence[str]) -> list[InstanceSource]:
+    def usable(sources: Iterable[FamilySource]) -> list[InstanceSource]:
         found: list[InstanceSource] = []
-        for name in names:
-            source = FamilySource(name)
+        for source in sources:
             try:
                 source.offers(layout)
             except ValueError as error:
@@ -221,7 +233,9 @@ def source_for(layout: Layout, battery: Battery | None = None) -> InstanceSource
                 found.append(source)
         return found
 
-    found = usable(families) or usable([FAMILY] if FAMILY not in families else [])
+    found = usable(map(FamilySource, families))
+    if not found and FAMILY not in families:
+        found = usable([FamilySource(FAMILY, drawn=False)])
     if not found:
         raise ValueError(
             f"nothing can be made on demand for layout {layout.name}: {'; '.join(reasons)}"

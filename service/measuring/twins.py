@@ -309,7 +309,8 @@ def demands_of(
     names = [
         one.name
         for one in layout.features
-        if not (one.only_with and features.get(one.only_with) == 0.0)
+        if (one.name in FEATURES or one.name in features)
+        and not (one.only_with and features.get(one.only_with) == 0.0)
     ]
     return wanted(features, names, exact.__contains__)
 

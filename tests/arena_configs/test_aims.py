@@ -144,9 +144,8 @@ claims:
 def test_only_exact_claims_of_a_parameter_are_set() -> None:
     family = read_family(TEXT, "two.yaml")
     paradigm = family.paradigms[0]
-    asked = dict.fromkeys(
-        ("rewardSize", "XPos", "rewardDistance", "goalDistance", "rewardSum"), 1.0
-    )
+    asked = {"rewardSize": 1.0, "XPos": 1.0}
+    asked |= {"rewardDistance": 1.0, "goalDistance": 1.0, "rewardSum": 1.0}
     plain = aims_at(family, paradigm, asked)
     assert plain.demands == {"rewardSize", "XPos"}
     assert plain.values == {"size": 1.0, "side": 1.0}

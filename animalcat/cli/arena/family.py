@@ -9,7 +9,13 @@ import typer
 
 from animalcat.arena_configs.families import Family
 from animalcat.arena_configs.families.language import Paradigm
-from animalcat.arena_configs.families.ranges import Interval, Categorical, Constant, TruncatedNormal, Range
+from animalcat.arena_configs.families.ranges import (
+    Categorical,
+    Constant,
+    Interval,
+    Range,
+    TruncatedNormal,
+)
 from animalcat.arena_configs.families.scope import Value
 from animalcat.cli.shared.output import console, print_rows
 

@@ -31,7 +31,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.synthetic import op_battery
-from animalcat.service.measuring.generation import ArenaSource
+from animalcat.service.measuring.generation import FamilySource
 from benchmarks.adaptive import section
 
 Floats = npt.NDArray[np.float64]
@@ -128,7 +128,7 @@ def test_what_a_source_offers_stands_behind_the_battery() -> None:
 
 def test_a_policy_that_asks_gets_what_the_source_offers(world: World) -> None:
     """The fixture's random battery is far from the best; a repeatable source has better."""
-    more = World(world.layout, world.instances, ArenaSource("navigation"))
+    more = World(world.layout, world.instances, FamilySource("navigation"))
     use({"small": world, "more": more})
     player = players(more, 1)[0]
     plain, same, asking = (
