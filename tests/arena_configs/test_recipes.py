@@ -196,7 +196,7 @@ WRONG = [
     ("family: cups, count: 2, demands: {rewardDistanc: 3}", "no demand 'rewardDistanc'"),
     ("family: cups, count: 2, demands: {rewardDistance: -3}", "is from 0"),
     ("family: cups, count: 2, demands: {XPos: {least: 1, most: 0}}", "is above most"),
-    ("family: navigation, count: 2, with: {sice: 1}", "has no parameter 'sice'.*'size'"),
+    ("family: navigation, count: 2, with: {sice: 1}", "'sice'. Did you mean 'size'?"),
     ("family: navigation, count: 2, controls: [glass]", "has no control 'glass'. It has none."),
     ("family: cups, count: 2, colour: red", "there is no such key"),
 ]
