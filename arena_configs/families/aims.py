@@ -47,7 +47,8 @@ class Aims:
         ranges = self.family.ranges_of(self.paradigm)
         shares = {**draw.shares}
         scope: dict[str, Value] = words(self.family, self.paradigm)
-        for name in self.paradigm.order:
+        last = max(map(self.paradigm.order.index, self.values))
+        for name in self.paradigm.order[: last + 1]:
             try:
                 if name in self.values:
                     shares[name] = ranges[name].share(self.values[name], scope)
