@@ -100,7 +100,7 @@ def _codes() -> Bytes:
     return np.round(255 * np.where(light <= 0.0031308, 12.92 * light, curve)).astype(np.uint8)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
 def _encode(light: Floats, codes: Bytes, grayscale: bool) -> Bytes:
     """Linear light as codes, or as the rounded mean of the three."""
     n = len(light)

@@ -94,7 +94,7 @@ def from_afar(center: Floats, x: float, y: float, z: float) -> npt.NDArray[np.in
     return np.argsort(-(dx * dx + dy * dy + dz * dz), kind="stable")
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
 def draw_primitives(
     kind: Bytes,
     center: Floats,
@@ -120,9 +120,9 @@ def draw_primitives(
     """Draw either the solid primitives or, on top of everything, the transparent ones.
 
     The arrays are those of a `Scene`, and `order` is what `from_afar` returns; x, y, z is the eye
-    in metres, yaw its heading in degrees, focal the pixels per unit of slope. `light`, (n, n, 3) and linear, is written; the solid
-    primitives also write `depth`, (n, n) metres along the heading. What lies beyond `depth` is not
-    drawn.
+    in metres, yaw its heading in degrees, focal the pixels per unit of slope. `light`, (n, n, 3)
+    and linear, is written; the solid primitives also write `depth`, (n, n) metres along the
+    heading. What lies beyond `depth` is not drawn.
     """
     sin_yaw, cos_yaw = sin(radians(yaw)), cos(radians(yaw))
     for k in order:
@@ -142,7 +142,7 @@ def draw_primitives(
             )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _draw(
     shape: int,
     center: Floats,
@@ -267,7 +267,7 @@ def _draw(
                     light[row, column, channel] = shown[channel]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _on_rim(side: Floats, x: float, y: float, z: float) -> bool:
     """Whether a place on a side of a box, each axis from -1 to 1, lies near the side's edges."""
     ax, ay, az = abs(x), abs(y), abs(z)
@@ -278,7 +278,7 @@ def _on_rim(side: Floats, x: float, y: float, z: float) -> bool:
     return ay > _RIM_UP or ax > _RIM_ACROSS
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _shade(
     style: int, own: Floats, m: Floats, nx: float, ny: float, nz: float, out: Floats
 ) -> None:
@@ -301,7 +301,7 @@ def _shade(
         )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _add_symbol(style: int, left: float, nx: float, ny: float, nz: float, out: Floats) -> None:
     """Draw the symbol of a changing goal where it covers local direction n.
 
@@ -334,7 +334,7 @@ def _add_symbol(style: int, left: float, nx: float, ny: float, nz: float, out: F
             out[channel] = 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _on_arrow(style: int, p: float, q: float, inside: float) -> bool:
     """Whether a place p >= q >= 0 on a symbol lies so far inside an arrow, all of it in radii.
 
@@ -347,7 +347,7 @@ def _on_arrow(style: int, p: float, q: float, inside: float) -> bool:
     return shaft or (p < 0.49 - inside and along > 0.335 + inside)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _draw_look(
     pieces: Pieces,
     look: int,
@@ -399,7 +399,7 @@ def _draw_look(
         )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _draw_piece(
     planes: Floats,
     origin: Floats,
@@ -515,7 +515,7 @@ def _draw_piece(
                 depth[row, column] = enter
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _pixel(panel: Floats, picture: npt.NDArray[np.int32], pixels: Bytes, y: float, z: float) -> int:
     """Pixel of the picture at a position on the face; 0 beside the panel."""
     down = (panel[1] - y) / (panel[1] - panel[0])
@@ -526,7 +526,7 @@ def _pixel(panel: Floats, picture: npt.NDArray[np.int32], pixels: Bytes, y: floa
     return int(pixels[picture[0] + line * picture[2] + place])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_linear(code: float) -> float:
     """Linear light of an sRGB code in 0..1."""
     return code / 12.92 if code <= 0.04045 else ((code + 0.055) / 1.055) ** 2.4

@@ -42,9 +42,9 @@ _BOX: Final = np.uint8(0)
 _SPHERE: Final = np.uint8(1)
 _WEDGE: Final = np.uint8(2)
 # The types are those that a scene's arrays have, so that nothing is compiled for others too.
-_WALL_HALF: Final = np.float32(0.5)
-_WALL_LENGTH: Final = np.float32(21.0)
-_WALL_HEIGHT: Final = np.float32(1.0)
+_WALL_HALF: Final[Any] = np.float32(0.5)
+_WALL_LENGTH: Final[Any] = np.float32(21.0)
+_WALL_HEIGHT: Final[Any] = np.float32(1.0)
 _SHORTEST_STEP: Final = 2e-3
 _TOLERANCE: Final = 1e-7
 
@@ -151,7 +151,7 @@ def _arrays(scene: Scene) -> tuple[npt.NDArray[Any], ...]:
     return scene.kind, scene.center, scene.rotation, scene.half, scene.tag, scene.active
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _cast(
     kind: npt.NDArray[np.uint8],
     center: npt.NDArray[np.float32],
@@ -250,7 +250,7 @@ def _cast(
     return nearest, hit
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _observe(
     rays: Floats,
     local: Floats,
@@ -290,7 +290,7 @@ def _observe(
     place[0], place[1], place[2] = x, y, z
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _touches(
     shape: np.uint8, x: float, y: float, z: float, hx: float, hy: float, hz: float
 ) -> bool:
@@ -305,7 +305,7 @@ def _touches(
     return _shell_gap(x, y, z, hx, hy, hz) <= RAY_RADIUS
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_sphere(along: float, away2: float, radius: float) -> float:
     """Distance to a sphere of summed radius with its centre `along` ahead, sqrt(`away2`) off."""
     room = along * along - away2 + radius * radius
@@ -314,7 +314,7 @@ def _to_sphere(along: float, away2: float, radius: float) -> float:
     return along - sqrt(room)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_convex(
     shape: np.uint8,
     ox: float,
@@ -367,7 +367,7 @@ def _to_convex(
     return inf
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _slabs(
     ox: float,
     oy: float,
@@ -395,14 +395,14 @@ def _slabs(
     return enter, leave
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _box_gap2(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> float:
     """Squared distance of a local point to a box."""
     gx, gy, gz = max(abs(x) - hx, 0.0), max(abs(y) - hy, 0.0), max(abs(z) - hz, 0.0)
     return gx * gx + gy * gy + gz * gz
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _box_quadratic(
     ox: float,
     oy: float,
@@ -425,7 +425,7 @@ def _box_quadratic(
     return a, b, c
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _wedge_quadratic(
     ox: float,
     oy: float,
@@ -462,7 +462,7 @@ def _wedge_quadratic(
     return a, b, c
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_shell(
     ox: float,
     oy: float,
@@ -494,7 +494,7 @@ def _to_shell(
     return inf
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _shell_gap(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> float:
     """Distance of a local point to the wall of a hollow elliptic cylinder along z."""
     beyond = max(abs(z) - hz, 0.0)
@@ -508,7 +508,7 @@ def _shell_gap(x: float, y: float, z: float, hx: float, hy: float, hz: float) ->
     return sqrt(off * off + beyond * beyond)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _ellipse_distance(x: float, y: float, a: float, b: float) -> float:
     """Distance of a point of the first quadrant to the ellipse with half axes a and b.
 

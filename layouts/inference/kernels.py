@@ -120,7 +120,7 @@ def _run(steps: Steps, rows: npt.NDArray[Any], outcomes: Floats, out: npt.NDArra
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
 def _sort_factors(code: Ints, used: int, i: int, uses: Ints, states: Ints, order: Ints) -> None:
     """Move factors with few states to the front of the product that instruction i begins."""
     end = i
@@ -145,7 +145,7 @@ def _sort_factors(code: Ints, used: int, i: int, uses: Ints, states: Ints, order
         code[i + k - 1, 2] = order[0, k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, nogil=True, error_model="numpy")
 def _lay_out(
     code: Ints,
     columns: Floats,
@@ -247,7 +247,7 @@ def _lay_out(
     counts[1], counts[2] = at, top
 
 
-@njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, fastmath={"contract"}, nogil=True, error_model="numpy")
 def _carry_out(
     vectors: npt.NDArray[Any],
     spare: Floats,
@@ -369,7 +369,13 @@ def _carry_out(
                 out[0, start + j] = np.log(likely[j]) + exponents[j] * _LN2
 
 
-@njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, nogil=True, error_model="numpy")
+@njit(
+    cache=True,
+    no_cfunc_wrapper=True,
+    fastmath={"contract", "reassoc", "nsz"},
+    nogil=True,
+    error_model="numpy",
+)
 def weighted_sums(
     values: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], out: Floats
 ) -> None:
@@ -393,7 +399,13 @@ def weighted_sums(
             out[k, i] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+@njit(
+    cache=True,
+    no_cfunc_wrapper=True,
+    nogil=True,
+    error_model="numpy",
+    fastmath={"contract", "reassoc", "nsz"},
+)
 def sums_of_wins(
     chances: Floats, odds: Floats, weights: Floats, tilts: Floats, inverse: bool, out: Floats
 ) -> None:
