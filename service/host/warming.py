@@ -1,8 +1,9 @@
 """Compiles ahead, by using it once, what is compiled on first use and kept on disk.
 
 That is the code of the simulator's sensors and of the layouts, which numba compiles and keeps
-beside their modules. The models for NUTS are not kept anywhere: every fitting process compiles each
-layout once in the background, and nobody waits for that before the first certificate.
+beside their modules, and what NUTS samples most layouts by. The PyMC models of the others, such as
+those with scores, are not kept anywhere: every fitting process compiles each once in the
+background, and nobody waits for that before the first certificate.
 """
 
 from __future__ import annotations
@@ -40,9 +41,16 @@ def parts() -> Iterator[Part]:
     yield Part(
         "simulator with a camera", lambda: play_briefly(ObservationSpec(CameraSpec(16), None))
     )
+    yield Part("sampler", _load_sampler)
     for name in LAYOUTS:
         layout = load_layout(name)
         yield Part(f"layout {name}", lambda layout=layout: measure(layout))
+
+
+def _load_sampler() -> None:
+    from animalcat.layouts.inference.backend import density
+
+    assert density.log_density.address  # compiled when the module is loaded
 
 
 def measure(layout: Layout) -> None:
