@@ -21,6 +21,7 @@ from animalcat.cli.main import build
 
 LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "sensors": {},
+    "start": {"start": {"WORKS": {"animalcat --help": ["-m", "animalcat", "--help"]}}},
     "recording": {"recording": {"STEPS": 30, "REPEATS": 1}},
     "agents": {"agents": {"FAMILIES": ("introductory",), "DRAWS": 2}},
     "service": {"service": {"CHUNK": 20}},

@@ -15,13 +15,13 @@ from animalcat.cli.shared.remote import Data, client_for, place
 SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service", "commands", "unity")
 PARTS: Final = (
     *SPEED,
-    *("slots", "scaling", "against", "report", "twin", "agents", "verdicts"),
+    *("start", "slots", "scaling", "against", "report", "twin", "agents", "verdicts"),
     *("fresh", "demands", "adaptive", "recovery", "alarms", "trust", "kill", "fuzz", "soak"),
 )
 KEPT: Final = ("adaptive", "recovery", "alarms", "trust")
 """Parts that can write what they found to a folder."""
 COLUMNS: Final = (
-    *("name", "median", "p99", "unit", "baseline", "ratio"),
+    *("name", "cold", "warm", "median", "p99", "unit", "baseline", "ratio"),
     *("value", "low", "high", "target", "aim", "met", "note"),
 )
 
@@ -31,10 +31,11 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PART",
-            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last sixteen "
-            "are measured: report takes a minute; slots, scaling, against, twin, agents and "
-            "verdicts some minutes; fresh and demands ten; and adaptive, recovery, alarms, trust, "
-            "kill, fuzz and soak half an hour or more each (3 minutes with --quick).",
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last "
+            "seventeen are measured: start and report take a minute or two; slots, scaling, "
+            "against, twin, agents and verdicts some minutes; fresh and demands ten; and adaptive, "
+            "recovery, alarms, trust, kill, fuzz and soak half an hour or more each (3 minutes "
+            "with --quick).",
             show_default=False,
         ),
     ] = None,
