@@ -77,7 +77,8 @@ def schedule(code: Ints, columns: Floats, used: int) -> Steps:
     _lay_out(
         code.copy(), columns, columns.view(np.int64), used, places,
         np.empty((length, _MOST), np.int64), np.zeros(length, np.int64), np.zeros(length, np.int64),
-        np.empty(_TABLE, np.int64), np.empty((2, length + 1), np.int64), steps, numbers, counts,
+        np.empty(_TABLE, np.int64), np.empty((2, length + 1), np.int64), np.empty((2, 3), np.int64),
+        steps, numbers, counts,
     )  # fmt: skip
     shared, made, vectors = counts.tolist()
     return Steps(steps[:made], numbers[:made], places[length - 1], shared, vectors)
@@ -157,6 +158,7 @@ def _lay_out(
     uses: Ints,
     slots: Ints,
     order: Ints,
+    operands: Ints,
     steps: Ints,
     numbers: Floats,
     counts: Ints,
@@ -166,8 +168,8 @@ def _lay_out(
     `bits` are those of `columns`; `places` (length, n), where each instance finds each result;
     `samples` (length, most), an instance that has the set of operands; `states` (length,), how many
     sets there are, n + 1 where not shared; `uses` (length,), how often a result is an operand. The
-    latter two are zeros. `steps` and `numbers` are filled. `counts` becomes the number of shared
-    steps, of steps and of vectors.
+    latter two are zeros. `slots`, `order` and `operands` are to work in. `steps` and `numbers` are
+    filled. `counts` becomes the number of shared steps, of steps and of vectors.
     """
     n, length = columns.shape[0], code.shape[0]
     most = n // 2 if n // 2 < _MOST else _MOST
@@ -180,9 +182,16 @@ def _lay_out(
         if code[i, 0] == 0:
             _sort_factors(code, used, i, uses, states, order)
         alone = False
+        mixed, given = 0, 0
         for k in range(1, 4):
-            if code[i, k] >= used and states[code[i, k] - used] > n:
-                alone = True
+            if code[i, k] >= used:
+                operands[0, mixed] = code[i, k] - used
+                alone = alone or states[code[i, k] - used] > n
+                mixed += 1
+        for k in range(4, 6):
+            if code[i, k] >= 0:
+                operands[1, given] = code[i, k]
+                given += 1
         count = 0
         for slot in range(_TABLE):
             slots[slot] = -1
@@ -190,24 +199,21 @@ def _lay_out(
             if alone:
                 break
             key = np.uint64(0)
-            for k in range(1, 6):
-                if k < 4 and code[i, k] >= used:
-                    key = (key ^ np.uint64(places[code[i, k] - used, r])) * np.uint64(
-                        0x9E3779B97F4A7C15
-                    )
-                elif k >= 4 and code[i, k] >= 0:
-                    key = key ^ (key >> np.uint64(29)) ^ np.uint64(bits[r, code[i, k]])
-                    key = key * np.uint64(0x9E3779B97F4A7C15)
+            for k in range(mixed):
+                key = (key ^ np.uint64(places[operands[0, k], r])) * np.uint64(0x9E3779B97F4A7C15)
+            for k in range(given):
+                key = key ^ (key >> np.uint64(29)) ^ np.uint64(bits[r, operands[1, k]])
+                key = key * np.uint64(0x9E3779B97F4A7C15)
             slot = np.int64(key >> np.uint64(40)) & (_TABLE - 1)
             while slots[slot] >= 0:
                 other = samples[i, slots[slot]]
                 same = True
-                for k in range(1, 6):
-                    if k < 4 and code[i, k] >= used:
-                        place = code[i, k] - used
-                        same = same and places[place, r] == places[place, other]
-                    elif k >= 4 and code[i, k] >= 0:
-                        same = same and bits[r, code[i, k]] == bits[other, code[i, k]]
+                for k in range(mixed):
+                    place = operands[0, k]
+                    same = same and places[place, r] == places[place, other]
+                for k in range(given):
+                    number = operands[1, k]
+                    same = same and bits[r, number] == bits[other, number]
                 if same:
                     break
                 slot = (slot + 1) & (_TABLE - 1)
