@@ -11,6 +11,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -77,13 +78,17 @@ class Engine:
         self._compiled: dict[tuple[str, bool], nutpie.CompiledModel] = {}
 
     def compile(self, layout: Layout, *, weighted: bool = False) -> None:
-        """Make ready to sample; takes about ten seconds for a layout that `density` does not cover.
+        """Make ready to sample: import, and compile a layout that `density` does not cover.
+
+        The former takes some two seconds, the latter ten.
 
         Args:
             layout: The layout that is measured.
             weighted: Whether outcomes have weights.
         """
         # Imported here: it takes seconds, and a fit without outcomes needs none of it.
+        for name in ("nutpie", "animalcat.layouts.inference.backend.compat"):
+            import_module(name)
         from animalcat.layouts.inference.backend import density
 
         if not density.covers(layout):
