@@ -43,6 +43,7 @@ $(STAMP): requirements.lock requirements-animalai.lock pyproject.toml | $(filter
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --python-version 3.14 --no-deps --require-hashes -r requirements-animalai.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
+	-@$(BIN)/animalcat doctor --warm > /dev/null
 	@touch $@
 
 demo: $(STAMP)

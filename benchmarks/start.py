@@ -18,10 +18,7 @@ from typing import Any, Final
 
 from animalcat.service.host.warming import parts
 
-_PART: Final = """
-from animalcat.service.host.warming import parts
-next(part for part in parts() if part.name == {!r}).use()
-"""
+_PART: Final = "from animalcat.service.host.warming import use; use({!r})"
 _FIT: Final = """
 import numpy as np
 from animalcat.layouts.inference.fit import FitRequest, fit
