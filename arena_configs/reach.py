@@ -59,6 +59,8 @@ def unreachable_goals(placement: Placement) -> tuple[PlacedObject, ...]:
     ]
     if not goals or any(t.item.operations or t.kind.reward == "button" for t in placement.objects):
         return ()
+    if not any(thing.kind.reward == "death" or _firm(thing) for thing in placement.objects):
+        return ()  # nothing bars a way
     start = placement.agent.position
     foot = _height(start, AGENT_RADIUS)
     ways = _ways(placement, start, AGENT_RADIUS, foot, by_zones=foot == 0.0)

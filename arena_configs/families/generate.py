@@ -23,9 +23,7 @@ from animalcat.arena_configs.families.build import (
 from animalcat.arena_configs.families.claims import Measure, check_claims
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_name, variant_of
 from animalcat.arena_configs.families.language import PARTS, Family, Paradigm, Part
-from animalcat.arena_configs.families.library import AnyFamily, load_family
-from animalcat.arena_configs.families.polar import PolarArena, polar_arenas, shares
-from animalcat.arena_configs.families.polar_template import PolarFamily
+from animalcat.arena_configs.families.library import load_family
 from animalcat.arena_configs.families.sampling import (
     DRAWS,
     Draw,
@@ -48,7 +46,7 @@ _PRACTICE: Final = 4
 
 
 def generate(
-    family: str | AnyFamily,
+    family: str | Family,
     n: int,
     rng: np.random.Generator,
     *,
@@ -83,9 +81,7 @@ def generate(
     """
     chosen = load_family(family) if isinstance(family, str) else family
     check_asked(chosen, part, paradigm, controls, given)
-    wanted = _Wanted(part, paradigm, tuple(controls), given, seen is not None)
-    if isinstance(chosen, PolarFamily):
-        return _polar(chosen, n, rng, wanted)
+    wanted = _DrawRequest(part, paradigm, tuple(controls), given, seen is not None)
     made = [*_instances(chosen, n, rng, wanted, set() if seen is None else seen)]
     if measure is not None:
         check_claims(chosen, made, measure, played=played)
@@ -93,7 +89,7 @@ def generate(
 
 
 def check_asked(
-    family: AnyFamily,
+    family: Family,
     part: Part | None = None,
     paradigm: str | None = None,
     controls: Sequence[str] = (),
@@ -116,16 +112,15 @@ def check_asked(
         raise ArenaError(f"{where} has no part {part!r}; it has {' and '.join(PARTS)}")
     if paradigm is not None:
         _one_of([one.name for one in family.paradigms], paradigm, where, "paradigm")
-    polar = isinstance(family, PolarFamily)
     for control in controls:
-        _one_of([] if polar else [*family.controls], control, where, "control")
+        _one_of([*family.controls], control, where, "control")
     for name, value in given.items():
-        _one_of([] if polar else [*family.ranges], name, where, "parameter")
+        _one_of([*family.ranges], name, where, "parameter")
         if not isinstance(value, str) and not math.isfinite(value):
             raise ArenaError(f"{where}: parameter {name!r} is set to {value}; give a finite number")
 
 
-class _Wanted(NamedTuple):
+class _DrawRequest(NamedTuple):
     """Which instances are drawn; the fields are arguments of `generate`."""
 
     part: Part | None
@@ -135,33 +130,17 @@ class _Wanted(NamedTuple):
     fresh_controls: bool
 
 
-def _polar(
-    family: PolarFamily, n: int, rng: np.random.Generator, wanted: _Wanted
-) -> list[FamilyInstance]:
-    part = wanted.part
-    if wanted.paradigm is not None:
-        family = family.only(wanted.paradigm)
-    made: list[PolarArena] = []
-    while len(made) < n:
-        more = polar_arenas(family, n, rng)
-        made += [one for one in more if part is None or part_of(one.arena) == part]
-    width = len(str(n))
-    names = [f"{family.name}-{index:0{width}d}" for index in range(1, n + 1)]
-    return [
-        FamilyInstance(
-            name,
-            one.arena,
-            one.paradigm,
-            variant="mirror" if one.mirrored else "",
-            task=name,
-            part=part_of(one.arena),
-        )
-        for name, one in zip(names, made, strict=False)
-    ]
+def shares(weights: Sequence[float], n: int) -> list[int]:
+    """How many of n instances each paradigm gets: by weight, largest remainders first."""
+    exact = n * np.array(weights) / np.sum(weights)
+    counts = np.floor(exact).astype(int)
+    extra = np.argsort(counts - exact, kind="stable")[: n - int(counts.sum())]
+    counts[extra] += 1
+    return [int(count) for count in counts]
 
 
 def _instances(
-    family: Family, n: int, rng: np.random.Generator, wanted: _Wanted, seen: set[str]
+    family: Family, n: int, rng: np.random.Generator, wanted: _DrawRequest, seen: set[str]
 ) -> Iterator[FamilyInstance]:
     strata = {one.name: one for one in family.paradigms if wanted.paradigm in (None, one.name)}
     width, index = len(str(n)), 0
@@ -199,7 +178,7 @@ def _task(
     seed: int,
     made: int,
     each: int,
-    wanted: _Wanted,
+    wanted: _DrawRequest,
     seen: set[str],
 ) -> _Variants:
     """Draw the variants of one task, each with its controls."""

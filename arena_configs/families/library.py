@@ -5,21 +5,17 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from animalcat.arena_configs.families.language import Family
-from animalcat.arena_configs.families.polar import POLAR, load_polar
-from animalcat.arena_configs.families.polar_template import PolarFamily
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.model import ArenaError
-
-AnyFamily: TypeAlias = Family | PolarFamily
 
 
 def _shipped() -> tuple[str, ...]:
     folder = files("animalcat.arena_configs").joinpath("families")
-    found = (Path(one.name) for one in folder.iterdir())
-    return tuple(sorted(path.stem for path in found if path.suffix == ".yaml"))
+    names = (Path(file.name) for file in folder.iterdir())
+    return tuple(sorted(path.stem for path in names if path.suffix == ".yaml"))
 
 
 FAMILIES: Final = _shipped()
@@ -27,7 +23,7 @@ FAMILIES: Final = _shipped()
 
 
 @cache
-def load_family(name: str) -> AnyFamily:
+def load_family(name: str) -> Family:
     """Load a family that comes with the project.
 
     Args:
@@ -36,8 +32,6 @@ def load_family(name: str) -> AnyFamily:
     Raises:
         ArenaError: There is no such family, or its file is wrong.
     """
-    if name in POLAR:
-        return load_polar(name)
     if name not in FAMILIES:
         raise ArenaError(f"no family {name!r}; there are: {', '.join(FAMILIES)}")
     text = files("animalcat.arena_configs").joinpath(f"families/{name}.yaml").read_text("utf-8")

@@ -26,7 +26,7 @@ class Draw:
 
     Attributes:
         paradigm: The paradigm.
-        shares: By parameter, which share of all draws are below its value.
+        shares: By parameter, the quantile of its value: the share of all draws below it.
         seed: Seed of colours that are drawn at random.
     """
 
@@ -68,11 +68,18 @@ def _drawn(family: Family, paradigm: Paradigm, rng: np.random.Generator) -> Draw
 
 def fits(family: Family, draw: Draw, given: Mapping[str, Value] = MappingProxyType({})) -> bool:
     """Whether every constraint holds for a draw of the parameters."""
+    return fitting_values(family, draw, given) is not None
+
+
+def fitting_values(
+    family: Family, draw: Draw, given: Mapping[str, Value] = MappingProxyType({})
+) -> dict[str, Value] | None:
+    """Parameters and derived values of a draw; None if a constraint does not hold."""
     try:
         values = parameter_values(family, draw.paradigm, draw.shares, given)
     except UnfitError:
-        return False
-    return constraints_hold(family, draw.paradigm, values)
+        return None
+    return values if constraints_hold(family, draw.paradigm, values) else None
 
 
 def constraints_hold(family: Family, paradigm: Paradigm, values: Mapping[str, Value]) -> bool:
@@ -96,7 +103,7 @@ def _contradiction(
             reasons[str(error).partition(" is ")[0]] += 1
             continue
         scope = scope_of(family, paradigm, values)
-        rows.append([one.holds(scope) for one in family.constraints])
+        rows.append([constraint.holds(scope) for constraint in family.constraints])
     if not rows:
         why, _times = reasons.most_common(1)[0]
         name, _, low = why.partition(": ")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from animalcat.arena_configs.model import ArenaError, Problem
 from animalcat.formulas import Call, Expression, FormulaError, text
@@ -13,6 +15,8 @@ from animalcat.formulas import Call, Expression, FormulaError, text
 Value: TypeAlias = float | str
 """A number, or a word such as the name of an object or of a paradigm."""
 Scope: TypeAlias = Mapping[str, Value]
+_Run: TypeAlias = Callable[[Scope], Value]
+_Reckon: TypeAlias = Callable[[Scope], float]
 
 EASE: Final = 1e-9
 """What rounding of sums may be off by: 0.1 + 0.2 counts as 0.3, and 2.9999999999 as 3."""
@@ -51,6 +55,15 @@ class Formula:
     expression: Expression
     text: str
     place: Place
+    _run: _Run = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the formula, since most are worked out thousands of times."""
+        object.__setattr__(self, "_run", _prepared(self.expression))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made from."""
+        return Formula, (self.expression, self.text, self.place)
 
     def value(self, scope: Scope) -> Value:
         """Its value.
@@ -59,7 +72,7 @@ class Formula:
             ArenaError: It has none: it divides by 0, or reckons with a word.
         """
         try:
-            return value_of(self.expression, scope)
+            return self._run(scope)
         except (FormulaError, ArithmeticError, ValueError) as error:
             raise self.place.error(f"`{self.text}` has no value: {error}", "no-value") from None
 
@@ -79,45 +92,68 @@ class Formula:
         return self.number(scope) != 0.0
 
 
-def value_of(expression: Expression, scope: Scope) -> Value:
-    """Evaluate an expression for single numbers and words.
+def _prepared(expression: Expression) -> _Run:
+    """Return a function from a value for every name to the value of an expression.
 
-    Args:
-        expression: The expression.
-        scope: A value for every name in it.
-
-    Raises:
-        FormulaError: It reckons with a word.
-        ArithmeticError: It divides by 0, or overflows.
-        ValueError: A root or logarithm is not defined.
+    The function raises FormulaError if it reckons with a word, ArithmeticError if it divides by 0
+    or overflows, and ValueError where a root or logarithm is not defined.
     """
     match expression:
-        case str():
-            return scope[expression]
+        case str(name):
+            return itemgetter(name)
         case Call("choose", (test, then, otherwise)):
-            return value_of(then if _number(test, scope) != 0.0 else otherwise, scope)
+            is_so, if_so, if_not = _number(test), _prepared(then), _prepared(otherwise)
+            return lambda scope: if_so(scope) if is_so(scope) != 0.0 else if_not(scope)
         case Call("pick", (index, *options)):
-            number = _number(index, scope)
-            if not 0 <= number < len(options) or number != int(number):
-                raise FormulaError(f"pick has options 0 to {len(options) - 1}, not {number:g}")
-            return value_of(options[int(number)], scope)
+            return _pick(_number(index), [_prepared(one) for one in options])
         case Call("equal", (left, right)):
-            return float(_equal(value_of(left, scope), value_of(right, scope)))
+            one, other = _prepared(left), _prepared(right)
+            return lambda scope: float(_equal(one(scope), other(scope)))
         case Call("all", parts):
-            return float(all(_number(part, scope) != 0.0 for part in parts))
+            tests = [_number(part) for part in parts]
+            return lambda scope: float(all(test(scope) != 0.0 for test in tests))
         case Call("any", parts):
-            return float(any(_number(part, scope) != 0.0 for part in parts))
+            tests = [_number(part) for part in parts]
+            return lambda scope: float(any(test(scope) != 0.0 for test in tests))
+        case Call("add", (left, right)):
+            first, second = _number(left), _number(right)
+            return lambda scope: first(scope) + second(scope)
+        case Call("mul", (left, right)):
+            first, second = _number(left), _number(right)
+            return lambda scope: first(scope) * second(scope)
         case Call(function, arguments):
-            return _applied(function, [_number(one, scope) for one in arguments])
+            given = [_number(one) for one in arguments]
+            apply = _FUNCTIONS.get((function, len(given))) or _FUNCTIONS.get((function, 0))
+            if apply is None:
+                raise FormulaError(f"{function} of {len(given)} numbers is not known")
+            return lambda scope: apply(*[one(scope) for one in given])
         case _:
-            return expression
+            return lambda scope: expression
 
 
-def _number(expression: Expression, scope: Scope) -> float:
-    value = value_of(expression, scope)
-    if isinstance(value, str):
-        raise FormulaError(f"{text(expression)} is the word {value!r}, not a number")
-    return value
+def _pick(index: _Reckon, options: Sequence[_Run]) -> _Run:
+    def run(scope: Scope) -> Value:
+        number = index(scope)
+        if not 0 <= number < len(options) or number != int(number):
+            raise FormulaError(f"pick has options 0 to {len(options) - 1}, not {number:g}")
+        return options[int(number)](scope)
+
+    return run
+
+
+def _number(expression: Expression) -> _Reckon:
+    """Return a function from a value for every name to the number that an expression is."""
+    if isinstance(expression, float | int):
+        return lambda scope: expression
+    run = _prepared(expression)
+
+    def reckon(scope: Scope) -> float:
+        value = run(scope)
+        if isinstance(value, str):
+            raise FormulaError(f"{text(expression)} is the word {value!r}, not a number")
+        return value
+
+    return reckon
 
 
 def _equal(left: Value, right: Value) -> bool:
@@ -126,44 +162,83 @@ def _equal(left: Value, right: Value) -> bool:
     return math.isclose(left, right, rel_tol=EASE, abs_tol=EASE)
 
 
-def _applied(function: str, given: list[float]) -> float:
-    match function, given:
-        case "add", _:
-            return math.fsum(given)
-        case "mul", _:
-            return math.prod(given)
-        case "min", _:
-            return min(given)
-        case "max", _:
-            return max(given)
-        case "pow", [base, exponent]:
-            return math.pow(base, exponent)
-        case "exp", [x]:
-            return math.exp(x)
-        case "log", [x]:
-            return math.log(x)
-        case "less", [a, b]:
-            return float(a < b and not _equal(a, b))
-        case "at_most", [a, b]:
-            return float(a < b or _equal(a, b))
-        case "not", [x]:
-            return float(x == 0.0)
-        case "sin", [x]:
-            return math.sin(math.radians(x))
-        case "cos", [x]:
-            return math.cos(math.radians(x))
-        case "heading", [x, z]:
-            return math.degrees(math.atan2(x, z))
-        case "hypot", [x, z]:
-            return math.hypot(x, z)
-        case "floor", [x]:
-            return float(math.floor(x + EASE))
-        case "ceil", [x]:
-            return float(math.ceil(x - EASE))
-        case "round", [x]:
-            return float(math.floor(x + 0.5 + EASE))
-        case "mod", [a, b]:
-            rest = a - b * math.floor(a / b + EASE)
-            return max(0.0, rest) if b > 0 else rest
-        case _:
-            raise FormulaError(f"{function} of {len(given)} numbers is not known")
+def _mod(a: float, b: float) -> float:
+    rest = a - b * math.floor(a / b + EASE)
+    return max(0.0, rest) if b > 0 else rest
+
+
+def _less(a: float, b: float) -> float:
+    return float(a < b and not _equal(a, b))
+
+
+def _at_most(a: float, b: float) -> float:
+    return float(a < b or _equal(a, b))
+
+
+def _sin(x: float) -> float:
+    return math.sin(math.radians(x))
+
+
+def _cos(x: float) -> float:
+    return math.cos(math.radians(x))
+
+
+def _heading(x: float, z: float) -> float:
+    return math.degrees(math.atan2(x, z))
+
+
+def _floor(x: float) -> float:
+    return float(math.floor(x + EASE))
+
+
+def _ceil(x: float) -> float:
+    return float(math.ceil(x - EASE))
+
+
+def _round(x: float) -> float:
+    return float(math.floor(x + 0.5 + EASE))
+
+
+def _least(*given: float) -> float:
+    return min(given)
+
+
+def _most(*given: float) -> float:
+    return max(given)
+
+
+def _sum(*given: float) -> float:
+    return math.fsum(given)
+
+
+def _product(*given: float) -> float:
+    return math.prod(given)
+
+
+def _not(x: float) -> float:
+    return float(x == 0.0)
+
+
+_FUNCTIONS: Final[Mapping[tuple[str, int], Callable[..., float]]] = MappingProxyType(
+    {
+        ("add", 0): _sum,
+        ("mul", 0): _product,
+        ("min", 0): _least,
+        ("max", 0): _most,
+        ("pow", 2): math.pow,
+        ("exp", 1): math.exp,
+        ("log", 1): math.log,
+        ("less", 2): _less,
+        ("at_most", 2): _at_most,
+        ("not", 1): _not,
+        ("sin", 1): _sin,
+        ("cos", 1): _cos,
+        ("heading", 2): _heading,
+        ("hypot", 2): math.hypot,
+        ("floor", 1): _floor,
+        ("ceil", 1): _ceil,
+        ("round", 1): _round,
+        ("mod", 2): _mod,
+    }
+)
+"""What the functions of formulas do, by name and number of arguments; 0 for any number."""

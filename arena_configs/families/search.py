@@ -1,7 +1,8 @@
 """Finds an instance of a family that has given demands, or the nearest that there is.
 
-What the family claims tells where to begin. Then instances are built and measured: those of the
-best claims first, then such as a linear model of what was measured near the best one proposes.
+The search begins where the family claims the demands that are asked for. It builds and measures
+those instances first. Then it fits a linear model to what was measured near the best instance, and
+builds and measures what that model proposes.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.arena_configs.families.aims import ALIKE, Aims, aims_at
 from animalcat.arena_configs.families.build import (
     UnfitError,
     build_arena,
@@ -24,10 +27,8 @@ from animalcat.arena_configs.families.build import (
 from animalcat.arena_configs.families.claims import Measure, bounds
 from animalcat.arena_configs.families.generate import base_arena, check_asked, checked, part_of
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_name
-from animalcat.arena_configs.families.language import Claim, Family, Part
+from animalcat.arena_configs.families.language import Claim, Family, Paradigm, Part
 from animalcat.arena_configs.families.library import load_family
-from animalcat.arena_configs.families.polar_solve import distances, places, sizes, solve
-from animalcat.arena_configs.families.polar_template import PolarFamily
 from animalcat.arena_configs.families.sampling import Draw, draw_parameters, fits
 from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
@@ -52,8 +53,6 @@ SHORT: Final[Mapping[str, str]] = MappingProxyType(
 
 LOOKS: Final = 80
 """Instances that are measured at most."""
-ALIKE: Final = 0.01
-"""Share of a demand by which a found one may differ and still be what was asked for."""
 _FIRST: Final = 400
 """Draws whose claims are looked at to begin with."""
 _STARTS: Final = 10
@@ -68,7 +67,7 @@ Tick = Callable[[int, int], None]
 """Told how many instances are measured, of how many at most."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """An instance that was found for given demands.
 
     Attributes:
@@ -90,14 +89,17 @@ class Found(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """How far it is off: the root of the summed squares of the shares by which it differs."""
+        """How far it is from what was asked.
+
+        It is the root of the sum of squares, over the demands, of the relative differences.
+        """
         return math.sqrt(
             math.fsum((ALIKE * _off(self.asked[name], self.made[name])) ** 2 for name in self.asked)
         )
 
 
 def search(
-    family: str | Family | PolarFamily,
+    family: str | Family,
     demands: Mapping[str, float],
     rng: np.random.Generator,
     measure: Measure,
@@ -107,7 +109,7 @@ def search(
     given: Mapping[str, Value] = MappingProxyType({}),
     looks: int = LOOKS,
     tick: Tick = lambda done, total: None,
-) -> Found:
+) -> SearchResult:
     """Find an instance that has given demands, or the nearest.
 
     Args:
@@ -128,9 +130,6 @@ def search(
     chosen = load_family(family) if isinstance(family, str) else family
     asked = demands_of(demands)
     check_asked(chosen, part, paradigm, given=given)
-    if isinstance(chosen, PolarFamily):
-        narrow = chosen if paradigm is None else chosen.only(paradigm)
-        return _polar(narrow, asked, rng, measure, part)
     return _Search(chosen, asked, rng, measure, part, paradigm, given, looks, tick).run()
 
 
@@ -157,7 +156,7 @@ def demands_of(demands: Mapping[str, float]) -> dict[str, float]:
 
 
 def _off(asked: float, made: float | None) -> float:
-    """By how many times what may differ a demand is off."""
+    """How far a demand is from what is asked, in multiples of the allowed difference."""
     return _MISSING if made is None else abs(made - asked) / (ALIKE * max(1.0, abs(asked)))
 
 
@@ -173,7 +172,7 @@ class _Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _MeasuredCandidate:
     candidate: _Candidate
     instance: FamilyInstance
     features: MeasuredFeatures
@@ -193,12 +192,12 @@ class _Search:
     looks: int
     tick: Tick
 
-    def run(self) -> Found:
+    def run(self) -> SearchResult:
         """Search."""
         first = self._first()
         starts = min(len(first), max(_STARTS, self.looks // 4))
-        measured: list[_Measured] = []
-        best: _Measured | None = None
+        measured: list[_MeasuredCandidate] = []
+        best: _MeasuredCandidate | None = None
         unfit, width, done = "", 0.3, 0
         while done < self.looks:
             fresh = len(measured) < starts and bool(first)
@@ -226,9 +225,9 @@ class _Search:
             )
         values = best.features.values
         made = {name: values.get(name) for name in self.asked}
-        return Found(best.instance, self.asked, made, best.features)
+        return SearchResult(best.instance, self.asked, made, best.features)
 
-    def _stuck(self, measured: Sequence[_Measured]) -> bool:
+    def _stuck(self, measured: Sequence[_MeasuredCandidate]) -> bool:
         """Whether the last measurements brought nothing."""
         before = min(one.loss for one in measured[:-_STARTS])
         return min(one.loss for one in measured) > 0.99 * before
@@ -237,19 +236,28 @@ class _Search:
         """Draws in the order of what is claimed of them, from each paradigm in turn."""
         strata = [one for one in self.family.paradigms if self.paradigm in (None, one.name)]
         flips = (False, True) if self.family.variants.mirror else (False,)
-        each = max(_FIRST // len(strata), 20)
         columns: list[list[_Candidate]] = []
         for stratum in strata:
-            drawn = (
-                self._candidate(
-                    draw_parameters(self.family, stratum, self.rng, self.given),
-                    flips[number % len(flips)],
-                )
-                for number in range(each)
-            )
+            # Where all that is asked for is set, one draw is as good as another.
+            all_set = self._aims(stratum, False).demands >= self.asked.keys()
+            drawn: list[_Candidate] = []
+            for number in range(_STARTS if all_set else max(_FIRST // len(strata), 20)):
+                draw = draw_parameters(self.family, stratum, self.rng, self.given)
+                flipped = flips[number % len(flips)]
+                drawn.append(self._candidate(self._fitting(draw, flipped) or draw, flipped))
             columns.append(sorted(drawn, key=self._claimed_loss))
-        columns.sort(key=lambda column: self._claimed_loss(column[0]))
-        return [column[k] for k in range(each) for column in columns]
+        # Chance decides among paradigms that are as near.
+        columns.sort(key=lambda column: (self._claimed_loss(column[0]), column[0].draw.seed))
+        return [one for row in zip_longest(*columns) for one in row if one is not None]
+
+    def _aims(self, paradigm: Paradigm, flipped: bool) -> Aims:
+        return aims_at(self.family, paradigm, self.asked, mirrored=flipped, given=self.given)
+
+    def _fitting(self, draw: Draw, flipped: bool) -> Draw | None:
+        """A draw with the demands that can be set, or as it is; None if neither fits."""
+        set_ = self._aims(draw.paradigm, flipped).at(draw)
+        either = (draw,) if set_ is draw else (set_, draw)
+        return next((one for one in either if fits(self.family, one, self.given)), None)
 
     def _candidate(self, draw: Draw, flipped: bool) -> _Candidate:
         values = parameter_values(self.family, draw.paradigm, draw.shares, self.given)
@@ -275,7 +283,7 @@ class _Search:
     def _claimed_loss(self, candidate: _Candidate) -> float:
         return math.hypot(*(_off(self.asked[n], value) for n, value in candidate.claimed.items()))
 
-    def _look(self, candidate: _Candidate) -> _Measured:
+    def _look(self, candidate: _Candidate) -> _MeasuredCandidate:
         draw = candidate.draw
         base = base_arena(self.family, draw, self.given)
         if self.part is not None and part_of(base) != self.part:
@@ -294,10 +302,10 @@ class _Search:
         instance = FamilyInstance(
             name, arena, draw.paradigm.name, values, variant, name, part_of(base)
         )
-        return _Measured(candidate, instance, features, loss, max(offs) <= 1.0)
+        return _MeasuredCandidate(candidate, instance, features, loss, max(offs) <= 1.0)
 
     def _proposed(
-        self, measured: Sequence[_Measured], best: _Measured | None, width: float
+        self, measured: Sequence[_MeasuredCandidate], best: _MeasuredCandidate | None, width: float
     ) -> _Candidate | None:
         """The change of the best instance from which most is hoped for."""
         if best is None:
@@ -305,14 +313,15 @@ class _Search:
         options: list[_Candidate] = []
         before = best.candidate
         for _ in range(_PROPOSED):
-            changed = self.rng.random(len(before.point)) < 0.5
-            step = self.rng.normal(0.0, width, len(before.point)) * changed
+            moved = self.rng.random(len(before.point)) < 0.5
+            step = self.rng.normal(0.0, width, len(before.point)) * moved
             # Shares beyond an end come back from it.
             folded = np.abs((before.point + step + 1.0) % 2.0 - 1.0)
             point = np.minimum(folded, 1.0 - 1e-9)
             shares = dict(zip(self.family.ranges, point.tolist(), strict=True))
-            draw = Draw(before.draw.paradigm, shares, before.draw.seed)
-            if fits(self.family, draw, self.given):
+            changed = Draw(before.draw.paradigm, shares, before.draw.seed)
+            draw = self._fitting(changed, before.flipped)
+            if draw is not None:
                 options.append(self._candidate(draw, before.flipped))
         models = self._models(measured, best)
         options.sort(key=lambda one: self._hoped(one, best, models))
@@ -325,7 +334,9 @@ class _Search:
             return False
         return self.part in (None, part_of(base))
 
-    def _models(self, measured: Sequence[_Measured], best: _Measured) -> Mapping[str, Floats]:
+    def _models(
+        self, measured: Sequence[_MeasuredCandidate], best: _MeasuredCandidate
+    ) -> Mapping[str, Floats]:
         """Slopes of demands that are not claimed, from what was measured in this paradigm."""
         alike = [
             one
@@ -347,7 +358,9 @@ class _Search:
             slopes[name] = np.linalg.solve(gram, (x * near[:, None]).T @ y)
         return slopes
 
-    def _hoped(self, option: _Candidate, best: _Measured, models: Mapping[str, Floats]) -> float:
+    def _hoped(
+        self, option: _Candidate, best: _MeasuredCandidate, models: Mapping[str, Floats]
+    ) -> float:
         """The loss that is expected of a change of the best instance."""
         offs: list[float] = []
         for name, asked in self.asked.items():
@@ -362,62 +375,3 @@ class _Search:
                 there = here
             offs.append(_off(asked, there))
         return math.hypot(*offs)
-
-
-def _polar(
-    family: PolarFamily,
-    asked: Mapping[str, float],
-    rng: np.random.Generator,
-    measure: Measure,
-    part: Part | None,
-) -> Found:
-    """Solve for a goal over open floor; what is not asked for is drawn."""
-    known = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
-    for name in asked:
-        if name not in known:
-            raise ArenaError(
-                f"family {family.name} cannot be made for {name}; it can for {', '.join(known)}"
-            )
-    there = places(family)
-    if not there:
-        names = ", ".join(one.name for one in family.paradigms)
-        raise ArenaError(
-            f"family {family.name}, paradigm {names}: it cannot be made for demands, which takes "
-            "open floor and the family's own distances and sizes; take another paradigm"
-        )
-    wanted = [
-        (
-            one,
-            abs(asked.get("rewardBehind", one.behind) - one.behind)
-            + abs(asked.get("XPos", one.side) - one.side),
-        )
-        for one in there
-    ]
-    least = min(off for _, off in wanted)
-    nearest = [one for one, off in wanted if off == least]
-    spot = nearest[int(rng.integers(len(nearest)))]
-    smallest, largest = sizes(family)
-    size = asked.get("rewardSize", math.exp(rng.uniform(math.log(smallest), math.log(largest))))
-    size = min(max(size, smallest), largest)
-    near, far = distances(family, size)
-    distance = asked.get("rewardDistance", rng.uniform(near, far))
-    demands = {
-        "rewardDistance": min(max(distance, near), far),
-        "rewardSize": size,
-        "rewardBehind": spot.behind,
-        "XPos": spot.side,
-    }
-    solved = solve(family, demands, rng)
-    for _ in range(100):
-        if part in (None, part_of(solved.arena)):
-            break
-        solved = solve(family, demands, rng)
-    else:
-        raise ArenaError(f"family {family.name}: no arena with these demands is for {part}")
-    features = measure(solved.arena)
-    name = f"{family.name}-made"
-    instance = FamilyInstance(
-        name, solved.arena, solved.paradigm, task=name, part=part_of(solved.arena)
-    )
-    made = {one: features.values.get(one) for one in asked}
-    return Found(instance, asked, made, features)

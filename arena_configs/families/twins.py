@@ -3,7 +3,8 @@
 A stratum (a paradigm of a family, with or without a control) has a pool of arenas that were drawn
 and measured. From it, a smooth function of the parameters is fitted to each demand. To make a twin,
 parameters are drawn at random, and those are built and measured whose demands should be nearest to
-what is wanted. Then the best one is changed until its demands are near enough.
+what is wanted. Then the best one is changed until its demands are near enough. Parameters that are
+demands are set to what is wanted, so where all demands are, the first arena is a twin.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.arena_configs.families.aims import Aims, aims_at, claimed_values
 from animalcat.arena_configs.families.build import (
     UnfitError,
     build_arena,
@@ -27,7 +30,7 @@ from animalcat.arena_configs.families.claims import Measure
 from animalcat.arena_configs.families.generate import base_arena, checked, part_of
 from animalcat.arena_configs.families.instance import variant_name
 from animalcat.arena_configs.families.language import Control, Family, Paradigm, Part
-from animalcat.arena_configs.families.sampling import Draw, draw_parameters, fits
+from animalcat.arena_configs.families.sampling import Draw, draw_parameters, fits, fitting_values
 from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.features import MeasuredFeatures
 from animalcat.arena_configs.model import Arena
@@ -69,7 +72,13 @@ class Wanted(NamedTuple):
     within: float
 
     def off(self, made: float | None) -> float:
-        """By how many times what may differ a value is off; infinite if one of them is none."""
+        """Return how far a value is from the wanted one, in multiples of the allowed difference.
+
+        It is infinite where only one of the two is None, or where they differ though nothing may.
+
+        Args:
+            made: The value of an arena; None if the demand does not apply to it.
+        """
         if made is None or self.value is None:
             return 0.0 if made is self.value else math.inf
         gap = abs(made - self.value)
@@ -102,7 +111,8 @@ class Twin(NamedTuple):
         paradigm: Name of its paradigm.
         variant: Whether it is a mirror image, and how it is turned.
         measured: What was measured on it.
-        off: For each demand, by how many times what may differ it is off.
+        off: For each demand, how far it is from the wanted value, in multiples of the allowed
+            difference (`Wanted.off`).
     """
 
     arena: Arena
@@ -113,7 +123,7 @@ class Twin(NamedTuple):
 
     @property
     def worst(self) -> float:
-        """The largest of `off`; up to 1 it is a twin, and infinite if a code or count differs."""
+        """The largest of `off`: at most 1 for a twin; infinite where a code or count differs."""
         return max(self.off.values(), default=0.0)
 
     @property
@@ -143,41 +153,52 @@ class Stratum:
     def __init__(
         self, family: Family, paradigm: Paradigm, control: Control | None, measure: Measure
     ) -> None:
-        """Draw and measure the pool, always the same one.
+        """Name what arenas are drawn from.
 
         Args:
             family: The family.
             paradigm: The paradigm.
             control: The control; None for the paradigm's own arenas.
-            measure: Measures the demands of an arena.
-
-        Raises:
-            ArenaError: Nothing satisfies the constraints.
+            measure: Measures the demands of the pool.
         """
         self.family = family
         self.paradigm = paradigm
         self.control = control
         self._variants = frozenset(family.variants.parameters)
+        self._measure = measure
+
+    @property
+    def pool(self) -> list[tuple[Arena, MeasuredFeatures]]:
+        """Arenas that are drawn and measured when they are first needed, always the same ones.
+
+        Raises:
+            ArenaError: Nothing satisfies the constraints.
+        """
+        return [(arena, measured) for arena, measured, _ in self._drawn_pool]
+
+    @property
+    def _pool(self) -> list[_Sample]:
+        return [sample for _, _, sample in self._drawn_pool]
+
+    @cached_property
+    def _drawn_pool(self) -> list[tuple[Arena, MeasuredFeatures, _Sample]]:
         rng = np.random.default_rng(0)
-        pool: list[_Sample] = []
-        arenas: list[tuple[Arena, MeasuredFeatures]] = []
+        found: list[tuple[Arena, MeasuredFeatures, _Sample]] = []
         for _ in range(_TRIES):
-            if len(pool) == POOL:
+            if len(found) == POOL:
                 break
             draw = self._wide(rng)
             try:
-                values, arena = self._built(draw, False, 0)
+                values = self._values(draw)
+                arena = self._built(draw, values, False, 0)
             except UnfitError:
                 continue
-            found = measure(arena)
-            arenas.append((arena, found))
-            pool.append(_Sample(draw, values, found.values))
-        self._pool = pool
-        self.pool = tuple(arenas)
+            measured = self._measure(arena)
+            found.append((arena, measured, _Sample(draw, values, measured.values)))
+        return found
 
     def twin(
         self,
-        like: Mapping[str, float],
         demands: Mapping[str, Wanted],
         rng: np.random.Generator,
         measure: Measure,
@@ -186,7 +207,6 @@ class Stratum:
         """Make an arena with given demands.
 
         Args:
-            like: All demands of the arena of which it is to be a twin; not used here.
             demands: What it has to have.
             rng: Source of all randomness.
             measure: Measures the demands of an arena.
@@ -200,17 +220,17 @@ class Stratum:
         quarters = int(rng.integers(4)) if self.family.variants.turns else 0
         sign = -1.0 if flipped else 1.0
         aims = _sided(demands, sign)
+        fixed = self._set(aims)
         seen: list[_Sample] = []
         best: tuple[float, Twin, _Sample] | None = None
         width = 0.2
         for look in range(LOOKS):
-            guess = _Guess([*self._pool, *seen], aims, self._variants)
             near = self._near(aims, best, seen) if look >= _FIRST else None
-            for draw in self._proposed(guess, near, width, rng):
+            for draw, values in self._proposed(aims, fixed, seen, near, width, rng):
                 try:
                     if part is not None and part_of(base_arena(self.family, draw)) != part:
                         continue
-                    values, arena = self._built(draw, flipped, quarters)
+                    arena = self._built(draw, values, flipped, quarters)
                 except UnfitError:
                     continue
                 break
@@ -238,12 +258,22 @@ class Stratum:
         """Whether to make a mirror image: by chance where both may have the side that is wanted."""
         if not self.family.variants.mirror:
             return False
-        some = [
-            flipped
-            for flipped, sign in ((False, 1.0), (True, -1.0))
-            if any(_codes_fit(_sided(demands, sign), one.demands) for one in self._pool)
-        ]
-        return some[0] if len(some) == 1 else bool(rng.integers(2))
+        first = bool(rng.integers(2))
+        either = (first, not first)
+        able = (one for one in either if self._can_have(_sided(demands, -1.0 if one else 1.0), rng))
+        return next(able, first)
+
+    def _can_have(self, aims: Mapping[str, Wanted], rng: np.random.Generator) -> bool:
+        """Whether codes and counts can be as wanted, by what is set or else by the pool."""
+        fixed = self._set(aims)
+        if not fixed.demands >= aims.keys():
+            return any(_codes_fit(aims, one.demands) for one in self._pool)
+        try:
+            values = self._values(fixed.at(self._drawn(None, 0.0, rng)))
+        except UnfitError:
+            return True
+        scope = scope_of(self.family, self.paradigm, values)
+        return _codes_fit(aims, claimed_values(self.family, self.paradigm, scope, self.control))
 
     def _near(
         self,
@@ -266,48 +296,77 @@ class Stratum:
         other = Draw(draw.paradigm, wide, draw.seed)
         return other if fits(self.family, other) else draw
 
-    def _built(self, draw: Draw, flipped: bool, quarters: int) -> tuple[dict[str, Value], Arena]:
-        """The values and the arena of a draw.
+    def _built(
+        self, draw: Draw, values: Mapping[str, Value], flipped: bool, quarters: int
+    ) -> Arena:
+        """The arena of a draw and its values.
 
         Raises:
             UnfitError: It does not fit.
         """
-        values = self._values(draw)
         scope = scope_of(self.family, self.paradigm, values)
         built = build_arena(self.family, scope, self.control, draw.seed)
-        return values, checked(self.family, built, flipped, quarters)
+        return checked(self.family, built, flipped, quarters)
 
-    def _values(self, draw: Draw) -> dict[str, Value]:
-        values = parameter_values(self.family, self.paradigm, draw.shares)
+    def _values(self, draw: Draw) -> Mapping[str, Value]:
+        return self._controlled(parameter_values(self.family, self.paradigm, draw.shares))
+
+    def _controlled(self, values: Mapping[str, Value]) -> Mapping[str, Value]:
         if self.control is None:
             return values
         return controlled(self.family, self.paradigm, self.control, values)
 
+    def _set(self, aims: Mapping[str, Wanted]) -> Aims:
+        """What parameters have to be, of those that are demands."""
+        values = {name: one.value for name, one in aims.items() if one.value is not None}
+        return aims_at(self.family, self.paradigm, values, control=self.control)
+
     def _proposed(
-        self, guess: _Guess, near: Draw | None, width: float, rng: np.random.Generator
-    ) -> Iterator[Draw]:
+        self,
+        aims: Mapping[str, Wanted],
+        fixed: Aims,
+        seen: Sequence[_Sample],
+        near: Draw | None,
+        width: float,
+        rng: np.random.Generator,
+    ) -> Iterator[tuple[Draw, Mapping[str, Value]]]:
         """Draws that fit, those first from which the nearest demands are expected."""
-        names = [*self.family.ranges_of(self.paradigm)]
-        draws: list[Draw] = []
-        for _ in range(_DRAWN if near is None else _CHANGED):
-            shares: Floats
-            if near is None:
-                shares = rng.random(len(names))
-            else:
-                before = np.array([near.shares[name] for name in names], np.float64)
-                changed = rng.random(len(names)) < 0.5
-                step = rng.normal(0.0, width, len(names)) * changed
-                # Shares beyond an end come back from it.
-                folded = np.abs((before + step + 1.0) % 2.0 - 1.0)
-                shares = np.minimum(folded, 1.0 - 1e-9)
-            numbers: list[float] = shares.tolist()
-            seed = int(rng.integers(_SEEDS)) if near is None else near.seed
-            draws.append(Draw(self.paradigm, dict(zip(names, numbers, strict=True)), seed))
-        fitting = [(draw, self._values(draw)) for draw in draws if fits(self.family, draw)]
-        if fitting:
-            losses = guess([values for _, values in fitting])
+        draws = (
+            fixed.at(self._drawn(near, width, rng))
+            for _ in range(_DRAWN if near is None else _CHANGED)
+        )
+        fitting = (
+            (draw, self._controlled(values))
+            for draw in draws
+            if (values := fitting_values(self.family, draw)) is not None
+        )
+        free = {name: aim for name, aim in aims.items() if name not in fixed.demands}
+        if not free:
+            yield from fitting
+            return
+        found = [*fitting]
+        if found:
+            guess = _Guess([*self._pool, *seen], free, self._variants)
+            losses = guess([values for _, values in found])
             order: list[int] = np.argsort(losses, kind="stable").tolist()
-            yield from (fitting[k][0] for k in order)
+            yield from (found[k] for k in order)
+
+    def _drawn(self, near: Draw | None, width: float, rng: np.random.Generator) -> Draw:
+        """A draw from the whole stratum, or a change of another one."""
+        names = [*self.family.ranges_of(self.paradigm)]
+        shares: Floats
+        if near is None:
+            shares = rng.random(len(names))
+        else:
+            before = np.array([near.shares[name] for name in names], np.float64)
+            changed = rng.random(len(names)) < 0.5
+            step = rng.normal(0.0, width, len(names)) * changed
+            # Shares beyond an end come back from it.
+            folded = np.abs((before + step + 1.0) % 2.0 - 1.0)
+            shares = np.minimum(folded, 1.0 - 1e-9)
+        numbers: list[float] = shares.tolist()
+        seed = int(rng.integers(_SEEDS)) if near is None else near.seed
+        return Draw(self.paradigm, dict(zip(names, numbers, strict=True)), seed)
 
 
 def _sided(demands: Mapping[str, Wanted], sign: float) -> dict[str, Wanted]:

@@ -68,18 +68,19 @@ def instance_seed(seed: int, name: str) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def fixed_instance(draft: Draft, file: str = "") -> Fixed:
+def fixed_instance(draft: Draft, file: str = "", reading: Reading | None = None) -> Fixed:
     """Make an instance from a draft: fix every value and measure its features.
 
     Args:
         draft: The draft.
         file: The arena's file within the battery's folder; empty if it has none.
+        reading: What was measured of it already; None to measure it.
 
     Raises:
         ArenaError: The arena cannot be built.
     """
     arena = fixed_arena(draft)
-    return _made(draft, arena, to_yaml(arena), measured(draft), file)
+    return _made(draft, arena, to_yaml(arena), reading or measured(draft), file)
 
 
 def fixed_arena(draft: Draft) -> Arena:

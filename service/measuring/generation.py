@@ -1,49 +1,37 @@
 """Makes instances on demand from families of arenas, for the demands that a layout asks for.
 
-For a goal on open floor, offers form a grid over the demands that it can be solved for. For other
-arenas, offers are the demands of arenas that were drawn from the families of the battery, always
-the same ones; what is then made for an offer is another arena with these demands. The instance made
-for an offer is stored complete with the decision to play it, so that restarts, recordings and
-exports never have to make it again.
+Where all demands of a layout are parameters of a family, offers form a grid over them. Elsewhere,
+offers are the demands of arenas that were drawn from the family, always the same ones. What is then
+made for an offer is another arena with these demands. It is stored complete with the decision to
+play it, so that restarts, recordings and exports never have to make it again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
 from typing import Final, Protocol
 
 import numpy as np
 
-from animalcat.arena_configs.families import (
-    POLAR,
-    PolarFamily,
-    distances,
-    load_polar,
-    places,
-    sizes,
-    solve,
-)
-from animalcat.arena_configs.features import measure_features
-from animalcat.arena_configs.model import STEPS_PER_UNIT
+from animalcat.arena_configs.families import generate, load_family
+from animalcat.arena_configs.families.grid import are_parameters, demand_grid
+from animalcat.arena_configs.families.language import Paradigm
+from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, Survey, read_features
+from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena
 from animalcat.arena_configs.placement import place
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
-from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import USUAL_STEPS, Battery
-from animalcat.service.batteries.drafts import Draft, fixed_instance, instance_seed
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.measuring.twins import Pooled, codes, made_for, pool_of, source_of
 from animalcat.service.model import Decision, Made
 
-DISTANCES: Final = 16
-"""Number of distances offered, evenly spaced from the least to the greatest."""
-SIZES: Final = 12
-"""Number of sizes offered, evenly spaced on a logarithmic scale."""
-
-_SIDES: Final = {-1.0: "left", 0.0: "", 1.0: "right"}
-_BEHIND: Final = {0.0: "front", 0.5: "side", 1.0: "behind"}
+FAMILY: Final = "navigation"
+"""The family that arenas are made of where those of a battery are of no use."""
+_SAMPLE: Final = 6
+"""Arenas of a paradigm that tell what all of them share."""
 
 
 class InstanceSource(InstanceGenerator, Protocol):
@@ -60,52 +48,128 @@ class InstanceSource(InstanceGenerator, Protocol):
         ...
 
 
-class PoolSource:
-    """Makes arenas of families with the demands of arenas that were drawn and measured before."""
+class FamilySource:
+    """Makes arenas of a family: for a grid of demands, or for those of arenas drawn before."""
 
-    def __init__(self, families: Sequence[str]) -> None:
-        self._families = families
+    def __init__(self, family: str, *, drawn: bool = True) -> None:
+        """Name the family.
+
+        Args:
+            family: Its name.
+            drawn: Whether demands of drawn arenas are offered where there is no grid.
+        """
+        self._family = load_family(family)
+        self._ways = (self._grid, self._drawn) if drawn else (self._grid,)
 
     def offers(self, layout: Layout) -> Offers:
-        """Return the demands of the arenas that were drawn and that the layout covers.
+        """Return the demands of what can be made and the layout covers.
 
         Raises:
             ValueError: The layout covers none of them.
         """
         self._layout = layout
-        reasons = {
-            name: layout.why_not(one.features.values, one.features.missing)
-            for name, one in self._pool.items()
-        }
-        pool = {name: one for name, one in self._pool.items() if not reasons[name]}
-        if not pool:
-            why, _ = Counter(reasons.values()).most_common(1)[0]
-            raise ValueError(f"in arenas of {', '.join(self._families)}: {why}")
+        self._offered: dict[str, Pooled] = {}
+        self._reasons = Counter[str]()
+        for way in self._ways:
+            found = way(layout)
+            width = len(str(len(found)))
+            for k, one in enumerate(found):
+                why = layout.why_not(one.features.values, one.features.missing)
+                if why:
+                    self._reasons[why] += 1
+                else:
+                    self._offered[f"{one.family}-{one.paradigm}-offer-{k:0{width}}"] = one
+            if self._offered:
+                break
+        else:
+            common = self._reasons.most_common(1)
+            why = common[0][0] if common else "not all demands are parameters of the family"
+            raise ValueError(f"in arenas of {self._family.name}: {why}")
         rows = [
             [one.features.values.get(f.name, np.nan) for f in layout.features]
-            for one in pool.values()
+            for one in self._offered.values()
         ]
-        limits = [max(0, one.arena.time_limit) * STEPS_PER_UNIT for one in pool.values()]
+        limits = [max(0, one.arena.time_limit) * STEPS_PER_UNIT for one in self._offered.values()]
         longest = max(limits) or USUAL_STEPS
         return Offers(
-            names=list(pool),
+            names=list(self._offered),
             features=layout.check_features(rows),
-            paradigms=[one.paradigm for one in pool.values()],
+            paradigms=[one.paradigm for one in self._offered.values()],
             seconds=np.array([limit or longest for limit in limits], np.float64),
         )
 
     def make(self, offer: str, seed: int, number: int) -> Made:
         """Make an arena with the demands of an offer, or the nearest to them that is found."""
-        one = self._pool[offer]
-        rows = [other.features.values for other in self._pool.values()]
-        name = f"{offer}.{number}"
-        return made_for(offer, one, self._layout, codes(self._layout, rows), name, seed)
+        one = self._offered[offer]
+        return made_for(offer, one, self._layout, self._codes, f"{offer}.{number}", seed)
 
     @cached_property
-    def _pool(self) -> dict[str, Pooled]:
-        """What was drawn, by the name of its offer."""
-        found = [pooled for family in self._families for pooled in pool_of(family)]
-        return {f"{one.family}-{one.paradigm}-offer-{k:03}": one for k, one in enumerate(found)}
+    def _codes(self) -> frozenset[str]:
+        """The layout's features that are codes or counts."""
+        return codes(self._layout, [one.features.values for one in self._offered.values()])
+
+    def _drawn(self, layout: Layout) -> list[Pooled]:
+        """Arenas that were drawn, always the same ones."""
+        return pool_of(self._family.name)
+
+    def _grid(self, layout: Layout) -> list[Pooled]:
+        """A grid over the demands of the layout, in paradigms where all are parameters."""
+        return [
+            one for paradigm in self._family.paradigms for one in self._grid_of(layout, paradigm)
+        ]
+
+    def _grid_of(self, layout: Layout, paradigm: Paradigm) -> list[Pooled]:
+        family = self._family
+        names = tuple(name for name in layout.feature_names if name in FEATURES)
+        if not are_parameters(family, paradigm, names):
+            return []
+        sample = _sample(family.name, paradigm.name)
+        shared = _shared(sample, layout)
+        claimed = {claim.demand for claim in family.claims_of(paradigm)}
+        for one in layout.excludes:
+            value = shared.get(one.feature)
+            why = "" if value is None else one.broken_by(value)
+            if value is None and one.feature not in claimed:
+                why = f"{one.feature} is not the same in all arenas"
+            if why:
+                self._reasons[why] += 1
+                return []
+        return [
+            Pooled(family.name, paradigm.name, sample[0], MeasuredFeatures(shared | row, {}))
+            for row in _rows(family.name, paradigm.name, names)
+        ]
+
+
+@cache
+def _rows(family: str, paradigm: str, names: tuple[str, ...]) -> list[dict[str, float]]:
+    """Combinations of demands of a paradigm, which all sessions share."""
+    chosen = load_family(family)
+    return demand_grid(chosen, chosen.paradigm(paradigm), names)
+
+
+@cache
+def _sample(family: str, paradigm: str) -> list[Arena]:
+    """Some arenas of a paradigm, always the same ones."""
+    made = generate(family, _SAMPLE, np.random.default_rng(0), paradigm=paradigm)
+    return [one.arena for one in made]
+
+
+def _shared(arenas: Sequence[Arena], layout: Layout) -> dict[str, float]:
+    """Features that all arenas share, of those by which the layout leaves arenas out."""
+    names = [
+        one.feature
+        for one in layout.excludes
+        if one.feature in FEATURES and FEATURES[one.feature].measured == "placement"
+    ]
+    first, *others = (
+        read_features(Survey(place(arena, np.random.default_rng(0))), names).values
+        for arena in arenas
+    )
+    return {
+        name: value
+        for name, value in first.items()
+        if all(other.get(name) == value for other in others)
+    }
 
 
 class AllSources:
@@ -141,92 +205,11 @@ class AllSources:
         return self._of[offer].make(offer, seed, number)
 
 
-class ArenaSource:
-    """Makes arenas of one family, on its open floor, for given demands."""
-
-    def __init__(self, family: str) -> None:
-        self._family: PolarFamily = load_polar(family)
-
-    def offers(self, layout: Layout) -> Offers:
-        """Return a grid of offers over distance, size and place of the reward.
-
-        Raises:
-            ValueError: The layout covers nothing that the family's open floor offers.
-        """
-        reasons = {name: layout.why_not(row, {}) for name, row in self._grid.items()}
-        grid = {name: self._grid[name] for name, why in reasons.items() if not why}
-        if not grid:
-            why, _ = Counter(reasons.values()).most_common(1)[0]
-            raise ValueError(f"on the open floor of family {self._family.name}: {why}")
-        rows = [[row.get(f.name, np.nan) for f in layout.features] for row in grid.values()]
-        steps = float(self._family.time_limit * STEPS_PER_UNIT)
-        return Offers(
-            names=list(grid),
-            features=layout.check_features(rows),
-            paradigms=[self._paradigms[row["rewardBehind"], row["XPos"]] for row in grid.values()],
-            seconds=np.full(len(grid), steps),
-        )
-
-    def make(self, offer: str, seed: int, number: int) -> Made:
-        """Make an arena with the demands of an offer; where things stand is drawn at random."""
-        name = f"{offer}.{number}"
-        solved = solve(self._family, self._grid[offer], rng(seed, "generate", number))
-        draft = Draft(name, solved.paradigm, solved.arena, instance_seed(seed, name))
-        fixed = fixed_instance(draft)
-        return Made(offer, fixed.instance, fixed.text)
-
-    @cached_property
-    def _grid(self) -> dict[str, dict[str, float]]:
-        """The features of every instance that can be made, by the name of its offer."""
-        made: dict[str, dict[str, float]] = {}
-        spots = places(self._family)
-        for size in np.geomspace(*sizes(self._family), SIZES).round(2).tolist():
-            near, far = distances(self._family, size)
-            floor = self._floor(size, near, far)
-            for distance in np.linspace(near, far, DISTANCES).round(1).clip(near, far).tolist():
-                for spot in spots:
-                    where = "-".join(filter(None, (_BEHIND[spot.behind], _SIDES[spot.side])))
-                    name = f"{self._family.name}-{distance:.4g}m-{size:g}m-{where}"
-                    made[name] = floor | {
-                        "rewardDistance": distance,
-                        "rewardSize": size,
-                        "rewardBehind": spot.behind,
-                        "XPos": spot.side,
-                    }
-        return made
-
-    def _floor(self, size: float, near: float, far: float) -> dict[str, float]:
-        """Return the features that all arenas with this size of reward share, found from some."""
-        demands = [
-            {
-                "rewardSize": size,
-                "rewardBehind": spot.behind,
-                "XPos": spot.side,
-                "rewardDistance": (near, far)[number % 2],
-            }
-            for number, spot in enumerate(places(self._family))
-        ]
-        arenas = [solve(self._family, wanted, rng(0, "floor", 0)).arena for wanted in demands]
-        one, *others = (
-            measure_features(place(arena, rng(0, "floor", 0))).values for arena in arenas
-        )
-        return {
-            name: value
-            for name, value in one.items()
-            if all(other.get(name) == value for other in others)
-        }
-
-    @cached_property
-    def _paradigms(self) -> dict[tuple[float, float], str]:
-        """The paradigm by the codes (behind, side) of the reward's place."""
-        return {(spot.behind, spot.side): spot.paradigm for spot in places(self._family)}
-
-
 def source_for(layout: Layout, battery: Battery | None = None) -> InstanceSource:
     """Return a source of arenas from the families of a battery that the layout covers.
 
     If the layout covers none of them, or nobody knows how the battery's arenas were made, the
-    source is the first of the families that go to one goal.
+    source is the family `FAMILY`.
 
     Args:
         layout: The layout.
@@ -238,32 +221,26 @@ def source_for(layout: Layout, battery: Battery | None = None) -> InstanceSource
     instances = () if battery is None else battery.instances
     families = [*dict.fromkeys(one.family for i in instances if (one := source_of(i)))]
     reasons: list[str] = []
-    found: list[InstanceSource] = []
-    for family in families:
-        both: list[InstanceSource] = [PoolSource([family])]
-        if family in POLAR:
-            both.insert(0, ArenaSource(family))
-        for source in both:
+
+    def usable(sources: Iterable[FamilySource]) -> list[InstanceSource]:
+        found: list[InstanceSource] = []
+        for source in sources:
             try:
                 source.offers(layout)
             except ValueError as error:
                 reasons.append(str(error))
             else:
                 found.append(source)
-                break
-    if found:
-        return found[0] if len(found) == 1 else AllSources(found)
-    for family in POLAR:
-        source = ArenaSource(family)
-        try:
-            source.offers(layout)
-        except ValueError as error:
-            reasons.append(str(error))
-        else:
-            return source
-    raise ValueError(
-        f"nothing can be made on demand for layout {layout.name}: {'; '.join(reasons)}"
-    )
+        return found
+
+    found = usable(map(FamilySource, families))
+    if not found and FAMILY not in families:
+        found = usable([FamilySource(FAMILY, drawn=False)])
+    if not found:
+        raise ValueError(
+            f"nothing can be made on demand for layout {layout.name}: {'; '.join(reasons)}"
+        )
+    return found[0] if len(found) == 1 else AllSources(found)
 
 
 def played_instance(battery: Battery, decision: Decision) -> Instance:

@@ -20,9 +20,8 @@ from zlib import crc32
 
 import numpy as np
 
-from animalcat.arena_configs.families import FAMILIES, AnyFamily, PolarFamily, load_family
+from animalcat.arena_configs.families import FAMILIES, Family, load_family
 from animalcat.arena_configs.families.language import PARTS, Part
-from animalcat.arena_configs.families.polar_twins import PolarStratum
 from animalcat.arena_configs.families.twins import SIDED, Stratum, Wanted, wanted
 from animalcat.arena_configs.families.variations import Variation, variations
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
@@ -34,6 +33,7 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.drafts import Draft, fixed_instance, instance_seed, measured
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import Kind
+from animalcat.service.batteries.readings import Reading
 from animalcat.service.model import Made, MadeAs
 
 NEAR: Final = 3.0
@@ -42,8 +42,7 @@ is taken in its place."""
 
 STRATA: Final = 100
 """Most strata of recipes' entries that are kept."""
-AnyStratum: TypeAlias = Stratum | PolarStratum
-_strata: dict[tuple[str, str, str, str], AnyStratum] = {}
+_strata: dict[tuple[str, str, str, str], Stratum] = {}
 """What twins of recipes' instances are drawn from, by battery, entry, paradigm and control."""
 Fits: TypeAlias = Callable[[Mapping[str, float], Mapping[str, str]], bool]
 
@@ -102,21 +101,18 @@ def _is_known(source: Source) -> bool:
     if source.family not in FAMILIES:
         return False
     family = load_family(source.family)
-    controls = () if isinstance(family, PolarFamily) else family.controls
     paradigms = [one.name for one in family.paradigms]
-    return source.paradigm in paradigms and (not source.control or source.control in controls)
+    known = not source.control or source.control in family.controls
+    return source.paradigm in paradigms and known
 
 
 @cache
-def stratum_of(family: str, paradigm: str, control: str = "") -> AnyStratum:
-    """Return the stratum of a family; its pool is measured at the first call."""
+def stratum_of(family: str, paradigm: str, control: str = "") -> Stratum:
+    """Return the stratum of a family; its pool is measured when it is first needed."""
     return _stratum(load_family(family), paradigm, control)
 
 
-def _stratum(family: AnyFamily, paradigm: str, control: str) -> AnyStratum:
-    if isinstance(family, PolarFamily):
-        found = next(one for one in family.paradigms if one.name == paradigm)
-        return PolarStratum(family, found, _measurer(0))
+def _stratum(family: Family, paradigm: str, control: str) -> Stratum:
     taken = family.controls[control] if control else None
     return Stratum(family, family.paradigm(paradigm), taken, _measurer(0))
 
@@ -163,10 +159,11 @@ def made_for(
     rng = np.random.default_rng([seed, crc32(name.encode()), crc32(b"offer")])
     played = instance_seed(seed, name)
     measure = _measurer(played, lambda features, missing: not layout.why_not(features, missing))
-    found = stratum_of(one.family, one.paradigm).twin(one.features.values, demands, rng, measure)
+    found = stratum_of(one.family, one.paradigm).twin(demands, rng, measure)
     usable = found is not None and bool(found.measured.values)
     arena = found.arena if found is not None and usable else one.arena
-    fixed = fixed_instance(Draft(name, one.paradigm, arena, played))
+    reading = Reading(*found.measured) if found is not None and usable else None
+    fixed = fixed_instance(Draft(name, one.paradigm, arena, played), reading=reading)
     has = fixed.instance.features
     return Made(
         offer,
@@ -214,7 +211,7 @@ class Twins:
         measure = _measurer(seed, self._fits(instance))
         if stratum is not None:
             part = None if instance.origin is None else _part(instance.origin.part)
-            found = stratum.twin(instance.features, demands, rng, measure, part)
+            found = stratum.twin(demands, rng, measure, part)
             if found is not None and found.worst <= NEAR:
                 made = _made(instance, found.arena, seed, MadeAs.TWIN, demands)
                 if instance.origin is None:
@@ -223,7 +220,7 @@ class Twins:
                 return replace(made, instance=replace(made.instance, origin=origin))
         return self._variation(instance, demands, rng, seed)
 
-    def _stratum(self, instance: Instance) -> AnyStratum | None:
+    def _stratum(self, instance: Instance) -> Stratum | None:
         """What twins of an instance are drawn from; None if nobody knows how it was made."""
         origin = instance.origin
         entry = None if origin is None else self._battery.entries.get(origin.entry)
@@ -272,7 +269,7 @@ class Twins:
         return codes(self._layout, [one.features for one in self._battery.instances])
 
 
-def kept_stratum(key: tuple[str, str, str, str], make: Callable[[], AnyStratum]) -> AnyStratum:
+def kept_stratum(key: tuple[str, str, str, str], make: Callable[[], Stratum]) -> Stratum:
     """Return the stratum of a recipe's entry, made unless it is among the last that were.
 
     Several threads may ask at once, and drop what another has just kept.
@@ -312,7 +309,8 @@ def demands_of(
     names = [
         one.name
         for one in layout.features
-        if not (one.only_with and features.get(one.only_with) == 0.0)
+        if (one.name in FEATURES or one.name in features)
+        and not (one.only_with and features.get(one.only_with) == 0.0)
     ]
     return wanted(features, names, exact.__contains__)
 

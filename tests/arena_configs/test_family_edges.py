@@ -354,7 +354,7 @@ def test_random_colours_of_a_plain_repeat_stay_what_they_were() -> None:
     ("family", "demands", "more", "message"),
     [
         ("navigation", {}, {"paradigm": "nonsense"}, "navigation has no paradigm 'nonsense'"),
-        ("navigation", {}, {"given": {"a": 3.0}}, "has no parameter 'a'; it has none"),
+        ("navigation", {}, {"given": {"a": 3.0}}, "has no parameter 'a'; it has nearest"),
         ("navigation", {}, {"part": "tests"}, "no part 'tests'; it has practice and test"),
         ("y-maze", {}, {"part": "tests"}, "no part 'tests'; it has practice and test"),
         ("y-maze", {}, {"given": {"nosuch": 3.0}}, "y-maze has no parameter 'nosuch'; it has "),
@@ -383,22 +383,20 @@ def test_controls_of_a_family_without_any_are_refused() -> None:
         drawn("navigation", 1, controls=["open"])
 
 
-def test_a_goal_over_open_floor_is_made_in_the_paradigm_that_is_asked_for() -> None:
+def test_a_goal_is_made_in_the_paradigm_that_is_asked_for() -> None:
     rng = np.random.default_rng(0)
-    for paradigm in ("open-front", "open-behind"):
+    for paradigm in ("open-behind", "wall-front"):
         found = search("navigation", {"distance": 20.0}, rng, measure_geometry, paradigm=paradigm)
         assert (found.instance.paradigm, found.exact) == (paradigm, True)
-    with pytest.raises(ArenaError, match="paradigm wall-front: it cannot be made for demands"):
-        search("navigation", {"distance": 20.0}, rng, measure_geometry, paradigm="wall-front")
 
 
-def test_a_part_that_no_solved_arena_is_of_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_no_arena_is_of_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def always_test(arena: Arena) -> str:
         return "test"
 
     monkeypatch.setattr("animalcat.arena_configs.families.search.part_of", always_test)
     rng = np.random.default_rng(0)
-    with pytest.raises(ArenaError, match="no arena with these demands is for practice"):
+    with pytest.raises(ArenaError, match=r"no instance could be built.* it is not for practice"):
         search("navigation", {"distance": 20.0}, rng, measure_geometry, part="practice")
 
 
@@ -418,6 +416,6 @@ def test_what_is_nested_too_deeply_is_refused_at_once(form: str) -> None:
 def test_a_stratum_without_arenas_has_no_twins() -> None:
     family = field(items="    - {name: Wall, positions: [[50, 5]], sizes: [1]}\n")
     stratum = Stratum(family, family.paradigms[0], None, measure_geometry)
-    assert stratum.pool == ()
+    assert stratum.pool == []
     aims = {"rewardDistance": Wanted(20.0, 1.0)}
-    assert stratum.twin({}, aims, np.random.default_rng(0), measure_geometry) is None
+    assert stratum.twin(aims, np.random.default_rng(0), measure_geometry) is None

@@ -19,7 +19,6 @@ from animalcat.arena_configs.families import (
     measure_geometry,
     read_family,
 )
-from animalcat.arena_configs.families.generate import part_of
 from animalcat.arena_configs.families.variants import mirrored, turned
 from animalcat.arena_configs.features import measure_features
 from animalcat.arena_configs.loader import load_text
@@ -400,13 +399,6 @@ def test_warnings_that_a_family_allows_are_no_hindrance() -> None:
         drawn(yard(*shut), 1, given={"posts": 0.0})
     allowed = yard(*shut, ("claims:\n  rew", "allow: [unreachable-goal]\nclaims:\n  rew"))
     assert len(drawn(allowed, 1, given={"posts": 0.0})) == 1
-
-
-def test_navigation_has_parts_too() -> None:
-    rng = np.random.default_rng(0)
-    practice = generate("navigation", 6, rng, part="practice", paradigm="wall-front")
-    assert [one.paradigm for one in practice] == ["wall-front"] * 6
-    assert {part_of(one.arena) for one in practice} == {"practice"}
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

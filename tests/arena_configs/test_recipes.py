@@ -10,8 +10,8 @@ import pytest
 
 from animalcat.arena_configs.batteries import (
     RECIPES,
-    Drawn,
     Recipe,
+    RecipeInstance,
     counts_for,
     draw,
     full_counts,
@@ -41,11 +41,11 @@ def recipe(*entries: str, families: dict[str, str] | None = None) -> Recipe:
     return read_recipe(HEAD + lines, "mine.yaml", families or {})
 
 
-def drawn(of: Recipe, size: int | None = None, seed: int = 0) -> list[Drawn]:
+def drawn(of: Recipe, size: int | None = None, seed: int = 0) -> list[RecipeInstance]:
     return draw(of, counts_for(of, size), seed, measure_geometry)
 
 
-def texts(made: list[Drawn]) -> dict[str, str]:
+def texts(made: list[RecipeInstance]) -> dict[str, str]:
     return {one.made.name: to_yaml(one.made.arena) for one in made}
 
 
@@ -196,7 +196,7 @@ WRONG = [
     ("family: cups, count: 2, demands: {rewardDistanc: 3}", "no demand 'rewardDistanc'"),
     ("family: cups, count: 2, demands: {rewardDistance: -3}", "is from 0"),
     ("family: cups, count: 2, demands: {XPos: {least: 1, most: 0}}", "is above most"),
-    ("family: navigation, count: 2, with: {size: 1}", "has no parameters to set"),
+    ("family: navigation, count: 2, with: {sice: 1}", "'sice'. Did you mean 'size'?"),
     ("family: navigation, count: 2, controls: [glass]", "has no control 'glass'. It has none."),
     ("family: cups, count: 2, colour: red", "there is no such key"),
 ]

@@ -18,7 +18,7 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.battery import ArenaFile, Battery, build_family, import_files
 from animalcat.service.measuring import twins
-from animalcat.service.measuring.generation import PoolSource, source_for
+from animalcat.service.measuring.generation import FamilySource, source_for
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import outcome_rows, paradigm_counts
 from animalcat.service.measuring.twins import Twins, differences, source_of
@@ -220,7 +220,7 @@ def test_offers_of_a_family_are_made_with_their_demands(small_pools: None, tmp_p
     battery = build_family("detour", 4, 0, tmp_path)
     layout = load_layout("object-permanence", "measured")
     source = source_for(layout, battery)
-    assert isinstance(source, PoolSource)
+    assert isinstance(source, FamilySource)
     offers = source.offers(layout)
     assert len(offers) == 24
     assert {name.rpartition("-offer-")[0] for name in offers.names} == {
@@ -260,7 +260,7 @@ def test_strata_of_recipes_are_kept_up_to_a_number(
     made: list[int] = []
 
     def ask(number: int) -> None:
-        def make() -> twins.AnyStratum:
+        def make() -> family_twins.Stratum:
             made.append(number)
             return stratum
 

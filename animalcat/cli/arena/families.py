@@ -13,10 +13,8 @@ import typer
 
 from animalcat.arena_configs.families import (
     FAMILIES,
-    AnyFamily,
     Family,
     FamilyInstance,
-    PolarFamily,
     claim_errors,
     generate,
     load_family,
@@ -25,7 +23,7 @@ from animalcat.arena_configs.families import (
 )
 from animalcat.arena_configs.families.language import PARTS, Part
 from animalcat.arena_configs.families.scope import Value
-from animalcat.arena_configs.families.search import Found, demands_of, search
+from animalcat.arena_configs.families.search import SearchResult, demands_of, search
 from animalcat.arena_configs.features import (
     FEATURES,
     MeasuredFeatures,
@@ -205,7 +203,7 @@ class Player:
         return measure_episode(placed, self.seed).features
 
 
-def _family(name: str) -> AnyFamily:
+def _family(name: str) -> Family:
     path = Path(name)
     if is_yaml(path):
         if not path.is_file():
@@ -214,10 +212,10 @@ def _family(name: str) -> AnyFamily:
     return load_family(name)
 
 
-def _controls(family: AnyFamily, names: Sequence[str]) -> Sequence[str]:
+def _controls(family: Family, names: Sequence[str]) -> Sequence[str]:
     if "all" not in names:
         return names
-    return () if isinstance(family, PolarFamily) else tuple(family.controls)
+    return tuple(family.controls)
 
 
 def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
@@ -241,14 +239,14 @@ def _settings(texts: Sequence[str]) -> dict[str, Value]:
 
 
 def _found(
-    family: AnyFamily,
+    family: Family,
     demand: Sequence[str],
     number: int,
     seed: int,
     part: Part | None,
     paradigm: str | None,
     given: dict[str, Value],
-) -> list[Found]:
+) -> list[SearchResult]:
     """Instances for demands, each from a seed of its own."""
     asked: dict[str, float] = {}
     for name, value in _pairs(demand, "--demand").items():
@@ -258,7 +256,7 @@ def _found(
             fail(f"--demand {name}={value}: {value} is not a number")
     playing = any(FEATURES[name].measured == "playing" for name in demands_of(asked))
     measure = Player() if playing else measure_geometry
-    made: list[Found] = []
+    made: list[SearchResult] = []
     with progress("looking for an arena") as tell:
         for index in range(number):
             one = search(
@@ -280,10 +278,8 @@ def _named(instance: FamilyInstance, name: str) -> FamilyInstance:
     return replace(instance, name=name, task=name)
 
 
-def _checked(family: AnyFamily, instances: Sequence[FamilyInstance]) -> list[str]:
+def _checked(family: Family, instances: Sequence[FamilyInstance]) -> list[str]:
     """Claims of a family that do not hold, a line for each."""
-    if isinstance(family, PolarFamily):
-        return []
     wrong: list[str] = []
     player = Player()
     groups: list[list[FamilyInstance]] = []
@@ -299,9 +295,7 @@ def _checked(family: AnyFamily, instances: Sequence[FamilyInstance]) -> list[str
     return wrong
 
 
-def _written(
-    family: AnyFamily, instances: Sequence[FamilyInstance], folder: Path
-) -> dict[str, str]:
+def _written(family: Family, instances: Sequence[FamilyInstance], folder: Path) -> dict[str, str]:
     """Write arenas; name of each instance -> name of its file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -313,10 +307,10 @@ def _written(
 
 
 def _rows(
-    family: AnyFamily,
+    family: Family,
     instances: Sequence[FamilyInstance],
     paths: dict[str, str],
-    found: Sequence[Found],
+    found: Sequence[SearchResult],
 ) -> list[dict[str, Any]]:
     by_name = {one.instance.name: one for one in found}
     return [
@@ -338,11 +332,11 @@ def _rows(
     ]
 
 
-def _demands(found: Found) -> dict[str, dict[str, float | None]]:
+def _demands(found: SearchResult) -> dict[str, dict[str, float | None]]:
     return {name: {"asked": asked, "made": found.made[name]} for name, asked in found.asked.items()}
 
 
-def _tell(found: Found) -> None:
+def _tell(found: SearchResult) -> None:
     """Say on standard error how far an instance is from what was asked for."""
     parts = [
         f"{name} {_shown(found.made[name])} (asked {asked:g})"
@@ -360,25 +354,14 @@ def _count(number: int) -> str:
     return f"{number} instance{'' if number == 1 else 's'}"
 
 
-def _described(family: AnyFamily) -> dict[str, Any]:
-    if isinstance(family, Family):
-        return {
-            "family": family.name,
-            "description": family.description,
-            "paradigms": [one.name for one in family.paradigms],
-            "controls": {name: one.description for name, one in family.controls.items()},
-            "parameters": list(family.parameters),
-            "claims": sorted(
-                {claim.demand for p in family.paradigms for claim in family.claims_of(p)}
-            ),
-            "nodes": {layout: list(nodes) for layout, nodes in family.nodes.items()},
-        }
+def _described(family: Family) -> dict[str, Any]:
+    claims = {claim.demand for one in family.paradigms for claim in family.claims_of(one)}
     return {
         "family": family.name,
         "description": family.description,
         "paradigms": [one.name for one in family.paradigms],
-        "controls": {},
-        "parameters": [],
-        "claims": [],
-        "nodes": {},
+        "controls": {name: one.description for name, one in family.controls.items()},
+        "parameters": list(family.parameters),
+        "claims": sorted(claims),
+        "nodes": {layout: list(nodes) for layout, nodes in family.nodes.items()},
     }
