@@ -44,6 +44,7 @@ $(BASE): requirements-server.lock pyproject.toml | $(filter .tools/bin/uv,$(UV))
 	@test -x $(BIN)/python || $(UV) venv --quiet --python "$(PYTHON)" $(VENV)
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-server.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
+	-@$(BIN)/animalcat doctor --warm > /dev/null
 	@touch $@
 
 # And what checks it: all extras, Ray, mocks, types.

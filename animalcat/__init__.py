@@ -39,7 +39,7 @@ if not (Path(__file__).parent / "envs").is_dir():
     # A checkout that keeps no links, as on Windows: the folders stand beside this one.
     __path__.append(str(Path(__file__).parent.parent))
 
-from animalcat.envs.register import register_environments
+from animalcat.registering import register_with_gymnasium
 
 if TYPE_CHECKING:
     from animalcat.client.async_client import AsyncClient, aconnect
@@ -152,7 +152,7 @@ _HOME = {
 """Where a public name lives; what is not here is a value of `client.values`."""
 
 
-register_environments()
+register_with_gymnasium()
 
 
 def __getattr__(name: str) -> Any:

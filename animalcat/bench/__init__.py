@@ -2,8 +2,9 @@
 
 Each part that it names is a module with `run(quick) -> rows`. `simulator` and `sensors` are the
 simulator's speed with and without a camera, `recording` is what recording costs, and `layouts`,
-with `inference`, how long fits and choices take. `service` has a server play with one agent and
-with a `crowd`, beside the bare `echo`, and `scaling` has more and more agents that think.
+with `inference`, how long fits and choices take. `start` is what starting costs. `service` has a
+server play with one agent and with a `crowd`, beside the bare `echo`, and `scaling` has more and
+more agents that think.
 
 `saving` measures what adaptive choice saves on a battery and `recorded` what it would have saved
 on recorded outcomes. Both play `rounds` of simulated `sessions` and judge their `curves`.

@@ -13,9 +13,9 @@ from animalcat.cli.shared.remote import Data, client_for, place
 
 SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service")
 """Parts of this machine that are measured where none is named."""
-PARTS: Final = (*SPEED, "scaling", "adaptive")
+PARTS: Final = (*SPEED, "start", "scaling", "adaptive")
 COLUMNS: Final = (
-    *("name", "median", "p99", "unit", "baseline", "ratio"),
+    *("name", "cold", "warm", "median", "p99", "unit", "baseline", "ratio"),
     *("value", "low", "high", "target", "aim", "met", "note"),
 )
 
@@ -25,9 +25,9 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PART",
-            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last two are "
-            "measured. scaling, with more and more agents and with Ray, takes some minutes; "
-            "adaptive, with --battery or --outcomes, ten.",
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last three are "
+            "measured. start, what starting costs, takes a minute or two; scaling, with more and "
+            "more agents and with Ray, some minutes; adaptive, with --battery or --outcomes, ten.",
             show_default=False,
         ),
     ] = None,

@@ -9,7 +9,6 @@ import os
 import platform
 import shutil
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -100,22 +99,24 @@ def _sum(findings: Sequence[Finding]) -> str:
 def _warm(*, as_json: bool) -> None:
     """Use everything that is compiled on first use, and say how long each took."""
     try:
-        from animalcat.service.host.warming import parts
+        from animalcat.service.host.warming import compile_all, parts
     except (ImportError, OSError) as error:
         fail(f"nothing can be compiled here ({error}); {SERVER_EXTRA}", MISSING)
     rows: list[dict[str, str | float]] = []
-    wanted = list(parts())
-    with progress("compiling", wait=0.0) as tell:
-        for done, part in enumerate(wanted):
-            tell(f"compiling {part.name}", done, len(wanted))
-            began = time.monotonic()
-            part.use()
-            rows.append({"item": part.name, "seconds": round(time.monotonic() - began, 2)})
+    count = len(list(parts()))
+    try:
+        with progress("compiling", wait=0.0) as tell:
+            tell("compiling", 0, count)
+            for done, (name, seconds) in enumerate(compile_all(), 1):
+                tell("compiling", done, count)
+                rows.append({"item": name, "seconds": round(seconds, 2)})
+    except RuntimeError as error:
+        fail(f"cannot compile {error}")
     print_rows(rows, ["item", "seconds"], as_json=as_json)
     if not as_json:
         typer.echo(
-            "Compiled and kept. The models that NUTS runs on are not kept by anything: a server "
-            "compiles each layout once, in the background."
+            "Compiled and kept. The models that NUTS runs on with scores are not kept by anything: "
+            "a server compiles each such layout once, in the background."
         )
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numba import njit
 
 from animalcat.envs.sim.looks import pieces
-from animalcat.envs.sim.primitives import draw_primitives
+from animalcat.envs.sim.primitives import draw_primitives, from_afar
 from animalcat.envs.sim.surroundings import (
     brick_shades,
     clear_depth,
@@ -59,6 +59,7 @@ def render(
     """
     if dark:
         return np.zeros(spec.shape, np.uint8)
+    x, y, z, yaw = float(origin[0]), float(origin[1]), float(origin[2]), float(yaw_degrees)
     arrays = (
         scene.kind,
         scene.center,
@@ -71,9 +72,9 @@ def render(
         scene.picture,
         scene.pixels,
         pieces(),
+        from_afar(scene.center, x, y, z),
     )
     n = spec.resolution
-    x, y, z, yaw = float(origin[0]), float(origin[1]), float(origin[2]), float(yaw_degrees)
     focal = n / 2 / tan(FIELD_OF_VIEW / 360.0 * pi)
     light = np.empty((n, n, 3), np.float32)
     depth = clear_depth(y, n, focal)
@@ -99,7 +100,7 @@ def _codes() -> Bytes:
     return np.round(255 * np.where(light <= 0.0031308, 12.92 * light, curve)).astype(np.uint8)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
 def _encode(light: Floats, codes: Bytes, grayscale: bool) -> Bytes:
     """Linear light as codes, or as the rounded mean of the three."""
     n = len(light)

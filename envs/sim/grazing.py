@@ -40,7 +40,7 @@ _FAR: Final = np.float32(3.4e38)
 """The greatest number, for a ray along a face."""
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def aims(
     x: float, z: float, yaw: float, per_side: int, max_degrees: float
 ) -> npt.NDArray[np.float32]:
@@ -76,7 +76,7 @@ def aims(
     return rays
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def over_box(
     axes: npt.NDArray[np.float32],
     center: npt.NDArray[np.float32],
@@ -136,7 +136,7 @@ def over_box(
     return float(nearest) if hit else inf
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _overlaps(
     axes: npt.NDArray[np.float32],
     half: npt.NDArray[np.float32],
@@ -158,7 +158,7 @@ def _overlaps(
     return gx * gx + gy * gy + gz * gz <= radius * radius
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_raised(
     ox: np.float32,
     oy: np.float32,
@@ -187,7 +187,7 @@ def _to_raised(
     return near
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _gap(
     start: tuple[np.float32, np.float32, np.float32],
     first: npt.NDArray[np.float32],
@@ -204,7 +204,7 @@ def _gap(
     return np.float32(sqrt(fx * fx + fy * fy + fz * fz))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_capsule(
     start: tuple[np.float32, np.float32, np.float32],
     aim_x: np.float32,

@@ -32,6 +32,8 @@ _SPHERE, _WEDGE, _SHELL = 1, 2, 3
 _ZONE, _EMISSIVE, _TRANSPARENT, _DECAYING, _RIPENING = 1, 2, 3, 4, 5
 _RED, _GREY, _GLOWING = 6, 7, 8
 _DARK, _OWN = 1, 2
+_PLAIN: Final = np.uint8(0)
+"""A style without anything of its own, of the type that styles have in a scene."""
 
 # Light that falls on a surface with normal n: base + level * sqrt(1 - n.y^2) + up * n.y
 # + east * n.x + north * n.z, for red, green and blue.
@@ -79,7 +81,20 @@ _ORANGE: Final = (0.98, 0.21, 0.045)
 _BLUE: Final = (0.0, 0.521, 1.0)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+def from_afar(center: Floats, x: float, y: float, z: float) -> npt.NDArray[np.int64]:
+    """Primitives from far to near by the centre, as Unity mixes transparent ones.
+
+    Args:
+        center: (primitives, 3), in metres.
+        x: Of the eye, in metres.
+        y: Of the eye.
+        z: Of the eye.
+    """
+    dx, dy, dz = (center - np.array([x, y, z])).T
+    return np.argsort(-(dx * dx + dy * dy + dz * dz), kind="stable")
+
+
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
 def draw_primitives(
     kind: Bytes,
     center: Floats,
@@ -92,6 +107,7 @@ def draw_primitives(
     picture: npt.NDArray[np.int32],
     pixels: Bytes,
     pieces: Pieces,
+    order: npt.NDArray[np.int64],
     see_through: bool,
     x: float,
     y: float,
@@ -103,18 +119,13 @@ def draw_primitives(
 ) -> None:
     """Draw either the solid primitives or, on top of everything, the transparent ones.
 
-    The arrays are those of a `Scene`; x, y, z is the eye in metres, yaw its heading in degrees,
-    focal the pixels per unit of slope. `light`, (n, n, 3) and linear, is written; the solid
-    primitives also write `depth`, (n, n) metres along the heading. What lies beyond `depth` is not
-    drawn.
+    The arrays are those of a `Scene`, and `order` is what `from_afar` returns; x, y, z is the eye
+    in metres, yaw its heading in degrees, focal the pixels per unit of slope. `light`, (n, n, 3)
+    and linear, is written; the solid primitives also write `depth`, (n, n) metres along the
+    heading. What lies beyond `depth` is not drawn.
     """
     sin_yaw, cos_yaw = sin(radians(yaw)), cos(radians(yaw))
-    away = np.empty(len(kind))
-    for k in range(len(kind)):
-        dx, dy, dz = center[k, 0] - x, center[k, 1] - y, center[k, 2] - z
-        away[k] = dx * dx + dy * dy + dz * dz
-    # From far to near by the centre, as Unity mixes them; solid ones need no order.
-    for k in np.argsort(-away, kind="mergesort"):
+    for k in order:
         if not active[k]:
             continue
         clear = style[k] in (_ZONE, _TRANSPARENT)
@@ -131,7 +142,7 @@ def draw_primitives(
             )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _draw(
     shape: int,
     center: Floats,
@@ -174,8 +185,9 @@ def _draw(
     faces = np.empty((7, 3), np.float32)
     slope = 1.0 / sqrt(hy * hy + hz * hz)
     changing = style in (_DECAYING, _RIPENING)
-    own, glow = np.empty(3, np.float32), np.zeros(3, np.float32)
+    own, glow = np.empty(3, np.float32), np.empty(3, np.float32)
     for channel in range(3):
+        glow[channel] = 0.0
         if changing:
             own[channel], glow[channel] = _CHANGING_BASE[channel], color[channel]
         elif style == _RED:
@@ -255,7 +267,7 @@ def _draw(
                     light[row, column, channel] = shown[channel]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _on_rim(side: Floats, x: float, y: float, z: float) -> bool:
     """Whether a place on a side of a box, each axis from -1 to 1, lies near the side's edges."""
     ax, ay, az = abs(x), abs(y), abs(z)
@@ -266,7 +278,7 @@ def _on_rim(side: Floats, x: float, y: float, z: float) -> bool:
     return ay > _RIM_UP or ax > _RIM_ACROSS
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _shade(
     style: int, own: Floats, m: Floats, nx: float, ny: float, nz: float, out: Floats
 ) -> None:
@@ -289,7 +301,7 @@ def _shade(
         )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _add_symbol(style: int, left: float, nx: float, ny: float, nz: float, out: Floats) -> None:
     """Draw the symbol of a changing goal where it covers local direction n.
 
@@ -322,7 +334,7 @@ def _add_symbol(style: int, left: float, nx: float, ny: float, nz: float, out: F
             out[channel] = 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _on_arrow(style: int, p: float, q: float, inside: float) -> bool:
     """Whether a place p >= q >= 0 on a symbol lies so far inside an arrow, all of it in radii.
 
@@ -335,7 +347,7 @@ def _on_arrow(style: int, p: float, q: float, inside: float) -> bool:
     return shaft or (p < 0.49 - inside and along > 0.335 + inside)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _draw_look(
     pieces: Pieces,
     look: int,
@@ -360,15 +372,20 @@ def _draw_look(
     for axis in range(3):
         scale[axis] = half[axis] / pieces.half[look, axis]
     first, last = pieces.first[look], pieces.first[look + 1]
-    away = np.zeros(last - first)
+    away, order = np.empty(last - first), np.empty(last - first, np.int64)
     for p in range(first, last):
+        away[p - first] = 0.0
         for axis in range(3):
             at = center[axis] - (x if axis == 0 else y if axis == 1 else z)
             for k in range(3):
                 at += m[axis, k] * scale[k] * (pieces.bounds[p, 0, k] - pieces.middle[look, k])
             away[p - first] += at * at
-    for index in np.argsort(-away, kind="mergesort"):
-        p = first + index
+        place = p - first  # from far to near, among the few that are before it
+        while place > 0 and away[order[place - 1] - first] < away[p - first]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = p
+    for p in order:
         if (pieces.color[p, 3] < 1.0) != see_through:
             continue
         for axis in range(3):
@@ -382,7 +399,7 @@ def _draw_look(
         )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _draw_piece(
     planes: Floats,
     origin: Floats,
@@ -439,7 +456,9 @@ def _draw_piece(
     count = len(planes)
     faces, rims = np.empty((count, 3), np.float32), np.empty((count, 3), np.float32)
     place = np.empty(3)
-    inked, dark = np.zeros(3, np.float32), np.zeros(3, np.float32)
+    inked, dark = np.empty(3, np.float32), np.empty(3, np.float32)
+    for channel in range(3):
+        inked[channel], dark[channel] = 0.0, 0.0
     painted, front = picture[1] > 0 and panel[1] > panel[0], -1
     # How far the eye is inside each plane, and how fast it nears it along the camera's axes.
     room, by_right = np.empty(count), np.empty(count)
@@ -452,12 +471,12 @@ def _draw_piece(
         by_ahead[k] = nx * ahead[0] + ny * ahead[1] + nz * ahead[2]
         wx, wy, wz = nx / scale[0], ny / scale[1], nz / scale[2]
         size = sqrt(wx * wx + wy * wy + wz * wz)
-        _shade(0, own, m, wx / size, wy / size, wz / size, faces[k])
+        _shade(_PLAIN, own, m, wx / size, wy / size, wz / size, faces[k])
         for channel in range(3):
             rims[k, channel] = _RIM_LIGHT * faces[k, channel]
         if painted and nx < -0.9:
             front = k
-            _shade(0, mark, m, wx / size, wy / size, wz / size, inked)
+            _shade(_PLAIN, mark, m, wx / size, wy / size, wz / size, inked)
     for row in range(top, bottom + 1):
         v = (n / 2 - row - 0.5) / focal
         for column in range(first, last + 1):
@@ -496,7 +515,7 @@ def _draw_piece(
                 depth[row, column] = enter
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _pixel(panel: Floats, picture: npt.NDArray[np.int32], pixels: Bytes, y: float, z: float) -> int:
     """Pixel of the picture at a position on the face; 0 beside the panel."""
     down = (panel[1] - y) / (panel[1] - panel[0])
@@ -507,7 +526,7 @@ def _pixel(panel: Floats, picture: npt.NDArray[np.int32], pixels: Bytes, y: floa
     return int(pixels[picture[0] + line * picture[2] + place])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_linear(code: float) -> float:
     """Linear light of an sRGB code in 0..1."""
     return code / 12.92 if code <= 0.04045 else ((code + 0.055) / 1.055) ** 2.4

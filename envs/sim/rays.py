@@ -38,9 +38,13 @@ not see beyond them (inferred: so two competition arenas, 09-29 and 09-30, give 
 the last digit, and where grazing is left to rounding they do not)."""
 
 _ARENA_TAG: Final = 0
-_BOX: Final = 0
-_SPHERE: Final = 1
-_WEDGE: Final = 2
+_BOX: Final = np.uint8(0)
+_SPHERE: Final = np.uint8(1)
+_WEDGE: Final = np.uint8(2)
+# The types are those that a scene's arrays have, so that nothing is compiled for others too.
+_WALL_HALF: Final[Any] = np.float32(0.5)
+_WALL_LENGTH: Final[Any] = np.float32(21.0)
+_WALL_HEIGHT: Final[Any] = np.float32(1.0)
 _SHORTEST_STEP: Final = 2e-3
 _TOLERANCE: Final = 1e-7
 
@@ -66,8 +70,8 @@ def cast_rays(
         number per tag (1 for the tag that was hit), 1 if nothing was hit, and the distance that the
         sphere's centre travelled, divided by `RAY_LENGTH`.
     """
-    rays = np.empty(spec.size, np.float32)
-    _encode(rays, spec.tags, *_arguments(scene, origin, yaw_degrees, spec))
+    x, y, z = float(origin[0]), float(origin[1]), float(origin[2])
+    rays, _, _ = RaySensor(spec).observe(scene, (x, y, z), float(yaw_degrees), (0.0, 0.0, 0.0))
     return rays
 
 
@@ -147,7 +151,7 @@ def _arrays(scene: Scene) -> tuple[npt.NDArray[Any], ...]:
     return scene.kind, scene.center, scene.rotation, scene.half, scene.tag, scene.active
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _cast(
     kind: npt.NDArray[np.uint8],
     center: npt.NDArray[np.float32],
@@ -167,25 +171,26 @@ def _cast(
     heading = np.empty((rays, 2))
     for i in range(rays):
         side = (i + 1) // 2 if i % 2 else -(i // 2)
-        angle = radians(yaw + side * max_degrees / max(1, per_side))
+        angle = radians(yaw + side * max_degrees / (per_side if per_side > 1 else 1))
         heading[i, 0] = sin(angle)
         heading[i, 1] = cos(angle)
-    nearest = np.full(rays, RAY_LENGTH)
-    hit = np.full(rays, MISSED)
+    nearest, hit = np.empty(rays), np.empty(rays, np.int64)
+    for i in range(rays):
+        nearest[i], hit[i] = RAY_LENGTH, MISSED
     aim, aimed = np.empty((0, 4), np.float32), False
 
     # The arena's walls are boxes 1 m thick and 42 m long whose inner faces bound 0..40.
     for wall in range(4):
         across = 20.5 if wall % 2 else -20.5
         if wall < 2:
-            ox, oz, hx, hz = x - 20.0 - across, z - 20.0, 0.5, 21.0
+            ox, oz, hx, hz = x - 20.0 - across, z - 20.0, _WALL_HALF, _WALL_LENGTH
         else:
-            ox, oz, hx, hz = x - 20.0, z - 20.0 - across, 21.0, 0.5
-        if _touches(_BOX, ox, 0.0, oz, hx, 1.0, hz):
+            ox, oz, hx, hz = x - 20.0, z - 20.0 - across, _WALL_LENGTH, _WALL_HALF
+        if _touches(_BOX, ox, 0.0, oz, hx, _WALL_HEIGHT, hz):
             continue
         for i in range(rays):
             dx, dz = heading[i, 0], heading[i, 1]
-            t = _to_convex(_BOX, ox, 0.0, oz, dx, 0.0, dz, hx, 1.0, hz, nearest[i])
+            t = _to_convex(_BOX, ox, 0.0, oz, dx, 0.0, dz, hx, _WALL_HEIGHT, hz, nearest[i])
             if t < nearest[i]:
                 nearest[i] = t
                 hit[i] = _ARENA_TAG
@@ -245,38 +250,7 @@ def _cast(
     return nearest, hit
 
 
-@njit(cache=True, error_model="numpy")
-def _encode(
-    out: Floats,
-    tags: int,
-    kind: npt.NDArray[np.uint8],
-    center: npt.NDArray[np.float32],
-    rotation: npt.NDArray[np.float32],
-    half: npt.NDArray[np.float32],
-    tag: npt.NDArray[np.int8],
-    active: npt.NDArray[np.bool_],
-    x: float,
-    y: float,
-    z: float,
-    yaw: float,
-    per_side: int,
-    max_degrees: float,
-) -> None:
-    """`cast_rays` over plain arrays, into `out`."""
-    nearest, hit = _cast(
-        kind, center, rotation, half, tag, active, x, y, z, yaw, per_side, max_degrees
-    )
-    out[:] = 0.0
-    for i in range(len(hit)):
-        block = i * (tags + 2)
-        if hit[i] == MISSED:
-            out[block + tags] = 1.0
-        elif 0 <= hit[i] < tags:
-            out[block + hit[i]] = 1.0
-        out[block + tags + 1] = nearest[i] / RAY_LENGTH
-
-
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _observe(
     rays: Floats,
     local: Floats,
@@ -299,17 +273,27 @@ def _observe(
     vz: float,
 ) -> None:
     """`RaySensor.observe` over plain arrays."""
-    _encode(
-        rays, tags, kind, center, rotation, half, tag, active, x, y - _SINK, z, yaw,
-        per_side, max_degrees,
-    )  # fmt: skip
+    nearest, hit = _cast(
+        kind, center, rotation, half, tag, active, x, y - _SINK, z, yaw, per_side, max_degrees
+    )
+    for i in range(len(rays)):
+        rays[i] = 0.0
+    for i in range(len(hit)):
+        block = i * (tags + 2)
+        if hit[i] == MISSED:
+            rays[block + tags] = 1.0
+        elif 0 <= hit[i] < tags:
+            rays[block + hit[i]] = 1.0
+        rays[block + tags + 1] = nearest[i] / RAY_LENGTH
     s, c = sin(radians(yaw)), cos(radians(yaw))
     local[0], local[1], local[2] = vx * c - vz * s, vy, vx * s + vz * c
     place[0], place[1], place[2] = x, y, z
 
 
-@njit(cache=True, error_model="numpy")
-def _touches(shape: int, x: float, y: float, z: float, hx: float, hy: float, hz: float) -> bool:
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+def _touches(
+    shape: np.uint8, x: float, y: float, z: float, hx: float, hy: float, hz: float
+) -> bool:
     """Whether the sphere at a local point overlaps the shape."""
     if shape == _SPHERE:
         return x * x + y * y + z * z <= (hx + RAY_RADIUS) ** 2
@@ -321,7 +305,7 @@ def _touches(shape: int, x: float, y: float, z: float, hx: float, hy: float, hz:
     return _shell_gap(x, y, z, hx, hy, hz) <= RAY_RADIUS
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_sphere(along: float, away2: float, radius: float) -> float:
     """Distance to a sphere of summed radius with its centre `along` ahead, sqrt(`away2`) off."""
     room = along * along - away2 + radius * radius
@@ -330,9 +314,9 @@ def _to_sphere(along: float, away2: float, radius: float) -> float:
     return along - sqrt(room)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_convex(
-    shape: int,
+    shape: np.uint8,
     ox: float,
     oy: float,
     oz: float,
@@ -383,7 +367,7 @@ def _to_convex(
     return inf
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _slabs(
     ox: float,
     oy: float,
@@ -411,14 +395,14 @@ def _slabs(
     return enter, leave
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _box_gap2(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> float:
     """Squared distance of a local point to a box."""
     gx, gy, gz = max(abs(x) - hx, 0.0), max(abs(y) - hy, 0.0), max(abs(z) - hz, 0.0)
     return gx * gx + gy * gy + gz * gz
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _box_quadratic(
     ox: float,
     oy: float,
@@ -441,7 +425,7 @@ def _box_quadratic(
     return a, b, c
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _wedge_quadratic(
     ox: float,
     oy: float,
@@ -478,7 +462,7 @@ def _wedge_quadratic(
     return a, b, c
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _to_shell(
     ox: float,
     oy: float,
@@ -510,7 +494,7 @@ def _to_shell(
     return inf
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _shell_gap(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> float:
     """Distance of a local point to the wall of a hollow elliptic cylinder along z."""
     beyond = max(abs(z) - hz, 0.0)
@@ -524,7 +508,7 @@ def _shell_gap(x: float, y: float, z: float, hx: float, hy: float, hz: float) ->
     return sqrt(off * off + beyond * beyond)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _ellipse_distance(x: float, y: float, a: float, b: float) -> float:
     """Distance of a point of the first quadrant to the ellipse with half axes a and b.
 

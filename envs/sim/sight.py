@@ -24,7 +24,7 @@ _PARALLEL: Final = 1e-30
 """Stands for a direction of 0."""
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def screen_bounds(
     cx: float,
     cy: float,
@@ -76,7 +76,7 @@ def screen_bounds(
     )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def meet_sphere(
     ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, radius: float
 ) -> tuple[float, int]:
@@ -90,7 +90,7 @@ def meet_sphere(
     return (-b - sqrt(room)) / a, -1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def cross_slab(o: float, d: float, h: float) -> tuple[float, float]:
     """Where a ray from o at speed d enters and leaves what lies between -h and h."""
     # A ray along a slab is within it all the way, or never: far from here it enters and leaves.
@@ -99,7 +99,7 @@ def cross_slab(o: float, d: float, h: float) -> tuple[float, float]:
     return (-sign * h - o) / d, (sign * h - o) / d
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def meet_box(
     ox: float,
     oy: float,
@@ -117,7 +117,7 @@ def meet_box(
     return meet_within(ox, oy, oz, dx, dy, dz, hx, hy, hz, low, high, wedge)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def meet_within(
     ox: float,
     oy: float,
@@ -157,7 +157,7 @@ def meet_within(
     return enter, face
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def meet_shell(
     ox: float,
     oy: float,

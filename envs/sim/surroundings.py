@@ -154,7 +154,7 @@ def picket_shades() -> npt.NDArray[np.float64]:
     return cells
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
 def clear_depth(y: float, resolution: int, focal: float) -> Floats:
     """(n, n) depth of the floor seen from height y, infinite where it is not seen."""
     depth = np.empty((resolution, resolution), np.float32)
@@ -164,7 +164,7 @@ def clear_depth(y: float, resolution: int, focal: float) -> Floats:
     return depth
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
 def draw_surroundings(
     x: float,
     y: float,
@@ -206,7 +206,7 @@ def draw_surroundings(
         )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _draw_floor(
     floor_at: float,
     fence_at: npt.NDArray[np.float64],
@@ -233,7 +233,7 @@ def _draw_floor(
         light[column, 0], light[column, 1], light[column, 2] = red, green, blue
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _draw_fence_and_sky(
     y: float,
     v: float,
@@ -264,7 +264,7 @@ def _draw_fence_and_sky(
             )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _look_at_fence(
     x: float, z: float, yaw: float, focal: float, n: int, pickets: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
@@ -302,7 +302,7 @@ def _look_at_fence(
     return columns
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _meet_fence(
     x: float, z: float, dx: float, dz: float, beyond: float
 ) -> tuple[float, float, float, float]:
@@ -314,7 +314,7 @@ def _meet_fence(
     return to_z, 0.0, -1.0 if dz > 0.0 else 1.0, x + dx * to_z
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _fence_light(
     height: float, east: float, north: float, shade: float, railed: bool, out: Floats
 ) -> None:
@@ -334,7 +334,7 @@ def _fence_light(
         out[channel] = value
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _look_at_bricks(
     x: float,
     z: float,

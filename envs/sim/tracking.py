@@ -77,7 +77,7 @@ class Tracker:
         )
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def _write(
     states: npt.NDArray[np.float32],
     which: npt.NDArray[np.int64],

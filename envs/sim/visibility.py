@@ -127,7 +127,7 @@ def has_room(
     )
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
 def _clear_share(
     kind: npt.NDArray[np.uint8],
     center: npt.NDArray[np.float32],
@@ -202,7 +202,7 @@ def _clear_share(
     return seen / len(disc)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
 def _clear_shares(
     kind: npt.NDArray[np.uint8],
     center: npt.NDArray[np.float32],
@@ -224,7 +224,7 @@ def _clear_shares(
     return shares
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy", nogil=True)
 def _has_room(
     kind: npt.NDArray[np.uint8],
     center: npt.NDArray[np.float32],

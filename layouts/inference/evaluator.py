@@ -131,7 +131,7 @@ class Evaluator:
                 if len(y):
                     drawn = self._rows(theta)
                     steps = schedule(self._program.codes[k], there, len(drawn))
-                    log_likelihood(steps, drawn, y, out)
+                    out += log_likelihood(steps, drawn, y)
                 continue
             for start in range(0, len(y), _ROWS):
                 part = slice(start, start + _ROWS)
@@ -253,13 +253,12 @@ class Evaluator:
         from animalcat.layouts.inference.kernels import probabilities, schedule  # brings numba
 
         rows = self._rows(theta)
-        used = len(rows)
+        if not len(columns):
+            return np.empty((0, rows.shape[1]), dtype)
+        steps = schedule(code, columns, len(rows))
         if dtype is np.float32 and _moderate(rows) and _moderate(columns[:, operands(code)]):
-            rows = rows.astype(np.float32)
-        out = np.empty((columns.shape[0], rows.shape[1]), rows.dtype)
-        if out.size:
-            probabilities(schedule(code, columns, used), rows, out)
-        return out.astype(dtype, copy=False)
+            return probabilities(steps, rows.astype(dtype))
+        return probabilities(steps, rows).astype(dtype, copy=False)
 
     def _rows(self, theta: npt.ArrayLike) -> Floats:
         draws = np.asarray(theta, dtype=np.float64)

@@ -20,4 +20,15 @@ def njit(
     boundscheck: bool | None = ...,
     error_model: Literal["python", "numpy"] = ...,
     inline: Literal["never", "always"] = ...,
+    no_cfunc_wrapper: bool = ...,
 ) -> Callable[[_F], _F]: ...
+
+class CFunc:
+    address: int
+
+def cfunc(
+    sig: Any, *, cache: bool = ..., error_model: Literal["python", "numpy"] = ...
+) -> Callable[[Callable[..., Any]], CFunc]: ...
+def carray(ptr: Any, shape: tuple[int, ...]) -> Any: ...
+
+types: Any

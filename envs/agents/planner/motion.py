@@ -197,7 +197,7 @@ def _less(speed: float, by: float) -> float:
     return math.copysign(max(0.0, abs(speed) - by), speed)
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def advance(
     land: Land, balls: Floats, body: MotionState, move: int, turn: int, steps: int, time: float
 ) -> MotionState:
@@ -317,7 +317,7 @@ def _touched(balls: Floats, x: float, y: float, z: float, now: float) -> int:
     return state
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def cost_at(land: Land, field: Floats, body: MotionState) -> float:
     """What the way costs from where the body is, between the points of the grid."""
     fx = min(max((body.x - AGENT_RADIUS) / CELL, 0.0), SIDE - 1.0)
@@ -351,7 +351,7 @@ def cost_at(land: Land, field: Floats, body: MotionState) -> float:
     return np.inf
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def worth(
     land: Land,
     balls: Floats,
@@ -397,7 +397,7 @@ def worth(
     return time + left / pace + unease * body.uneasy + idle
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def choose(
     land: Land,
     balls: Floats,

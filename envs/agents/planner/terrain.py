@@ -261,7 +261,7 @@ class PlannerTerrain:
         return spread(self._ends, self._origins, self._metres, goal, weight, closed, most)
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def _reversed(targets: Numbers, metres: Floats) -> tuple[Numbers, Numbers, Floats]:
     """Moves into each place: where those of each begin, from where they come, and their metres."""
     number, most = targets.shape
@@ -284,7 +284,7 @@ def _reversed(targets: Numbers, metres: Floats) -> tuple[Numbers, Numbers, Float
     return ends, origins, length
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def spread(
     ends: Numbers,
     origins: Numbers,
@@ -349,7 +349,7 @@ def spread(
     return cost
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def _slopes(first: Numbers, height: Floats, grade: Floats) -> tuple[Floats, Floats]:
     """Rise of each sloping place for each metre along x and along z, from its neighbours."""
     along = np.zeros((2, len(height)))

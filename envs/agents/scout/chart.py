@@ -65,7 +65,7 @@ _STOPPING: Final = 0.9
 TICK: Final = 0.02
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def cell_of(x: float, z: float) -> int:
     """The cell of a position; positions outside the arena have the nearest."""
     i = min(max(int(x / CELL), 0), SIDE - 1)
@@ -73,7 +73,7 @@ def cell_of(x: float, z: float) -> int:
     return i * SIDE + j
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _bar(state: Bytes, doubt: Bytes, x: float, z: float, kind: int, filling: bool) -> None:
     if 0.0 <= x < ARENA_SIDE and 0.0 <= z < ARENA_SIDE:
         cell = cell_of(x, z)
@@ -88,7 +88,7 @@ def _bar(state: Bytes, doubt: Bytes, x: float, z: float, kind: int, filling: boo
         doubt[cell] = 0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def trace(
     state: Bytes,
     doubt: Bytes,
@@ -184,7 +184,7 @@ def trace(
         hits[n, 0], hits[n, 1], hits[n, 2] = ex, ez, kind
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def look_along(
     state: Bytes, looked: Singles, x: float, z: float, heading: float, reach: Floats, now: float
 ) -> None:
@@ -215,7 +215,7 @@ def look_along(
             t += 0.25
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def costs(
     state: Bytes, discs: Floats, unknown: float, slope: float, movable: float, fears: bool
 ) -> Singles:
@@ -279,7 +279,7 @@ def costs(
     return cost
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def spread(cost: Singles, sources: Numbers, until: int, margin: float, outward: bool) -> Singles:
     """Least cost from each cell to one of some cells, by buckets of a quarter of a metre.
 
@@ -355,7 +355,7 @@ def spread(cost: Singles, sources: Numbers, until: int, margin: float, outward: 
     return field
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def disc_cells(x: float, z: float, radius: float) -> Numbers:
     """Cells whose middle is within a radius of a point, and the point's own."""
     cells = np.empty(SIDE * SIDE, np.int64)
@@ -371,7 +371,7 @@ def disc_cells(x: float, z: float, radius: float) -> Numbers:
     return cells[:n].copy()
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _share(sums: Numbers, i: int, j: int, half: int) -> tuple[int, float]:
     """Number and share of cells that were not seen, in a square around one."""
     a, b = max(i - half, 0), max(j - half, 0)
@@ -380,7 +380,7 @@ def _share(sums: Numbers, i: int, j: int, half: int) -> tuple[int, float]:
     return unseen, unseen / ((c - a) * (d - b))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def choose_view(
     looked: Singles,
     since: float,
@@ -446,7 +446,7 @@ def choose_view(
     return chosen
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _course(
     state: Bytes,
     dear: Singles,
@@ -529,7 +529,7 @@ def _course(
     return spent + extra + min(end, 1e4) / pace
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def downhill(field: Singles, x: float, z: float) -> float:
     """The direction in which the way goes on, in degrees."""
     least, best = inf, 0.0
@@ -543,7 +543,7 @@ def downhill(field: Singles, x: float, z: float) -> float:
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def steer(
     state: Bytes,
     dear: Singles,

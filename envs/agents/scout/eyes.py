@@ -127,7 +127,7 @@ def find_feet(image: Image, pink: bool) -> list[tuple[float, float, float]]:
     return feet
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _patches(image: Image, kinds: Codes) -> Numbers:
     """Kind, left, right, top and lower edge, and area of each patch of at least one pixel."""
     size = len(image)
@@ -170,7 +170,7 @@ def _patches(image: Image, kinds: Codes) -> Numbers:
     return patches[:number].copy()
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _lowest(image: Image, kinds: Codes, pink: bool) -> Numbers:
     """Column and row of pixels of pink (the lowest in every other column), or of lava (all)."""
     size = len(image)

@@ -1,4 +1,8 @@
-"""NUTS by nutpie, where a layout is compiled once for data of any length, or by plain PyMC."""
+"""NUTS by nutpie, or by plain PyMC.
+
+Nutpie calls `density`, which is kept on disk. For a layout that it does not cover, such as one with
+scores, nutpie compiles the PyMC model of the layout, once in a process for data of any length.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -64,7 +69,7 @@ class Engine:
     """NUTS on layouts, with compiled models cached by digest. For one thread at a time.
 
     Attributes:
-        compiles: Number of compilations so far.
+        compiles: Number of compilations so far; layouts that `density` covers need none.
     """
 
     def __init__(self) -> None:
@@ -72,18 +77,28 @@ class Engine:
         self._graphs: dict[tuple[str, bool], ModelGraph] = {}
         self._compiled: dict[tuple[str, bool], nutpie.CompiledModel] = {}
 
-    def compile(self, layout: Layout, *, weighted: bool = False) -> nutpie.CompiledModel:
-        """Compile the model of a layout; takes about ten seconds the first time, nothing after.
+    def compile(self, layout: Layout, *, weighted: bool = False) -> None:
+        """Make ready to sample: import, and compile a layout that `density` does not cover.
+
+        The former takes some two seconds, the latter ten.
 
         Args:
             layout: The layout that is measured.
-            weighted: Whether outcomes have weights, which makes a different model. Models with
-                several outcomes always have them.
+            weighted: Whether outcomes have weights.
         """
+        # Imported here: it takes seconds, and a fit without outcomes needs none of it.
+        for name in ("nutpie", "animalcat.layouts.inference.backend.compat"):
+            import_module(name)
+        from animalcat.layouts.inference.backend import density
+
+        if not density.covers(layout):
+            self._model(layout, weighted)
+
+    def _model(self, layout: Layout, weighted: bool) -> nutpie.CompiledModel:
+        """The compiled PyMC model, another one with weights; several outcomes always have them."""
         weighted = weighted or len(layout.outcomes) > 1
         compiled = self._compiled.get((layout.digest, weighted))
         if compiled is None:
-            # Imported here: it takes seconds, and a fit without outcomes needs none of it.
             import nutpie
 
             self.compiles += 1
@@ -114,11 +129,17 @@ class Engine:
             settings: How to sample.
             weights: (instances,), how many outcomes each counts as; None for one each.
         """
-        compiled = self.compile(layout, weighted=weights is not None)
         import nutpie
 
+        from animalcat.layouts.inference.backend import density
+
+        if density.covers(layout):
+            model = density.model(layout, features, outcomes, weights)
+        else:
+            model = self._model(layout, weights is not None)
+            model = model.with_data(**self._data(layout, features, outcomes, weights))
         result = nutpie.sample(
-            compiled.with_data(**self._data(layout, features, outcomes, weights)),
+            model,
             draws=settings.draws,
             tune=settings.tune,
             chains=settings.chains,

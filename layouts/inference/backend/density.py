@@ -1,0 +1,466 @@
+"""The log density of a layout's posterior and its gradient, compiled once for all layouts.
+
+A layout becomes a list of steps for given outcomes (`tape`), which one compiled function carries
+out forwards for the density and backwards for its gradient. The function is kept on disk, so that a
+process that samples neither builds a PyMC model nor compiles. `graph` is the definition: the tests
+hold both equal.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from numba import carray, cfunc, njit, types
+
+from animalcat.formulas import Call, Expression, names, substitute
+from animalcat.layouts.model.expressions import evaluate
+from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
+from animalcat.layouts.model.spec import Bernoulli, Layout
+
+if TYPE_CHECKING:
+    import nutpie
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Features: TypeAlias = tuple[str, ...]
+"""Names of features in the layout's order; there is one row for each combination of their values.
+"""
+
+_ADD, _MUL, _MIN, _MAX, _LOGISTIC, _EXP, _LOG, _POW, _SPREAD = range(9)
+_FOLDS: Final = {"add": _ADD, "mul": _MUL, "min": _MIN, "max": _MAX}
+_ONE_ARGUMENT: Final = {"logistic": _LOGISTIC, "exp": _EXP, "log": _LOG}
+_NORMAL, _HALF_NORMAL, _BETA = range(3)
+_HEADER: Final = 6
+_STEP: Final = 8
+_LATENT: Final = 7
+_OUTCOME: Final = 5
+_ROOT: Final = 0.5 * math.log(2.0 * math.pi)
+
+
+def covers(layout: Layout) -> bool:
+    """Whether a layout's priors and outcomes are among those that the compiled function knows."""
+    return all(isinstance(one.likelihood, Bernoulli) for one in layout.outcomes) and all(
+        isinstance(node.prior, Normal | HalfNormal | ScaledBeta) for node in layout.latents
+    )
+
+
+def tape(layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None) -> Floats:
+    """What `density` and `expand` are given: steps, priors and data of a layout, as numbers.
+
+    Args:
+        layout: One that `covers` says is covered.
+        features: (instances, features), as returned by `Layout.check_features`.
+        outcomes: (instances,) or (instances, outcomes), as returned by `Layout.check_outcomes`.
+        weights: (instances,), how many outcomes each counts as; None for one each.
+    """
+    builder = _Builder(layout, features)
+    told: list[tuple[_Slot, _Slot, _Slot]] = []
+    for outcome, y in zip(layout.outcomes, outcomes.reshape(len(features), -1).T, strict=True):
+        there = ~np.isnan(y)
+        counts = there * (1.0 if weights is None else weights)
+        p = builder.value(outcome.likelihood.parents[0])
+        told.append((p, builder.data(np.where(there, y, 0.0)), builder.data(counts)))
+    return builder.packed(told)
+
+
+def model(
+    layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None
+) -> nutpie.CompiledModel:
+    """What nutpie samples from: the compiled functions, and the tape that they are given.
+
+    Args:
+        layout: One that `covers` says is covered.
+        features: As `tape` takes them.
+        outcomes: As `tape` takes them.
+        weights: As `tape` takes them.
+    """
+    from nutpie.compile_pymc import CompiledPyMCModel
+
+    each, count = list(layout.latent_names), len(layout.latents)
+    numbers = tape(layout, features, outcomes, weights)
+    return CompiledPyMCModel(
+        dims={},
+        compiled_logp_func=log_density,
+        compiled_expand_func=expand,
+        initial_point_func=partial(starts, layout),
+        shared_data={},
+        user_data=numbers,
+        n_expanded=count,
+        shape_info=(each, [slice(k, k + 1) for k in range(count)], [()] * count),
+        logp_func=None,
+        expand_func=None,
+        _n_dim=count,
+        _shapes=dict.fromkeys(each, ()),
+        _coords={},
+    )
+
+
+def starts(layout: Layout, seed: int) -> Floats:
+    """Where a chain starts: near the priors' means, (latents,), unconstrained.
+
+    Args:
+        layout: The layout.
+        seed: Of the chain.
+    """
+    middles = [_middle(node.prior) for node in layout.latents]
+    return np.array(middles) + np.random.default_rng(seed).uniform(-1.0, 1.0, len(middles))
+
+
+def _middle(prior: Prior) -> float:
+    match prior:
+        case ScaledBeta(_, _, alpha, beta):
+            return math.log(alpha / beta)
+        case HalfNormal(scale):
+            return math.log(scale)
+        case _:
+            return prior.mean
+
+
+class _Slot(NamedTuple):
+    """Where a value is: a number, or one for each row.
+
+    Attributes:
+        offset: Among the data, or among the values that are worked out.
+        size: How many numbers it is.
+        given: Whether it is among the data.
+    """
+
+    offset: int
+    size: int
+    given: bool
+
+
+class _Step(NamedTuple):
+    op: int
+    target: _Slot
+    first: _Slot
+    second: _Slot
+    number: float
+
+
+class _Builder:
+    """Builds the steps of a layout for some instances, each value once."""
+
+    def __init__(self, layout: Layout, features: Floats) -> None:
+        self._layout, self._all = layout, layout.feature_names
+        self._tables = {self._all: features}
+        self._places: dict[Features, _Slot] = {}
+        self._data: list[Floats] = []
+        self._given, self._made = 0, 0
+        self._steps: list[_Step] = []
+        self._values: dict[tuple[Expression, Features], _Slot] = {}
+        self._links = {node.name: node.link.expression for node in layout.ordered}
+        self._latents = {name: self._room(1) for name in layout.latent_names}
+        self._alone: dict[str, Expression] = {name: name for name in self._all}
+        self._reached = {name: frozenset([name]) for name in self._all}
+        for name, link in self._links.items():
+            self._reached[name] = self._reach(link)
+            if self._is_alone(link):
+                self._alone[name] = substitute(link, self._alone)
+
+    def data(self, values: Any) -> _Slot:
+        """Keep numbers that depend on no latent node."""
+        array = np.ravel(np.asarray(values, np.float64))
+        slot = _Slot(self._given, len(array), True)
+        self._data.append(array)
+        self._given += len(array)
+        return slot
+
+    def value(self, expression: Expression, rows: Features | None = None) -> _Slot:
+        """The value of an expression in rows, by default in one row per instance."""
+        key = expression, self._all if rows is None else rows
+        if key not in self._values:
+            self._values[key] = self._make(*key)
+        return self._values[key]
+
+    def packed(self, told: list[tuple[_Slot, _Slot, _Slot]]) -> Floats:
+        """All as one row of numbers: a header, steps, priors, outcomes and data."""
+        steps = [
+            (
+                *(s.op, self._at(s.target), s.target.size),
+                *(self._at(s.first), min(s.first.size - 1, 1)),
+                *(self._at(s.second), min(s.second.size - 1, 1), s.number),
+            )
+            for s in self._steps
+        ]
+        latents = [
+            (*_packed(node.prior), self._at(self._latents[node.name]))
+            for node in self._layout.latents
+        ]
+        ends = [
+            (self._at(p), min(p.size - 1, 1), self._at(y), self._at(w), y.size) for p, y, w in told
+        ]
+        parts = [np.ravel(np.array(part, np.float64)) for part in (steps, latents, ends)]
+        counts = (len(steps), len(latents), len(ends), self._given, self._made)
+        length = _HEADER + sum(map(len, parts)) + self._given
+        return np.concatenate([np.array([length, *counts], np.float64), *parts, *self._data])
+
+    def _at(self, slot: _Slot) -> int:
+        return slot.offset if slot.given else self._given + slot.offset
+
+    def _room(self, size: int) -> _Slot:
+        slot = _Slot(self._made, size, False)
+        self._made += size
+        return slot
+
+    def _emit(
+        self, op: int, first: _Slot, second: _Slot | None = None, number: float = 0.0
+    ) -> _Slot:
+        size = max(first.size, 1 if second is None else second.size)
+        target = self._room(size)
+        self._steps.append(_Step(op, target, first, second or first, number))
+        return target
+
+    def _make(self, expression: Expression, rows: Features) -> _Slot:
+        if self._is_alone(expression):
+            direct = substitute(expression, self._alone)
+            columns = {name: self._tables[rows][:, i] for i, name in enumerate(rows)}
+            return self.data(evaluate(direct, columns))
+        if isinstance(expression, Call) and rows == self._all:
+            few = tuple(name for name in self._all if name in self._reach(expression))
+            costly = expression.function in (*_ONE_ARGUMENT, "pow")
+            if costly and few not in ((), self._all):
+                return self._spread(self.value(expression, self._of(few)), few)
+        match expression:
+            case str():
+                if expression in self._latents:
+                    return self._latents[expression]
+                return self.value(self._links[expression], rows)
+            case Call("pow", (base, float() as exponent)):
+                return self._emit(_POW, self.value(base, rows), number=exponent)
+            case Call(function, (argument,)) if function in _ONE_ARGUMENT:
+                return self._emit(_ONE_ARGUMENT[function], self.value(argument, rows))
+            case Call(function, arguments):
+                alone = tuple(a for a in arguments if self._is_alone(a))
+                given = [self.value(a, rows) for a in arguments if not self._is_alone(a)]
+                if alone:
+                    given.append(self.value(Call(function, alone), rows))
+                return reduce(lambda a, b: self._emit(_FOLDS[function], a, b), given)
+            case _:
+                raise AssertionError(expression)  # a number is alone
+
+    def _of(self, few: Features) -> Features:
+        """See to it that there is a table of the combinations of a few features."""
+        if few not in self._tables:
+            columns = [self._all.index(name) for name in few]
+            table, places = np.unique(
+                self._tables[self._all][:, columns], axis=0, return_inverse=True
+            )
+            self._tables[few], self._places[few] = table, self.data(places)
+        return few
+
+    def _spread(self, value: _Slot, few: Features) -> _Slot:
+        """The value of each instance, by its combination of a few features."""
+        if value.size == 1:
+            return value
+        places = self._places[few]
+        target = self._room(places.size)
+        self._steps.append(_Step(_SPREAD, target, value, places, 0.0))
+        return target
+
+    def _reach(self, expression: Expression) -> frozenset[str]:
+        """The features on which an expression depends, directly or through derived nodes."""
+        return frozenset[str]().union(
+            *(self._reached.get(name, frozenset()) for name in names(expression))
+        )
+
+    def _is_alone(self, expression: Expression) -> bool:
+        return all(name in self._alone for name in names(expression))
+
+
+def _packed(prior: Prior) -> tuple[float, ...]:
+    """Kind of a prior, four parameters, and the constant of its log density."""
+    match prior:
+        case Normal(mean, sd):
+            return _NORMAL, mean, sd, 0.0, 0.0, -math.log(sd) - _ROOT
+        case HalfNormal(scale):
+            return _HALF_NORMAL, scale, 0.0, 0.0, 0.0, math.log(2.0) - math.log(scale) - _ROOT
+        case ScaledBeta(low, high, alpha, beta):
+            whole = math.lgamma(alpha + beta) - math.lgamma(alpha) - math.lgamma(beta)
+            return _BETA, low, high, alpha, beta, whole
+        case _:
+            raise AssertionError(prior)
+
+
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+def _logistic(x: float) -> float:
+    if x >= 0.0:
+        return 1.0 / (1.0 + math.exp(-x))
+    odds = math.exp(x)
+    return odds / (1.0 + odds)
+
+
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+def _constrained(tape: Floats, at: int, u: float) -> float:
+    """Value of a latent node at an unconstrained number; its prior is at a place of the tape."""
+    if tape[at] == _NORMAL:
+        return u
+    if tape[at] == _HALF_NORMAL:
+        return math.exp(u)
+    return tape[at + 1] + (tape[at + 2] - tape[at + 1]) * _logistic(u)
+
+
+@njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
+def density(tape: Floats, work: Floats, slopes: Floats, point: Floats, gradient: Floats) -> float:
+    """Log density of the posterior at an unconstrained point, but for what is constant in it.
+
+    Args:
+        tape: As `tape` returns it.
+        work: As many numbers as there are values; the data come first.
+        slopes: As many again.
+        point: (latents,), unconstrained as PyMC has it.
+        gradient: (latents,), filled.
+    """
+    steps, latents, ends = int(tape[1]), int(tape[2]), int(tape[3])
+    priors = _HEADER + steps * _STEP
+    outcomes = priors + latents * _LATENT
+    data = outcomes + ends * _OUTCOME
+    for i in range(int(tape[4])):
+        work[i] = tape[data + i]
+    for i in range(len(slopes)):
+        slopes[i] = 0.0
+    total = 0.0
+    for k in range(latents):
+        at, u = priors + k * _LATENT, point[k]
+        work[int(tape[at + 6])] = _constrained(tape, at, u)
+        total += tape[at + 5]
+        if tape[at] == _NORMAL:
+            z = (u - tape[at + 1]) / tape[at + 2]
+            total -= 0.5 * z * z
+            gradient[k] = -z / tape[at + 2]
+        elif tape[at] == _HALF_NORMAL:
+            z = math.exp(u) / tape[at + 1]
+            total += u - 0.5 * z * z
+            gradient[k] = 1.0 - z * z
+        else:
+            share, alpha, beta = _logistic(u), tape[at + 3], tape[at + 4]
+            near = math.log1p(math.exp(-abs(u)))
+            total -= alpha * (near + max(-u, 0.0)) + beta * (near + max(u, 0.0))
+            gradient[k] = alpha * (1.0 - share) - beta * share
+
+    for s in range(steps):
+        at = _HEADER + s * _STEP
+        op, out, size = int(tape[at]), int(tape[at + 1]), int(tape[at + 2])
+        a, da, b, db = int(tape[at + 3]), int(tape[at + 4]), int(tape[at + 5]), int(tape[at + 6])
+        if op == _ADD:
+            for j in range(size):
+                work[out + j] = work[a + j * da] + work[b + j * db]
+        elif op == _MUL:
+            for j in range(size):
+                work[out + j] = work[a + j * da] * work[b + j * db]
+        elif op == _MIN:
+            for j in range(size):
+                work[out + j] = min(work[a + j * da], work[b + j * db])
+        elif op == _MAX:
+            for j in range(size):
+                work[out + j] = max(work[a + j * da], work[b + j * db])
+        elif op == _LOGISTIC:
+            for j in range(size):
+                work[out + j] = _logistic(work[a + j])
+        elif op == _EXP:
+            for j in range(size):
+                work[out + j] = math.exp(work[a + j])
+        elif op == _LOG:
+            for j in range(size):
+                work[out + j] = math.log(work[a + j])
+        elif op == _POW:
+            for j in range(size):
+                work[out + j] = work[a + j] ** tape[at + 7]
+        else:
+            for j in range(size):
+                work[out + j] = work[a + int(work[b + j])]
+
+    for k in range(ends):
+        at = outcomes + k * _OUTCOME
+        p, dp, y, w = int(tape[at]), int(tape[at + 1]), int(tape[at + 2]), int(tape[at + 3])
+        for j in range(int(tape[at + 4])):
+            if work[w + j] != 0.0:
+                sign = 1.0 if work[y + j] > 0.5 else -1.0
+                chance = work[p + j * dp] if sign > 0.0 else 1.0 - work[p + j * dp]
+                total += work[w + j] * math.log(chance)
+                slopes[p + j * dp] += sign * work[w + j] / chance
+
+    for s in range(steps - 1, -1, -1):
+        at = _HEADER + s * _STEP
+        op, out, size = int(tape[at]), int(tape[at + 1]), int(tape[at + 2])
+        a, da, b, db = int(tape[at + 3]), int(tape[at + 4]), int(tape[at + 5]), int(tape[at + 6])
+        if op == _ADD:
+            for j in range(size):
+                slopes[a + j * da] += slopes[out + j]
+                slopes[b + j * db] += slopes[out + j]
+        elif op == _MUL:
+            for j in range(size):
+                slopes[a + j * da] += slopes[out + j] * work[b + j * db]
+                slopes[b + j * db] += slopes[out + j] * work[a + j * da]
+        elif op in (_MIN, _MAX):
+            for j in range(size):
+                if work[out + j] == work[a + j * da]:
+                    slopes[a + j * da] += slopes[out + j]
+                else:
+                    slopes[b + j * db] += slopes[out + j]
+        elif op == _LOGISTIC:
+            for j in range(size):
+                slopes[a + j] += slopes[out + j] * work[out + j] * (1.0 - work[out + j])
+        elif op == _EXP:
+            for j in range(size):
+                slopes[a + j] += slopes[out + j] * work[out + j]
+        elif op == _LOG:
+            for j in range(size):
+                slopes[a + j] += slopes[out + j] / work[a + j]
+        elif op == _POW:
+            for j in range(size):
+                slope = tape[at + 7] * work[a + j] ** (tape[at + 7] - 1.0)
+                slopes[a + j] += slopes[out + j] * slope
+        else:
+            for j in range(size):
+                slopes[a + int(work[b + j])] += slopes[out + j]
+
+    for k in range(latents):
+        at = priors + k * _LATENT
+        slope = slopes[int(tape[at + 6])]
+        if tape[at] == _NORMAL:
+            gradient[k] += slope
+        elif tape[at] == _HALF_NORMAL:
+            gradient[k] += slope * work[int(tape[at + 6])]
+        else:
+            share = _logistic(point[k])
+            gradient[k] += slope * (tape[at + 2] - tape[at + 1]) * share * (1.0 - share)
+    return total
+
+
+_Numbers: Final = types.CPointer(types.double)
+
+
+@cfunc(
+    types.int64(types.uint64, _Numbers, _Numbers, _Numbers, _Numbers),
+    cache=True,
+    error_model="numpy",
+)
+def log_density(dim: int, point: Any, gradient: Any, value: Any, data: Any) -> int:
+    """`density` as nutpie calls it; not 0 where the density or its gradient is not finite."""
+    tape = carray(data, (int(carray(data, (1,))[0]),))
+    size = int(tape[4]) + int(tape[5])
+    slopes = carray(gradient, (dim,))
+    total = density(tape, np.empty(size), np.empty(size), carray(point, (dim,)), slopes)
+    carray(value, (1,))[0] = total
+    for k in range(dim):
+        if not math.isfinite(slopes[k]):
+            return 3
+    return 0 if math.isfinite(total) else 4
+
+
+@cfunc(
+    types.int64(types.uint64, types.uint64, _Numbers, _Numbers, _Numbers),
+    cache=True,
+    error_model="numpy",
+)
+def expand(dim: int, expanded: int, point: Any, values: Any, data: Any) -> int:
+    """The values of the latent nodes at an unconstrained point, as nutpie asks for them."""
+    tape = carray(data, (int(carray(data, (1,))[0]),))
+    for k in range(dim):
+        at = _HEADER + int(tape[1]) * _STEP + k * _LATENT
+        carray(values, (expanded,))[k] = _constrained(tape, at, carray(point, (dim,))[k])
+    return 0

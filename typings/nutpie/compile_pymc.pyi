@@ -1,0 +1,8 @@
+"""What nutpie makes of a PyMC model, and can be given without one."""
+
+from typing import Any
+
+import nutpie
+
+class CompiledPyMCModel(nutpie.CompiledModel):
+    def __init__(self, **fields: Any) -> None: ...
