@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+BASE   := $(VENV)/.installed-user
 UV     := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 PROTOS := $(sort $(wildcard protos/animalcat/v1/*.proto protos/animalcat/envs/mlagents/v1/*.proto))
 IMAGE  := wire.binpb.gz
@@ -15,10 +16,11 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
 
 help:
-	@echo "make demo    set up and run the main job end to end"
-	@echo "make test    set up and run the tests, but for the slow ones"
+	@echo "make demo    set up what a user needs, and run the main job end to end"
+	@echo "make test    set up the rest, and run the tests, but for the slow ones"
+	@echo "make setup   set up all of it, and run nothing"
 	@echo "make check-all   all that takes long: slow tests, clusters, images, packages, PyMC 6; the results go into docs/design/checks.md"
-	@echo "make check-due   those of it whose files have changed since they passed, as .ci/run does"
+	@echo "make check-due   those of it whose files have changed since they passed"
 	@echo "make test-slow   the tests that take long; of some folders by TESTS=tests/layouts"
 	@echo "make test-thorough   the tests that take minutes and cover what changes seldom"
 	@echo "make test-cluster   the tests that start a Ray cluster of several nodes"
@@ -37,15 +39,21 @@ setup: $(STAMP)
 	@$(PYTHON) -m pip --version >/dev/null 2>&1 || { echo "make: neither uv nor pip found; install one of them (python3 -m ensurepip, or https://docs.astral.sh/uv)" >&2; exit 1; }
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools "uv>=0.8"
 
-# animalai declares Python >= 3.14 but is pure Python; below 3.14 it is installed past that declaration.
-$(STAMP): requirements.lock requirements-animalai.lock pyproject.toml | $(filter .tools/bin/uv,$(UV))
+# What a user has: the client and the server.
+$(BASE): requirements-server.lock pyproject.toml | $(filter .tools/bin/uv,$(UV))
 	@test -x $(BIN)/python || $(UV) venv --quiet --python "$(PYTHON)" $(VENV)
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
-	$(UV) pip install --quiet --python $(BIN)/python --python-version 3.14 --no-deps --require-hashes -r requirements-animalai.lock
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-server.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $@
 
-demo: $(STAMP)
+# And what checks it: all extras, Ray, mocks, types.
+# animalai declares Python >= 3.14 but is pure Python; below 3.14 it is installed past that declaration.
+$(STAMP): $(BASE) requirements.lock requirements-animalai.lock | $(filter .tools/bin/uv,$(UV))
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	$(UV) pip install --quiet --python $(BIN)/python --python-version 3.14 --no-deps --require-hashes -r requirements-animalai.lock
+	@touch $@
+
+demo: $(BASE)
 	$(BIN)/animalcat demo
 
 test: $(STAMP)
@@ -188,14 +196,14 @@ readings: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/animalcat bench $(BENCHFLAGS)
 
-# sapien declares it and does not import it for physics; it has a tenth of an image.
-lock: UNUSED = --no-emit-package opencv-python
+# requirements.lock has everything; each other lock has the same versions of a part of it.
+lock: LOCK = $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11
 lock: CLIENT_LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url
 lock: | $(filter .tools/bin/uv,$(UV))
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres $(UNUSED) --constraint requirements.lock pyproject.toml -o docker/service/requirements.lock
-	printf 'ray[default]\n' | $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres --extra ray $(UNUSED) --constraint requirements.lock pyproject.toml - -o docker/cluster/requirements.lock
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --constraint requirements.lock pyproject.toml -o docker/agent-example/requirements.lock
+	$(LOCK) --extra dev pyproject.toml -o requirements.lock
+	$(LOCK) --extra server --extra postgres --constraint requirements.lock pyproject.toml -o requirements-server.lock
+	printf 'ray[default]\n' | $(LOCK) --extra server --extra postgres --extra ray --constraint requirements.lock pyproject.toml - -o docker/cluster/requirements.lock
+	$(LOCK) --constraint requirements.lock pyproject.toml -o docker/agent-example/requirements.lock
 	printf 'hatchling>=1.27\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --constraint requirements.lock - -o docker/build.lock
 	printf 'animalai==6.2.0\nmlagents-envs-aai==1.0.0\n' | $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-deps --python-version 3.14 - -o requirements-animalai.lock
 	printf 'filelock\ngrpcio\ngymnasium\nnumpy\npackaging\npillow\nprotobuf\ntqdm\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --constraint requirements.lock - -o requirements-clients/animalai-6.2.0-needs.lock

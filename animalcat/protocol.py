@@ -7,7 +7,7 @@ from typing import Final
 
 PROTOCOL: Final = 1
 """The number that this version speaks. It rises when an older peer would misunderstand a newer one;
-what only adds fields, methods or values does not raise it. 0: from before there were numbers."""
+what only adds fields, methods or values does not raise it. 0: no number is said."""
 OLDEST: Final = 1
 """The oldest number that a server of this version still speaks."""
 

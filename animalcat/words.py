@@ -44,8 +44,6 @@ STATUSES: Final[Mapping[str, sessions_pb2.MeasuringStatus.ValueType]] = {
 CONTRADICTED: Final = "contradicted"
 NOT_CERTIFIED: Final = "not certified"
 """Beginnings of two of the labels that a profile may have."""
-OLD_STATUSES: Final[Mapping[str, str]] = {"measured": "precise, if the layout holds"}
-"""Words that older versions stored for statuses."""
 REASONS: Final[Mapping[str, sessions_pb2.Reason.ValueType]] = {
     "informative": sessions_pb2.REASON_INFORMATIVE,
     "random": sessions_pb2.REASON_RANDOM,

@@ -40,7 +40,7 @@ def too_long(units: int) -> str:
 
 
 def huge_numbers(value: Any, field: str) -> Iterator[tuple[str, float]]:
-    """The numbers out of all bounds in a part of an arena, each with its field.
+    """Find the numbers in a part of an arena that are out of all bounds, each with its field.
 
     Args:
         value: A number, a model or a tuple of them; anything else holds no number.

@@ -54,7 +54,7 @@ def build_named(name: str) -> Build:
 
 
 @dataclass(frozen=True, slots=True)
-class Heeded:
+class BuildSpecificField:
     """A field of an item that only some builds heed.
 
     Attributes:
@@ -72,7 +72,7 @@ _SINCE_4: Final[tuple[Build, ...]] = ("4.x", "4.2", "4.1")
 
 HEEDED: Final = (
     *(
-        Heeded(field, SPAWNERS, ("3.1.3",))
+        BuildSpecificField(field, SPAWNERS, ("3.1.3",))
         for field in (
             "initial_values",
             "final_values",
@@ -83,14 +83,14 @@ HEEDED: Final = (
         )
     ),
     # Their setters come after the spawner has begun to wait, in every build.
-    Heeded("delays", SPAWNERS, ()),
-    Heeded("door_delays", SPAWNERS, ()),
-    Heeded("colors", frozenset({"CylinderTunnel"}), ("4.1", "3.1.3")),
-    Heeded("colors", frozenset({"Wall", "Ramp"}), ("4.x", "4.1", "3.1.3")),
-    Heeded("spawned_reward_size", None, _SINCE_4),
-    Heeded("trigger_zone_id", None, _SINCE_4),
-    Heeded("zone_visibility", None, _SINCE_4),
-    Heeded("operations", _OPERATED, ("4.x",)),
+    BuildSpecificField("delays", SPAWNERS, ()),
+    BuildSpecificField("door_delays", SPAWNERS, ()),
+    BuildSpecificField("colors", frozenset({"CylinderTunnel"}), ("4.1", "3.1.3")),
+    BuildSpecificField("colors", frozenset({"Wall", "Ramp"}), ("4.x", "4.1", "3.1.3")),
+    BuildSpecificField("spawned_reward_size", None, _SINCE_4),
+    BuildSpecificField("trigger_zone_id", None, _SINCE_4),
+    BuildSpecificField("zone_visibility", None, _SINCE_4),
+    BuildSpecificField("operations", _OPERATED, ("4.x",)),
 )
 """Fields that a build lacks or reads in vain. (One that it lacks makes it refuse the file.)"""
 
@@ -98,15 +98,15 @@ MERGING: Final = _SINCE_4
 """Builds that know `mergeNextArena`."""
 
 
-def unheeded(item: Item, build: Build) -> list[Heeded]:
+def unheeded(item: Item, build: Build) -> list[BuildSpecificField]:
     """The fields that an item gives and that a build does not heed."""
     name = canonical_name(item.name)
     return [
-        one
-        for one in HEEDED
-        if build not in one.builds
-        and (one.objects is None or name in one.objects)
-        and getattr(item, one.field) not in ((), None)
+        heeded
+        for heeded in HEEDED
+        if build not in heeded.builds
+        and (heeded.objects is None or name in heeded.objects)
+        and getattr(item, heeded.field) not in ((), None)
     ]
 
 
@@ -116,7 +116,7 @@ def as_heeded(item: Item, build: Build) -> Item:
     if not fields:
         return item
     return item.model_copy(
-        update={one.field: Item.model_fields[one.field].get_default() for one in fields}
+        update={heeded.field: Item.model_fields[heeded.field].get_default() for heeded in fields}
     )
 
 

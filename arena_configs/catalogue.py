@@ -63,7 +63,7 @@ class ObjectKind:
         y_rule: Where the origin stands. centre: half its height above the given y; base: at the
             given y; floor: at 0; zone: at -0.15; agent: 0.5 above the given y. Except for floor and
             zone, 0.01 is added.
-        stand: Diameter that decides how far a ball is lifted when it is placed; None for its own.
+        stand: Diameter by half of which a ball is lifted when it is placed; None for its own.
         yaw: Built-in yaw in degrees, added to the given rotation.
         random_yaw: Whether a rotation that is not given is drawn at random; otherwise it is 0.
         mass: Mass in kg; 0.0 if it cannot move (static or trigger).

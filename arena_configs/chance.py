@@ -49,9 +49,9 @@ def left_to_chance(
     """
     fields: dict[str, set[str]] = {}
     for drawn in placement.drawn:
-        found = _FIELD.match(drawn)
-        assert found is not None, drawn  # each is `items[1].sizes[0].x` or the like
-        fields.setdefault(found.group(1), set()).add(found.group())
+        match = _FIELD.match(drawn)
+        assert match is not None, drawn  # each is `items[1].sizes[0].x` or the like
+        fields.setdefault(match.group(1), set()).add(match.group())
     told = [_counted(len(fields[key]), name) for key, name in _NAMES.items() if key in fields] + [
         _counted(len(places), key) for key, places in fields.items() if key not in _NAMES
     ]
@@ -63,8 +63,8 @@ def left_to_chance(
         return None
     *others, last = told
     words = f"{', '.join(others)} and {last}" if others else last
-    one = len(told) == 1 and last.startswith("1 ")
-    return first, f"{words} {'is' if one else 'are'} left to chance"
+    single = len(told) == 1 and last.startswith("1 ")
+    return first, f"{words} {'is' if single else 'are'} left to chance"
 
 
 def _counted(number: int, name: str) -> str:
@@ -79,7 +79,7 @@ def _in_play(arena: Arena, build: Build) -> Iterator[str]:
         field = f"items[{index}]"
         if canonical_name(item.name) not in ("SpawnerButton", "DataZone"):
             continue
-        lost = {one.field for one in unheeded(item, build)}
+        lost = {heeded.field for heeded in unheeded(item, build)}
         if "operations" not in lost:
             yield from _drawing(item.operations, f"{field}.operations")
         if item.reward_names:

@@ -68,8 +68,8 @@ def check_arena(
         file: Name of its file, for the problems.
         path: Where the arena stands in its file, such as `arenas[0]`.
         build: The build that is to play it.
-        whole: Whether it is said too what may be meant, and what a battery of it would say: what is
-            left to chance, and that nothing gives reward.
+        whole: Whether to report also what may well be meant, but matters in a battery: that
+            something is left to chance, and that nothing gives reward.
 
     Returns:
         Errors (Unity refuses the arena, or nobody can pass it) and warnings (something is changed,
@@ -94,16 +94,16 @@ def check_loaded(
         build: The build that is to play it.
     """
     old = build == "3.1.3"
-    met = [one for one in loaded.problems if not (old and one.code == "old-field")]
+    met = [problem for problem in loaded.problems if not (old and problem.code == "old-field")]
     known = {(problem.field, problem.code) for problem in met}
-    found = [
+    problems = [
         replace(problem, line=_line(loaded, problem.field))
         for problem in check_config(loaded.config, rng, file=file, build=build)
         if (problem.field, problem.code) not in known
     ]
     if old:
-        found.extend(_newer_names(loaded, file))
-    return tuple(sorted([*met, *found], key=lambda problem: problem.line or 0))
+        problems.extend(_newer_names(loaded, file))
+    return tuple(sorted([*met, *problems], key=lambda problem: problem.line or 0))
 
 
 def _newer_names(loaded: LoadedConfig, file: str) -> Iterator[Problem]:
@@ -280,9 +280,9 @@ def _item(item: Item, field: str, build: Build) -> Iterator[_Finding]:
         message = f"Animal-AI has no object `{item.name[:60]}`; it is not spawned"
         yield f"{field}.name", "warning", "unknown-object", message
         return
-    for one in unheeded(item, build):
-        alias = Item.model_fields[one.field].alias or one.field
-        message = f"{_unheeded(alias, build, one.builds)} (on {name})"
+    for heeded in unheeded(item, build):
+        alias = Item.model_fields[heeded.field].alias or heeded.field
+        message = f"{_unheeded(alias, build, heeded.builds)} (on {name})"
         yield f"{field}.{alias}", "warning", "ignored-field", message
     beyond = [i for i, p in enumerate(item.positions) if p.x > ARENA_SIDE or p.z > ARENA_SIDE]
     if beyond:
@@ -408,5 +408,5 @@ def _out_of_reach(placement: Placement) -> Iterator[_Finding]:
         yield f"items[{index}]", "warning", "unreachable-goal", message
 
 
-def _more(found: list[int] | list[tuple[int, str, float]]) -> str:
-    return f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+def _more(overlaps: list[int] | list[tuple[int, str, float]]) -> str:
+    return f" (and {len(overlaps) - 1} more)" if len(overlaps) > 1 else ""

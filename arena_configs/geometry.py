@@ -64,14 +64,14 @@ def solids(kind: ObjectKind, origin: Point, size: Point, yaw: float) -> tuple[So
     """
     ox, oy, oz = origin
     sx, sy, sz = size[0] * kind.ratio[0], size[1] * kind.ratio[1], size[2] * kind.ratio[2]
-    found: list[Solid] = []
+    placed: list[Solid] = []
     for part in kind.parts:
         cx, cy, cz = part.center
         x, z = rotate(cx * sx, cz * sz, yaw) if cx or cz else (0.0, 0.0)
         width, height, depth = part.size
         half = Point(width * sx / 2, height * sy / 2, depth * sz / 2)
-        found.append(Solid(part.shape, Point(ox + x, oy + cy * sy, oz + z), half, yaw))
-    return tuple(found)
+        placed.append(Solid(part.shape, Point(ox + x, oy + cy * sy, oz + z), half, yaw))
+    return tuple(placed)
 
 
 def outline(solid: Solid) -> tuple[tuple[float, float], ...]:
@@ -192,11 +192,11 @@ def _beside(a: Solid, b: Solid) -> bool:
     dx, dz = b.center.x - a.center.x, b.center.z - a.center.z
     turn = math.radians(b.yaw - a.yaw)
     sin, cos = abs(math.sin(turn)), abs(math.cos(turn))
-    for one, two in ((a, b), (b, a)):
-        right, ahead = rotate(dx, dz, -one.yaw)
-        x, z = max(two.half.x, _THIN), max(two.half.z, _THIN)
-        width = max(one.half.x, _THIN) + x * cos + z * sin
-        depth = max(one.half.z, _THIN) + x * sin + z * cos
+    for first, second in ((a, b), (b, a)):
+        right, ahead = rotate(dx, dz, -first.yaw)
+        x, z = max(second.half.x, _THIN), max(second.half.z, _THIN)
+        width = max(first.half.x, _THIN) + x * cos + z * sin
+        depth = max(first.half.z, _THIN) + x * sin + z * cos
         if abs(right) >= width - _TOUCH or abs(ahead) >= depth - _TOUCH:
             return True
     return False

@@ -406,7 +406,7 @@ class Ground:
                 metres.append(np.full(len(self), CELL * math.sqrt(5.0)))
         return np.stack(targets, axis=1), np.stack(metres, axis=1)
 
-    def graph(self, closed: Mask | None = None) -> Graph:
+    def graph(self, closed: Mask | None = None) -> MoveGraph:
         """The moves as a graph.
 
         Args:
@@ -416,7 +416,7 @@ class Ground:
         valid = targets >= 0
         if closed is not None and closed.any():
             valid &= ~closed[targets]
-        return Graph(_ends(valid.sum(axis=1)), targets[valid], metres[valid])
+        return MoveGraph(_ends(valid.sum(axis=1)), targets[valid], metres[valid])
 
     def under(self, position: Point) -> int | None:
         """The place where a body that is let go comes to stand; None if it is in a solid."""
@@ -464,7 +464,7 @@ def _knight(axis: Indices, diagonal: Indices) -> Indices:
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class MoveGraph:
     """Moves from place to place.
 
     Attributes:
@@ -479,18 +479,20 @@ class Graph:
 
     def next(self, place: int) -> list[int]:
         """Places to which the body can go from one."""
-        found: list[int] = self.targets[self.ends[place] : self.ends[place + 1]].tolist()
-        return found
+        places: list[int] = self.targets[self.ends[place] : self.ends[place + 1]].tolist()
+        return places
 
-    def shortest(self, start: int) -> Tree:
+    def shortest(self, start: int) -> ShortestPathTree:
         """Find the shortest ways from a place."""
-        return Tree(self, start, dijkstra(self._sparse, indices=start, return_predecessors=False))
+        return ShortestPathTree(
+            self, start, dijkstra(self._sparse, indices=start, return_predecessors=False)
+        )
 
     def reached(self, start: int) -> Mask:
         """The places to which there is a way from one."""
-        found = np.zeros(len(self.ends) - 1, np.bool_)
-        found[breadth_first_order(self._sparse, start, return_predecessors=False)] = True
-        return found
+        mask = np.zeros(len(self.ends) - 1, np.bool_)
+        mask[breadth_first_order(self._sparse, start, return_predecessors=False)] = True
+        return mask
 
     def regions(self) -> Indices:
         """Number the regions: sets of places between which the body can go to and fro."""
@@ -509,17 +511,17 @@ class Graph:
         return csr_array((self.metres, self.targets, self.ends), shape=(number, number))
 
     @cached_property
-    def reversed(self) -> Graph:
+    def reversed(self) -> MoveGraph:
         """The moves the other way round: from where each leads to where it begins."""
         order = np.argsort(self.targets, kind="stable")
         places = np.arange(len(self.ends) - 1)
         sources = np.repeat(places, np.diff(self.ends))[order]
         ends = np.searchsorted(self.targets[order], np.append(places, len(places)))
-        return Graph(ends, sources, self.metres[order])
+        return MoveGraph(ends, sources, self.metres[order])
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class ShortestPathTree:
     """Shortest ways from one place to all others.
 
     Attributes:
@@ -528,7 +530,7 @@ class Tree:
         metres: Length of the way to each place; infinite where there is none.
     """
 
-    graph: Graph
+    graph: MoveGraph
     start: int
     metres: Array
 
@@ -544,7 +546,7 @@ class Tree:
             x: X of each place, in metres.
             z: Z of each place, in metres.
         """
-        back, found = self.graph.reversed, [place]
+        back, path = self.graph.reversed, [place]
         while place != self.start:
             some = slice(back.ends[place], back.ends[place + 1])
             before, metres = back.targets[some], back.metres[some]
@@ -552,8 +554,8 @@ class Tree:
             dx, dz = x[tied] - x[place], z[tied] - z[place]
             ahead = dx * (x[self.start] - x[place]) + dz * (z[self.start] - z[place])
             place = int(tied[np.argmax(ahead / np.hypot(dx, dz))])
-            found.append(place)
-        return found[::-1]
+            path.append(place)
+        return path[::-1]
 
 
 def _ends(numbers: npt.NDArray[Any]) -> Indices:

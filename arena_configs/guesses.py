@@ -1,4 +1,4 @@
-"""What somebody probably meant who wrote what is no YAML, or no field."""
+"""Guesses what the author of a file meant by text that is no YAML, or by a key that is no field."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def closest(written: str, names: Iterable[str]) -> str:
 
 def apart(written: str, names: Iterable[str]) -> str:
     """The field and value that were written as one word, as in `x:2`; "" if they were not."""
-    found = _GLUED.fullmatch(written)
-    name = closest(found[1], names) if found else ""
-    return f"{name}: {found[2][:_SHOWN]}" if found and name else ""
+    match = _GLUED.fullmatch(written)
+    name = closest(match[1], names) if match else ""
+    return f"{name}: {match[2][:_SHOWN]}" if match and name else ""
 
 
 def broken_line(text: str, line: int, since: int | None, column: int) -> tuple[int, str] | None:
@@ -38,7 +38,7 @@ def broken_line(text: str, line: int, since: int | None, column: int) -> tuple[i
     Args:
         text: The text.
         line: The line in which the parser gave up, from 1.
-        since: The line in which what it was reading begins; None if it does not say.
+        since: The line at which the node that it was reading begins; None if it does not say.
         column: The column in which it gave up, from 0.
 
     Returns:
@@ -75,12 +75,12 @@ def _before(lines: list[str], line: int) -> int:
 
 def _spaced(line: str) -> str:
     """A line with the space that it lacks; "" if it lacks none."""
-    if found := _GLUED_DASH.match(line):
-        return f"- {found[1]}"
-    if found := _GLUED_LINE.match(line):
-        return f"{found[1]}: {found[2]}"
-    if found := _GLUED_TAG.search(line.split(" #")[0]):
-        return f"{found[1]} {found[2]}"
+    if match := _GLUED_DASH.match(line):
+        return f"- {match[1]}"
+    if match := _GLUED_LINE.match(line):
+        return f"{match[1]}: {match[2]}"
+    if match := _GLUED_TAG.search(line.split(" #")[0]):
+        return f"{match[1]} {match[2]}"
     return ""
 
 

@@ -404,8 +404,8 @@ class _Reader:
 
     def _old_color(self, node: Node, path: str) -> dict[str, Any]:
         """Read a colour as clients of 2.x wrote it: as a vector."""
-        found = self._components(node, Vector3, path)
-        color = {name: found.get(axis, 0.0) for name, axis in zip("rgb", "xyz", strict=True)}
+        components = self._components(node, Vector3, path)
+        color = {name: components.get(axis, 0.0) for name, axis in zip("rgb", "xyz", strict=True)}
         parts = ", ".join(f"{k}: {v or 0.0:g}" for k, v in color.items())
         message = f"builds from 3 on refuse !Vector3 here: write `!RGB {{{parts}}}`"
         if self._by_build:

@@ -16,7 +16,7 @@ Color = tuple[float, float, float]
 
 REVISION: Final = "3"
 """Raised whenever the simulator's camera draws anything otherwise. Recordings keep it, so that the
-digests of images that other rules drew are not said to differ; those without one have 1."""
+digests of images that other rules drew are not said to differ."""
 
 _GLASS: Final = 0.25
 """Opacity of the spawners' perspex."""

@@ -89,7 +89,7 @@ class Point(NamedTuple):
     z: float
 
 
-class _Frozen(BaseModel):
+class _FrozenModel(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
@@ -100,7 +100,7 @@ class _Frozen(BaseModel):
     )
 
 
-class Vector3(_Frozen):
+class Vector3(_FrozenModel):
     """A position or size as written, in metres; a negative component asks for a random one."""
 
     x: float = 0.0
@@ -108,7 +108,7 @@ class Vector3(_Frozen):
     z: float = 0.0
 
 
-class RGB(_Frozen):
+class RGB(_FrozenModel):
     """A colour as written, 0 to 255; a negative component asks for a random colour."""
 
     r: float = 0.0
@@ -116,7 +116,7 @@ class RGB(_Frozen):
     b: float = 0.0
 
 
-class ToggleObject(_Frozen):
+class ToggleObject(_FrozenModel):
     """Spawns an item, and takes it away at the next call unless `spawn_and_forget`."""
 
     kind: Literal["toggleObject"] = "toggleObject"
@@ -125,35 +125,35 @@ class ToggleObject(_Frozen):
     spawn_and_forget: bool = False
 
 
-class GrantReward(_Frozen):
+class GrantReward(_FrozenModel):
     """Gives a reward once."""
 
     kind: Literal["grantReward"] = "grantReward"
     reward: float = 1.0
 
 
-class GrantContinuousReward(_Frozen):
+class GrantContinuousReward(_FrozenModel):
     """Gives a reward at every physics step inside a DataZone."""
 
     kind: Literal["grantContinuousReward"] = "grantContinuousReward"
     reward_per_step: float = 0.0
 
 
-class EndEpisode(_Frozen):
+class EndEpisode(_FrozenModel):
     """Gives a reward and ends the episode."""
 
     kind: Literal["endEpisode"] = "endEpisode"
     reward: float = 0.0
 
 
-class FreezeAgent(_Frozen):
+class FreezeAgent(_FrozenModel):
     """Freezes the agent's movement for a number of physics steps."""
 
     kind: Literal["freezeAgent"] = "freezeAgent"
     freeze_steps: int = 0
 
 
-class LimitedInvocations(_Frozen):
+class LimitedInvocations(_FrozenModel):
     """Runs another operation at most a number of times; -1 for no limit."""
 
     kind: Literal["limitedInvocationsOperation"] = "limitedInvocationsOperation"
@@ -161,7 +161,7 @@ class LimitedInvocations(_Frozen):
     operation: Operation | None = None
 
 
-class OperationFromList(_Frozen):
+class OperationFromList(_FrozenModel):
     """Runs one of several operations, drawn by weight; without weights, all are equally likely."""
 
     kind: Literal["operationFromList"] = "operationFromList"
@@ -169,7 +169,7 @@ class OperationFromList(_Frozen):
     operation_weights: tuple[float, ...] = ()
 
 
-class NoneOperation(_Frozen):
+class NoneOperation(_FrozenModel):
     """Does nothing."""
 
     kind: Literal["noneOperation"] = "noneOperation"
@@ -189,7 +189,7 @@ Operation = Annotated[AnyOperation, Field(discriminator="kind")]
 """What a SpawnerButton or a DataZone does; kept as data (builds from 4.3.0)."""
 
 
-class Item(_Frozen):
+class Item(_FrozenModel):
     """One kind of object and its copies; entry i of each list belongs to copy i.
 
     A copy without an entry in a list gets the object's fallback, which is often a random draw;
@@ -236,7 +236,7 @@ class Item(_Frozen):
         return max(1, *map(len, _LISTS(self)))
 
 
-class Arena(_Frozen):
+class Arena(_FrozenModel):
     """One arena."""
 
     time_limit: int = 0
@@ -250,7 +250,7 @@ class Arena(_Frozen):
     merge_next_arena: bool = False
 
 
-class ArenaConfig(_Frozen):
+class ArenaConfig(_FrozenModel):
     """A configuration file: arenas by number, and the order in which they are played."""
 
     arenas: dict[int, Arena] = {}

@@ -41,7 +41,7 @@ class Node:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenNode:
     line: int
     tag: str
     anchor: str | None
@@ -123,9 +123,9 @@ def _no_yaml(error: yaml.MarkedYAMLError, text: str) -> tuple[int | None, str, s
     # An error at the very end is reported one line behind it.
     line = min(mark.line, text.count("\n")) + 1
     begun = since.line + 1 if since else None
-    found = broken_line(text, line, begun, mark.column)
-    if found is not None:
-        return found[0], "not-yaml", f"{found[1]} (YAML: {problem})"
+    guess = broken_line(text, line, begun, mark.column)
+    if guess is not None:
+        return guess[0], "not-yaml", f"{guess[1]} (YAML: {problem})"
     if begun is not None and begun < line and error.context:
         problem = f"{problem}, {error.context} that begins in line {begun}"
     return line, "not-yaml", problem
@@ -144,7 +144,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
 def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int | None]:
     root: Node | None = None
     anchors: dict[str, Node | None] = {}
-    stack: list[_Open] = []
+    stack: list[_OpenNode] = []
     documents = repeated = 0
     for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
@@ -159,7 +159,7 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
             mapping = isinstance(event, yaml.MappingStartEvent)
             if event.anchor:
                 anchors[event.anchor] = None
-            stack.append(_Open(_line(event), event.tag or "", event.anchor, mapping, []))
+            stack.append(_OpenNode(_line(event), event.tag or "", event.anchor, mapping, []))
             continue
         node = _finished(event, stack, anchors, name)
         if node is None:
@@ -177,7 +177,7 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
 
 
 def _finished(
-    event: yaml.Event, stack: list[_Open], anchors: dict[str, Node | None], name: str
+    event: yaml.Event, stack: list[_OpenNode], anchors: dict[str, Node | None], name: str
 ) -> Node | None:
     """The node that an event completes, if any."""
     if isinstance(event, yaml.ScalarEvent):

@@ -1,4 +1,4 @@
-"""In which order what an arena leaves to chance is drawn: an order of our own, and Unity's."""
+"""The order in which what an arena leaves to chance is drawn: one of our own, and Unity's."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _ANY_SIZE: Final = Vector3(x=-1.0, y=-1.0, z=-1.0)
 _ANY_COLOR: Final = RGB(r=-1.0, g=-1.0, b=-1.0)
 
 
-class Pose(NamedTuple):
-    """What one try to place an object gives it.
+class PlacementAttempt(NamedTuple):
+    """Size, position, yaw and colour that one try to place an object gives it.
 
     Attributes:
         sizes: As they are made explicit in the item; empty if it has none.
@@ -68,8 +68,8 @@ class Chance:
                 del self.drawn[key]
 
 
-class Order(Protocol):
-    """In which order what an arena leaves to chance is drawn, and from where."""
+class DrawOrder(Protocol):
+    """The order in which what an arena leaves to chance is drawn, and the source of the draws."""
 
     chance: Chance
     agent_is_point: bool
@@ -91,7 +91,9 @@ class Order(Protocol):
         """Draw what is drawn once the agent stands."""
         ...
 
-    def poses(self, kind: ObjectKind, item: Item, field: str, copy: int) -> Iterator[Pose]:
+    def poses(
+        self, kind: ObjectKind, item: Item, field: str, copy: int
+    ) -> Iterator[PlacementAttempt]:
         """What each try to place an object gives it."""
         ...
 
@@ -133,7 +135,9 @@ class OwnOrder:
     def agent_placed(self, item: Item) -> None:
         """The skin is of no effect, and is not drawn."""
 
-    def poses(self, kind: ObjectKind, item: Item, field: str, copy: int) -> Iterator[Pose]:
+    def poses(
+        self, kind: ObjectKind, item: Item, field: str, copy: int
+    ) -> Iterator[PlacementAttempt]:
         """Draw size and colour once, a place and a yaw for every try."""
         sizes, size = _sizes(self.chance, kind, item, f"{field}.sizes[{copy}]")
         color = self._drawn_color(kind, item, f"{field}.colors[{copy}]")
@@ -147,7 +151,7 @@ class OwnOrder:
             if turn < 0:
                 key = f"{field}.rotations[{copy}]"
                 yaw = self.chance.number(key, 0.0, 360.0) if kind.random_yaw else 0.0
-            yield Pose(sizes, size, position, yaw, color)
+            yield PlacementAttempt(sizes, size, position, yaw, color)
 
     def color(self, kind: ObjectKind, item: Item, field: str) -> RGB | None:
         """Draw nothing: the pose has the colour."""
@@ -200,7 +204,9 @@ class UnityOrder:
         if not item.skins:
             self._draws.integers(SKINS)
 
-    def poses(self, kind: ObjectKind, item: Item, field: str, copy: int) -> Iterator[Pose]:
+    def poses(
+        self, kind: ObjectKind, item: Item, field: str, copy: int
+    ) -> Iterator[PlacementAttempt]:
         """Draw everything anew for every try, but the height only once."""
         given = item.positions[0] if item.positions else _ANYWHERE_IN_UNITY
         turn = item.rotations[0] if item.rotations else -1.0
@@ -211,7 +217,7 @@ class UnityOrder:
                 given = self._with_height(given, key)
             position = _position(self.chance, given, key, size)
             yaw = self._yaw(kind, f"{field}.rotations[{copy}]") if turn < 0 else turn
-            yield Pose(sizes, size, position, yaw)
+            yield PlacementAttempt(sizes, size, position, yaw)
 
     def color(self, kind: ObjectKind, item: Item, field: str) -> RGB | None:
         """Draw what a colour lacks, for the objects that the build paints."""

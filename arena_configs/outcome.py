@@ -88,8 +88,8 @@ class MarkedPlace(NamedTuple):
 class PlaceWatch:
     """Notices which of some marked places an agent is in first.
 
-    Whoever sees the agent at every physics step uses it: an agent may run through a place between
-    two decisions.
+    It has to be told of every physics step, because an agent may run through a place between two
+    decisions.
 
     Attributes:
         places: The places.
@@ -110,12 +110,12 @@ class PlaceWatch:
     def look(self, x: float, z: float) -> None:
         """Take in where the agent is."""
         if not self.reached:
-            found = (number for number, one in enumerate(self.places, 1) if one.holds(x, z))
-            self.reached = next(found, 0)
+            numbers = (number for number, place in enumerate(self.places, 1) if place.holds(x, z))
+            self.reached = next(numbers, 0)
 
     def away(self, x: float, z: float) -> float:
         """Metres from a position to the nearest place; infinite if there is none."""
-        gaps = (math.hypot(x - one.x, z - one.z) - one.radius for one in self.places)
+        gaps = (math.hypot(x - place.x, z - place.z) - place.radius for place in self.places)
         return min(gaps, default=math.inf)
 
 
@@ -184,16 +184,16 @@ class EpisodeMonitor:
         """
         task, possible = self._task, self._task.observes
         passed = success(episode_return, task.pass_mark)
-        made = {"success": float(passed)}
+        outcomes = {"success": float(passed)}
         if "return" in possible:
             share = (episode_return - task.least_return) / (
                 task.greatest_return - task.least_return
             )
-            made["return"] = min(max(share, 0.0), 1.0)
+            outcomes["return"] = min(max(share, 0.0), 1.0)
         if "time_left" in possible and passed:
-            made["time_left"] = max(0.0, 1.0 - physics_steps / task.time_limit_steps)
+            outcomes["time_left"] = max(0.0, 1.0 - physics_steps / task.time_limit_steps)
         if "rewards" in possible:
-            made["rewards"] = min(float(self._rewards), task.rewards)
+            outcomes["rewards"] = min(float(self._rewards), task.rewards)
         if "choice" in possible and self._reached:
-            made["choice"] = float(task.places[self._reached - 1].right)
-        return made
+            outcomes["choice"] = float(task.places[self._reached - 1].right)
+        return outcomes

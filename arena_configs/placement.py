@@ -39,9 +39,9 @@ from animalcat.arena_configs.model import (
 from animalcat.arena_configs.orders import (
     AGENT_TRIES,
     OBJECT_TRIES,
-    Order,
+    DrawOrder,
     OwnOrder,
-    Pose,
+    PlacementAttempt,
     UnityOrder,
 )
 from animalcat.arena_configs.sequence import ArenaSequence, episode_arenas, of_parts
@@ -114,7 +114,7 @@ class PlacedObject:
         return self._solids
 
 
-class Skipped(NamedTuple):
+class SkippedObject(NamedTuple):
     """An object that was not placed.
 
     Attributes:
@@ -150,7 +150,7 @@ class Placement:
     pass_mark: float
     blackouts: tuple[int, ...]
     drawn: Mapping[str, float]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedObject, ...]
 
 
 def place(arena: Arena, rng: Draws) -> Placement:
@@ -170,7 +170,7 @@ def place(arena: Arena, rng: Draws) -> Placement:
     if sum(copies) > MAX_OBJECTS:
         raise ArenaError(f"items: {sum(copies)} objects; at most {MAX_OBJECTS} are placed")
     order = UnityOrder(rng) if isinstance(rng, UnityDraws) else OwnOrder(rng)
-    placement = _Builder(arena, copies, order).build()
+    placement = _Placer(arena, copies, order).build()
     if isinstance(rng, UnityDraws) and arena.random_seed:
         rng.random.seed(arena.random_seed)
     return placement
@@ -190,19 +190,19 @@ def fix(arena: Arena, rng: Draws) -> Arena:
         ArenaError: As for `place`.
     """
     if isinstance(arena, ArenaSequence):
-        return of_parts([fix(one, rng) for one in episode_arenas(arena)])
+        return of_parts([fix(part, rng) for part in episode_arenas(arena)])
     placement = place(arena, rng)
     things = (thing for thing in placement.objects if not thing.cornered)
     items = (placement.agent.item, *(thing.item for thing in things))
     return arena.model_copy(update={"items": items})
 
 
-class _Builder:
-    def __init__(self, arena: Arena, copies: Sequence[int], order: Order) -> None:
+class _Placer:
+    def __init__(self, arena: Arena, copies: Sequence[int], order: DrawOrder) -> None:
         self._arena, self._copies = arena, copies
         self._order = order
         self._objects: list[PlacedObject] = []
-        self._skipped: list[Skipped] = []
+        self._skipped: list[SkippedObject] = []
         self._blockers = Obstacles()
         self._labels: list[str] = []
         self._boxes: list[Solid] = []
@@ -218,7 +218,7 @@ class _Builder:
                 agent = self._agent(item, f"items[{index}]")
                 self._block(agent_body(agent.position), "the agent")
             else:
-                self._skipped.append(Skipped("Agent", "there is another Agent", (index, 0)))
+                self._skipped.append(SkippedObject("Agent", "there is another Agent", (index, 0)))
         for index, item in enumerate(self._arena.items):
             self._spawn(index, item)
         if agent is None:
@@ -255,7 +255,7 @@ class _Builder:
             return
         if name is None:
             reason = "Animal-AI has no such object"
-            self._skipped.append(Skipped(item.name, reason, (index, 0)))
+            self._skipped.append(SkippedObject(item.name, reason, (index, 0)))
             return
         copies = self._copies[index]
         if copies == 1:
@@ -263,8 +263,8 @@ class _Builder:
             return
         lists = [(key, values) for key in PER_COPY if (values := getattr(item, key))]
         for copy in range(copies):
-            one = item.model_copy(update={key: values[copy : copy + 1] for key, values in lists})
-            self._spawn_copy(KINDS[name], one, (index, copy))
+            single = item.model_copy(update={key: values[copy : copy + 1] for key, values in lists})
+            self._spawn_copy(KINDS[name], single, (index, copy))
 
     def _spawn_copy(self, kind: ObjectKind, item: Item, source: tuple[int, int]) -> None:
         index, copy = source
@@ -291,10 +291,10 @@ class _Builder:
         if self._order.leaves_in_corner and thing is not None:
             reason += ", so it stays in the arena's corner"
             self._objects.append(_cornered(thing))
-        self._skipped.append(Skipped(kind.name, reason, source))
+        self._skipped.append(SkippedObject(kind.name, reason, source))
 
     def _standing(
-        self, kind: ObjectKind, item: Item, pose: Pose, source: tuple[int, int]
+        self, kind: ObjectKind, item: Item, pose: PlacementAttempt, source: tuple[int, int]
     ) -> PlacedObject:
         """An object in a pose."""
         explicit = {

@@ -44,12 +44,16 @@ def read_arena(
         ArenaError: It cannot be read, or there is an error in it; `problems` has all that was
             found.
     """
-    arena, found = read_played(source, build)
+    arena, problems = read_played(source, build)
     allowed = {UNPASSABLE} if keep_unpassable else set[str]()
-    errors = [one for one in found if one.severity == "error" and one.code not in allowed]
-    doubts = [one for one in found if one.severity == "warning"]
+    errors = [
+        problem
+        for problem in problems
+        if problem.severity == "error" and problem.code not in allowed
+    ]
+    doubts = [problem for problem in problems if problem.severity == "warning"]
     if errors:
-        passes = any(one.code == UNPASSABLE for one in errors)
+        passes = any(problem.code == UNPASSABLE for problem in errors)
         remedy = "\n  Add what can be earned, or lower passMark" if passes else "\n  Mend the file"
         kept = "; with keep_unpassable it is played all the same" if passes else ""
         text = f"{_listed([*errors, *doubts])}{remedy}{kept}."
@@ -86,20 +90,22 @@ def check_drawn(loaded: LoadedConfig, file: str, build: Build = NEWEST) -> tuple
         build: The build that is to play it.
 
     Returns:
-        What the first draw shows, but for what concerns batteries alone (`OF_BATTERY`). Errors of
-        the first draw are warnings where another draw has none.
+        The problems of the first draw, without those that concern batteries alone (`OF_BATTERY`).
+        An error of the first draw becomes a warning where another draw does not have it.
     """
     first = check_loaded(loaded, np.random.default_rng(0), file=file, build=build)
-    found = [one for one in first if one.code not in OF_BATTERY]
-    errors = {(one.field, one.code) for one in found if one.severity == "error"}
+    problems = [problem for problem in first if problem.code not in OF_BATTERY]
+    errors = {(problem.field, problem.code) for problem in problems if problem.severity == "error"}
     for seed in range(1, _DRAWS):
         if not errors:
             break
         again = check_loaded(loaded, np.random.default_rng(seed), file=file, build=build)
-        errors &= {(one.field, one.code) for one in again if one.severity == "error"}
+        errors &= {
+            (problem.field, problem.code) for problem in again if problem.severity == "error"
+        }
     return tuple(
-        replace(one, severity="error" if (one.field, one.code) in errors else "warning")
-        for one in found
+        replace(problem, severity="error" if (problem.field, problem.code) in errors else "warning")
+        for problem in problems
     )
 
 
@@ -122,27 +128,29 @@ def _checked(name: str, loaded: LoadedConfig, build: Build) -> tuple[Problem, ..
     arenas = loaded.config.arenas
     played = arena_numbers(loaded.config, min(arenas))
     paths = tuple(f"arenas[{number}]" for number in played)
-    here = loaded.config.model_copy(update={"arenas": {one: arenas[one] for one in played}})
-    met = tuple(
-        one
-        for one in loaded.problems
-        if not one.field.startswith("arenas[") or one.field.startswith(paths)
+    here = loaded.config.model_copy(
+        update={"arenas": {number: arenas[number] for number in played}}
     )
-    found = check_drawn(replace(loaded, config=here, problems=met), name, build)
+    met = tuple(
+        problem
+        for problem in loaded.problems
+        if not problem.field.startswith("arenas[") or problem.field.startswith(paths)
+    )
+    problems = check_drawn(replace(loaded, config=here, problems=met), name, build)
     if left := len(arenas) - len(played):
         message = (
             f"there are {len(arenas)} arenas: arena {played[0]} is played"
             f"{' with those that it merges with' if played[1:] else ''}, and the other {left} are "
             "not; give them one by one"
         )
-        found += (Problem(name, None, "arenas", "warning", "not-played", message),)
-    return found
+        problems += (Problem(name, None, "arenas", "warning", "not-played", message),)
+    return problems
 
 
 def _listed(problems: Iterable[Problem]) -> str:
     """Problems, one a line, the first few in full."""
     first, *rest = problems
-    shown = [str(first), *(f"  {one}" for one in rest[: _MOST - 1])]
+    shown = [str(first), *(f"  {problem}" for problem in rest[: _MOST - 1])]
     if (more := len(rest) - (_MOST - 1)) > 0:
         shown.append(f"  and {more} more, which `animalcat arena check` lists")
     return "\n".join(shown)

@@ -75,9 +75,9 @@ def _greatest(placement: Placement) -> float:
 def min_return(first: Placement, *following: Placement) -> float:
     """A lower bound of an episode's return.
 
-    Every loss of reward is one of health too, and an episode ends when health is used up, which is
-    never more than the return plus 1. So at most 1 is lost, plus the excess of the last loss. What
-    operations may take has no bound, nor has what buttons may spawn that takes reward.
+    Every loss of reward is a loss of health too. Health is never more than the return plus 1, and
+    the episode ends when it is used up. So at most 1 is lost, plus the excess of the last loss.
+    There is no bound where operations may take reward, or where buttons may spawn what takes it.
 
     Args:
         first: The placed arena that the episode starts in.

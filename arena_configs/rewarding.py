@@ -20,7 +20,7 @@ MOST_REWARDS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RewardOrder:
     """Orders in which rewards may be taken.
 
     Attributes:
@@ -34,7 +34,7 @@ class Order:
     near_return: float
 
 
-def best_order(terrain: Terrain) -> Order | str:
+def best_order(terrain: Terrain) -> RewardOrder | str:
     """Find the order of rewards that returns most, or say why it is not known.
 
     Ways lead from reward to reward, none of them in the way of another; each is run from standing
@@ -64,7 +64,7 @@ def best_order(terrain: Terrain) -> Order | str:
     if not np.isfinite(seconds[0]).any():
         return "the agent finds no safe way to any reward"
     search = _Search(goals, seconds, limit)
-    return Order(tuple(goals[k] for k in search.order), search.best, search.greedy())
+    return RewardOrder(tuple(goals[k] for k in search.order), search.best, search.greedy())
 
 
 def _seconds(terrain: Terrain) -> Array:

@@ -24,12 +24,12 @@ from animalcat.arena_configs.ground import (
     SIDE,
     STEP,
     Array,
-    Graph,
     Ground,
     Indices,
     Mask,
+    MoveGraph,
+    ShortestPathTree,
     TooMuchError,
-    Tree,
     cell_at,
     local,
     rest_height,
@@ -79,8 +79,8 @@ class Turn(NamedTuple):
     degrees: float
 
 
-class Choice(NamedTuple):
-    """A place from which the agent cannot come back, whatever it chooses.
+class IrreversibleChoice(NamedTuple):
+    """A place where the agent chooses among ways on, none of which leads back.
 
     Attributes:
         at: Where the way leaves it.
@@ -195,19 +195,19 @@ def _wrap(degrees: float) -> float:
 
 def _bends(points: Sequence[Point]) -> list[Turn]:
     """Changes of heading; those to one side, each within `ONE_TURN` of the last, are one."""
-    found: list[Turn] = []
+    turns: list[Turn] = []
     last = -math.inf
     gone = 0.0
     legs = [(a, b) for a, b in itertools.pairwise(points) if _flat(a, b) > 1e-6]
     for (a, b), (_, c) in itertools.pairwise(legs):
         gone += _flat(a, b)
         change = _wrap(heading(b, c) - heading(a, b))
-        if found and gone - last <= ONE_TURN and change * found[-1].degrees > 0.0:
-            found[-1] = found[-1]._replace(degrees=found[-1].degrees + change)
+        if turns and gone - last <= ONE_TURN and change * turns[-1].degrees > 0.0:
+            turns[-1] = turns[-1]._replace(degrees=turns[-1].degrees + change)
         elif abs(change) > 1e-6:
-            found.append(Turn(b, change))
+            turns.append(Turn(b, change))
         last = gone
-    return found
+    return turns
 
 
 def run_seconds(metres: float) -> float:
@@ -337,12 +337,12 @@ class Terrain:
         ]
 
     @cached_property
-    def safe_moves(self) -> Graph:
+    def safe_moves(self) -> MoveGraph:
         """Moves that touch no lava and no goal that ends the episode badly."""
         return self.ground.graph(self.foul)
 
     @cached_property
-    def safe(self) -> Tree | None:
+    def safe(self) -> ShortestPathTree | None:
         """Shortest ways by safe moves; None if the agent starts inside something."""
         return None if self.start is None else self.safe_moves.shortest(self.start)
 
@@ -412,7 +412,7 @@ class Terrain:
         solids = [*self._firm, *self._foul_solids] if safe else self._firm
         return not _meets(solids, a.y, x, z)
 
-    def _route(self, tree: Tree, graph: Graph, *, safe: bool) -> Route | None:
+    def _route(self, tree: ShortestPathTree, graph: MoveGraph, *, safe: bool) -> Route | None:
         """The shortest way of a tree to a reward."""
         ground = self.ground
         best: tuple[float, int, int] | None = None
@@ -430,7 +430,9 @@ class Terrain:
         places = tree.path(place, ground.x, ground.z)
         return self.route_along(places, number, graph, safe=safe)
 
-    def route_along(self, places: Sequence[int], number: int, graph: Graph, *, safe: bool) -> Route:
+    def route_along(
+        self, places: Sequence[int], number: int, graph: MoveGraph, *, safe: bool
+    ) -> Route:
         """Draw a way tight.
 
         Args:
@@ -450,18 +452,21 @@ class Terrain:
 
     def _places_on(self, points: Sequence[Point], first: int) -> list[int]:
         """Places of the grid along a way, as far as there are any."""
-        ground, found = self.ground, [first]
+        ground, places = self.ground, [first]
         for a, b in itertools.pairwise(points):
             x, z = _line(a, b, 0.0, CELL / 2)
             y = np.linspace(a.y, b.y, len(x))
             for cell, height in zip(map(cell_at, x.tolist(), z.tolist()), y.tolist(), strict=True):
-                if ground.cell[found[-1]] == cell and abs(ground.height[found[-1]] - height) < STEP:
+                if (
+                    ground.cell[places[-1]] == cell
+                    and abs(ground.height[places[-1]] - height) < STEP
+                ):
                     continue
                 here = range(int(ground.first[cell]), int(ground.first[cell + 1]))
                 place = min(here, key=lambda k: abs(ground.height[k] - height), default=None)
                 if place is not None and abs(ground.height[place] - height) < STEP:
-                    found.append(place)
-        return found
+                    places.append(place)
+        return places
 
     def distances(self) -> Array:
         """Metres by safe ways to where the body touches each goal; infinite where there is none.
@@ -470,7 +475,7 @@ class Terrain:
             From the start in row 0, and from goal k in row k + 1, to each goal.
         """
         number = len(self.goals)
-        found = np.full((number + 1, number), np.inf)
+        distances = np.full((number + 1, number), np.inf)
         body = self.placement.agent.position
         froms = [(body, body.y <= AGENT_RADIUS + LIFT + _ON_FLOOR)]
         lying = [
@@ -480,22 +485,22 @@ class Terrain:
         froms += list(zip(self.rests, lying, strict=True))
         for row, (at, low) in enumerate(froms):
             feet = Point(at.x, FLOOR + AGENT_RADIUS, at.z)
-            tree: Tree | None = None
+            tree: ShortestPathTree | None = None
             for column, (goal, end) in enumerate(zip(self.goals, self.rests, strict=True)):
                 if row == column + 1:
                     continue
                 touch = _touch(feet, end, goal)
                 if low and lying[column] and self.clear(feet, end, touch, safe=True):
-                    found[row, column] = max(0.0, _flat(feet, end) - touch)
+                    distances[row, column] = max(0.0, _flat(feet, end) - touch)
                     continue
                 tree = tree or self._tree_from(row)
                 if tree is None:
                     break
                 metres = tree.metres[self.contacts[column]]
-                found[row, column] = metres.min() if len(metres) else np.inf
-        return found
+                distances[row, column] = metres.min() if len(metres) else np.inf
+        return distances
 
-    def _tree_from(self, row: int) -> Tree | None:
+    def _tree_from(self, row: int) -> ShortestPathTree | None:
         """Shortest safe ways from the start (row 0), or from where a goal is touched (row 1 on)."""
         if row == 0:
             return self.safe
@@ -540,7 +545,7 @@ class Terrain:
         return [k for k, _ in itertools.groupby(label for label in labels if label in large)]
 
     @cached_property
-    def choice(self) -> Choice | None:
+    def choice(self) -> IrreversibleChoice | None:
         """Where the agent first has to choose for good, on its way; None if it need not."""
         route = self.route
         if route is None or len(self.sequence) < 2:
@@ -559,7 +564,7 @@ class Terrain:
                 places = route.places
                 last = max(k for k, p in enumerate(places) if self.region[p] == label)
                 at = self.ground.position(places[last])
-                return Choice(at, _along(route, at), len(exits), len(exits & good))
+                return IrreversibleChoice(at, _along(route, at), len(exits), len(exits & good))
         return None
 
     def reaches_goal(self, closed: Mask) -> bool:
@@ -632,7 +637,7 @@ class _Pull:
     def __init__(
         self,
         terrain: Terrain,
-        graph: Graph,
+        graph: MoveGraph,
         points: list[Point],
         places: list[int],
         touch: float,
@@ -692,7 +697,7 @@ class _Pull:
         """Where the body's centre is on a straight line from a place; None if it cannot go on."""
         x, z = _line(a, b, short, CELL / 2)
         ground, graph = self._terrain.ground, self._graph
-        found: list[Point] = []
+        heights: list[Point] = []
         for at_x, at_z in zip(x.tolist(), z.tolist(), strict=True):
             cell = cell_at(at_x, at_z)
             if ground.cell[place] != cell:
@@ -700,21 +705,21 @@ class _Pull:
                 if (to := next(onward, None)) is None:
                     return None
                 place = to
-            found.append(Point(at_x, float(ground.height[place]), at_z))
-        return found
+            heights.append(Point(at_x, float(ground.height[place]), at_z))
+        return heights
 
     def _raised(self, kept: list[int], points: list[Point]) -> list[Point]:
         """The way with points in between where it goes up or down."""
-        found = [points[0]]
+        bent = [points[0]]
         for k, (a, b) in zip(kept, itertools.pairwise(points), strict=False):
             last = b is points[-1]
             short = self._touch if last else 0.0
             if abs(a.y - b.y) >= _LEVEL and (walked := self._walk(self._places[k], a, b, short)):
                 end = b._replace(y=walked[-1].y) if last else b
-                found += _bent([a, *walked[1:], end])[1:]
+                bent += _bent([a, *walked[1:], end])[1:]
             else:
-                found.append(b)
-        return found
+                bent.append(b)
+        return bent
 
     def _eased(self, kept: list[int]) -> list[Point]:
         """The way, with each bend on the level moved as far inwards as there is room."""
@@ -801,13 +806,13 @@ def _touch(body: Point, end: Point, goal: PlacedObject) -> float:
 
 
 def _reach(start: set[int], edges: dict[int, set[int]]) -> set[int]:
-    found, waiting = set(start), list(start)
+    reached, waiting = set(start), list(start)
     while waiting:
         for other in edges.get(waiting.pop(), ()):
-            if other not in found:
-                found.add(other)
+            if other not in reached:
+                reached.add(other)
                 waiting.append(other)
-    return found
+    return reached
 
 
 def _next_large(label: int, leads: dict[int, set[int]], large: set[int]) -> set[int]:

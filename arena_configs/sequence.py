@@ -39,13 +39,13 @@ def episode_arenas(arena: Arena) -> tuple[Arena, ...]:
     """
     arenas = _arenas(arena)
     last = len(arenas) - 1
-    for index, one in enumerate(arenas):
-        if one.merge_next_arena and index == last:
+    for index, part in enumerate(arenas):
+        if part.merge_next_arena and index == last:
             raise ArenaError(
                 "mergeNextArena: the last arena has no next one to merge with; play the whole "
                 "configuration, or set it to false"
             )
-        if not one.merge_next_arena and index < last:
+        if not part.merge_next_arena and index < last:
             raise ArenaError(f"arena {index} of the sequence does not merge with the next one")
     return arenas
 
@@ -62,12 +62,12 @@ def of_parts(parts: Sequence[Arena]) -> Arena:
 def pass_mark(arena: Arena) -> float:
     """Return that an episode must exceed to be a success.
 
-    In a build, the reward of all arenas so far is compared with the mark of each arena that is
-    completed, and 0 lets everybody go on to the next. So an episode must exceed the mark of its
-    last arena, and whatever other mark was in its way.
+    A build compares the reward of all arenas so far with the pass mark of each arena that is
+    completed; a pass mark of 0 lets everybody go on to the next arena. So the return must exceed
+    the pass mark of the last arena, and every other pass mark that is not 0.
     """
     *before, last = _arenas(arena)
-    return max([last.pass_mark, *(one.pass_mark for one in before if one.pass_mark)])
+    return max([last.pass_mark, *(part.pass_mark for part in before if part.pass_mark)])
 
 
 def episodes(config: ArenaConfig) -> dict[int, Arena]:

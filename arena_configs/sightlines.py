@@ -59,7 +59,7 @@ class Look(NamedTuple):
 
 
 class Sight:
-    """Looks in a placed arena."""
+    """Tells what can be seen from where in a placed arena."""
 
     def __init__(self, placement: Placement) -> None:
         """Begin.

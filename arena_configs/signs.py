@@ -84,8 +84,8 @@ def sign_picture(name: str | None) -> Picture:
     """The picture that a name stands for.
 
     Args:
-        name: A symbol, or a code without random squares; any other name gives an empty board. None
-            if no name is given: the material of the real build's board then shows an arrow.
+        name: A symbol, or a code without random squares; any other name gives an empty board. With
+            None, no name is given, and the board shows an arrow, as the real build's does.
     """
     name = _UNNAMED if name is None else name
     rows = None if name in SYMBOLS else _squares(name)

@@ -1,1 +1,1 @@
-"""Performance measurements: one module per part, each with `run(quick) -> rows`."""
+"""The laboratory: what measures animalcat itself, and is in its source only; see `__main__`."""

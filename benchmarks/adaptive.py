@@ -1,38 +1,32 @@
-"""`animalcat bench adaptive`: what adaptive testing saves, and whether it stays honest."""
+"""`python -m benchmarks adaptive`: what adaptive testing saves, and whether it stays honest."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-import numpy as np
-from rich.progress import Progress
-
-from animalcat.benchmarks import adaptive_built
-from animalcat.benchmarks import adaptive_honesty as honesty
-from animalcat.benchmarks import adaptive_precision as precision
-from animalcat.benchmarks.adaptive_sessions import Task, Trajectory, World, run_tasks
-from animalcat.cli.layout.reproduce import read_entrants
-from animalcat.cli.shared.output import print_rows, progress_console
+from animalcat.bench.recorded import real_players, real_rows, real_tasks
+from animalcat.bench.rounds import Rounds, Rows, keep_rounds, play
+from animalcat.bench.sessions import Task, World
+from animalcat.cli.shared.output import print_rows
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
-from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.layouts.simulation.synthetic import op_battery
 from animalcat.service.batteries.naming import paradigm_of
 from animalcat.service.measuring.generation import FamilySource
-
-Rows: TypeAlias = list[dict[str, Any]]
-Rounds: TypeAlias = list[list[Trajectory]]
+from benchmarks import adaptive_honesty as honesty
+from benchmarks import adaptive_precision as precision
+from benchmarks.reproduce.command import read_entrants
+from benchmarks.reproduce.olympics import INSTANCES
 
 RESULTS: Final = Path(__file__).resolve().parent / "results" / "adaptive"
 OFFERED: Final = 2000
@@ -77,8 +71,6 @@ SECTIONS: Final[Mapping[str, Section]] = {
     "alarm": Section(60, 160, (2, 20)),
     "coverage": Section(1000, 700, (40, 25)),
 }
-BUILT: Final = Section(180, 600, (6, 40))
-"""The part on a battery of arenas, which runs where one is given."""
 WHOLE: Final = 1740.0
 """Seconds after which no session of any section begins: 29 minutes."""
 QUICKLY: Final = 165.0
@@ -120,73 +112,13 @@ def section(
     if not tasks:
         return []
     start = time.monotonic()
-    rounds = _rounds(name, tasks, worlds, seconds)
+    rounds = play(name, tasks, worlds, seconds)
     if not rounds:
         return [{"name": f"{name}: no round of sessions was done in {seconds:g} s"}]
     made = rows(rounds)
     if keep is not None:
-        write(keep, name, rounds, made, time.monotonic() - start)
+        keep_rounds(keep, name, rounds, made, time.monotonic() - start)
     return made
-
-
-def write(folder: Path, name: str, rounds: Rounds, rows: Rows, seconds: float) -> None:
-    """Keep a section's rows, seeds and mean curves as JSON."""
-    folder.mkdir(parents=True, exist_ok=True)
-    report = {
-        "section": name,
-        "rounds": len(rounds),
-        "seeds": [one[0].seed for one in rounds],
-        "seconds": round(seconds),
-        "rows": rows,
-        "curves": _curves(rounds),
-    }
-    (folder / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-
-
-def of_battery(
-    battery: adaptive_built.BuiltBattery, quick: bool = False, keep: Path | None = None
-) -> Rows:
-    """What is saved on a battery of arenas, and on the demand vectors beside it.
-
-    Args:
-        battery: The battery.
-        quick: Few repetitions.
-        keep: A folder to write rows and mean curves to.
-    """
-    count, seconds = BUILT.quick if quick else (BUILT.rounds, BUILT.seconds)
-    start = time.monotonic()
-    tasks = adaptive_built.tasks(battery, count)
-    rounds = _rounds(battery.name, tasks, {"built": battery.world}, seconds)
-    if not rounds:
-        return [{"name": f"{battery.name}: no round of sessions was done in {seconds:g} s"}]
-    made = adaptive_built.rows(battery, rounds)
-    if keep is not None:
-        write(keep, "built", rounds, made, time.monotonic() - start)
-    return made + section("precision", quick, keep)
-
-
-def recorded(table: OutcomeTable, title: str, layout: str, quick: bool = False) -> Rows:
-    """The default policy beside random on recorded outcomes, which are replayed.
-
-    Args:
-        table: Outcomes 0 and 1; agents that lack some are left out.
-        title: What the rows are called.
-        layout: Name of the layout.
-        quick: One round of splits instead of four.
-
-    Raises:
-        ValueError: No agent has an outcome on every instance, a feature is missing, or outcomes
-            are not 0 and 1.
-    """
-    world = World(load_layout(layout), table.instances)
-    agents = honesty.real_players(table)
-    if not agents:
-        raise ValueError("no agent has an outcome on every instance")
-    if not np.isin([player.before for player in agents], (0.0, 1.0)).all():
-        raise ValueError("outcomes are replayed as success 1 and failure 0; there are others")
-    tasks = honesty.real_tasks("recorded", agents, 1 if quick else 4, len(table.instances))
-    rounds = _rounds("recorded outcomes", tasks, {"recorded": world}, float("inf"))
-    return honesty.real_rows(title, rounds)
 
 
 _Made: TypeAlias = tuple[dict[str, World], list[list[Task]], Callable[[Rounds], Rows]]
@@ -231,9 +163,9 @@ def _of_olympics(name: str, op: World, count: int) -> _Made:
             return {"aaio": world}, tasks, lambda rounds: precision.small_rows(world, rounds)
         case "real" | "categories":
             title = "Olympics" if name == "real" else "Olympics, all of categories 1 and 7"
-            agents = honesty.real_players(table)
-            tasks = honesty.real_tasks("aaio", agents, count, len(world.instances))
-            return {"aaio": world}, tasks, lambda rounds: honesty.real_rows(title, rounds)
+            agents = real_players(table)
+            tasks = real_tasks("aaio", agents, count, len(world.instances))
+            return {"aaio": world}, tasks, lambda rounds: real_rows(title, rounds)
         case _:
             others = _spread()
             worlds = {"aaio": world, "op": op, **others}
@@ -250,44 +182,6 @@ def _spread() -> dict[str, World]:
         title = f"{name}, {layout.variant}"
         made[title] = World(layout, Instances(layout.feature_names, values))
     return made
-
-
-def _rounds(
-    name: str, tasks: Sequence[Sequence[Task]], worlds: Mapping[str, World], seconds: float
-) -> Rounds:
-    """Simulate, and keep the rounds that are whole."""
-    size = len(tasks[0])
-    flat = [task for one in tasks for task in one]
-    with Progress(console=progress_console(), transient=True) as progress:
-        bar = progress.add_task(name, total=len(flat))
-        made = run_tasks(flat, worlds, seconds, lambda: progress.advance(bar))
-    return [made[i : i + size] for i in range(0, len(made) - size + 1, size)]
-
-
-def _curves(rounds: Rounds) -> list[dict[str, Any]]:
-    """Mean curves of sessions with the same policy, checkpoints and number of capabilities."""
-    groups: dict[tuple[str, tuple[int, ...], int], list[Trajectory]] = {}
-    for t in (t for one in rounds for t in one if t.points):
-        episodes = tuple(p.episodes for p in t.points)
-        groups.setdefault((t.policy, episodes, len(t.points[0].sd)), []).append(t)
-    made: list[dict[str, Any]] = []
-    for (policy, episodes, _), found in groups.items():
-        points = [t.points for t in found]
-        made.append(
-            {
-                "policy": policy,
-                "episodes": list(episodes),
-                "sessions": len(found),
-                "sd": _mean([[p.sd for p in each] for each in points]),
-                "brier": _mean([[p.brier for p in each] for each in points]),
-            }
-        )
-    return made
-
-
-def _mean(values: Any) -> Any:
-    mean = np.mean(np.array(values), axis=0)
-    return None if np.isnan(mean).any() else mean.round(5).tolist()
 
 
 def olympics(arenas: tuple[str, ...] = ()) -> tuple[World, OutcomeTable] | None:

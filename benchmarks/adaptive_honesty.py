@@ -1,4 +1,4 @@
-"""Where the layout is wrong, where outcomes are real, and whether intervals hold the truth."""
+"""Where the layout is wrong, and whether intervals hold the truth."""
 
 from __future__ import annotations
 
@@ -8,34 +8,32 @@ from typing import Any, Final
 import numpy as np
 from scipy.stats import binomtest
 
-from animalcat.benchmarks.adaptive_curves import (
+from animalcat.bench.curves import (
+    MARGIN,
     Estimate,
     Ints,
+    apart,
     bootstrap,
     bootstrap_mean,
     groups,
     row,
     share,
 )
-from animalcat.benchmarks.adaptive_precision import players
-from animalcat.benchmarks.adaptive_sessions import Player, Task, Trajectory, World
+from animalcat.bench.sessions import Player, Task, Trajectory, World, players
 from animalcat.layouts.adaptive.plan import PRESETS, Policy
 from animalcat.layouts.adaptive.stopping import StoppingRule
-from animalcat.layouts.model.instances import OutcomeTable
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.simulate import FeatureRange, Hidden, Lapses, LayoutAgent
+from animalcat.layouts.simulation.simulate import (
+    FeatureRange,
+    ImpairedAgent,
+    LapsingAgent,
+    LayoutAgent,
+)
 from animalcat.layouts.simulation.synthetic import synthetic_agents
 
 AT: Final = (50, 100, 200, 400)
-REAL_AT: Final = (20, 30, 40)
-SPLITS: Final = 4
-"""Splits of the instances per agent and round; with a dozen in all, luck would decide."""
 BY: Final = 200
 """Episodes by which misfit should be detected."""
-MARGIN: Final = 0.005
-"""What Brier scores may be worse than random's by."""
-NEAR: Final = 0.25
-"""In full-data standard deviations: how near a mean must be to that of the full data."""
 RULE: Final = StoppingRule(max_episodes=60, target_sd=0.1, futility=0.01)
 """The stopping rule that intervals are checked at, where a layout has a battery of its own."""
 QUICK: Final = PRESETS["quick"]
@@ -66,12 +64,12 @@ def misfit_tasks(world: World, rounds: int) -> list[list[Task]]:
 
 def misfit_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
     """Target 5, Brier scores and detection; agents are resampled, with all their repetitions."""
-    apart = np.array([[_apart(*pair) for pair in groups(r, 2)] for r in rounds])
-    by_agent = apart.mean(axis=0)
+    differences = np.array([[apart(*pair) for pair in groups(r, 2)] for r in rounds])
+    by_agent = differences.mean(axis=0)
     note = f"30 agents x {len(rounds)}; the interval is over agents"
     made: list[dict[str, Any]] = []
     for k, n in enumerate(AT):
-        within = _over_repetitions(apart[:, :, k])
+        within = _over_repetitions(differences[:, :, k])
         made.append(
             row(
                 f"30 agents: Brier less random's at {n}",
@@ -116,7 +114,9 @@ def misfit_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[di
     worst = np.argsort(-by_agent[:, 1])[:5]
     names = [t.player for t in rounds[0][::2]]
     made += [
-        row(f"lost most to random at 100: {names[i]}", bootstrap_mean(apart[:, i, 1].tolist()))
+        row(
+            f"lost most to random at 100: {names[i]}", bootstrap_mean(differences[:, i, 1].tolist())
+        )
         for i in worst
     ]
     return made
@@ -168,8 +168,8 @@ def unseen(world: World) -> list[Player]:
     good, poor = (_at(world.layout, level, 0.05) for level in (0.9, 0.3))
     high, low = (agent.probability(world.instances) for agent in (good, poor))
     blue = FeatureRange("occluderBlueness", 100.0)
-    lapses = Lapses(good, 0.8, 0.1, blue).probability(world.instances)
-    colour = Hidden(good, FeatureRange("occluderGreenness", 150.0), 0.1).probability(
+    lapses = LapsingAgent(good, 0.8, 0.1, blue).probability(world.instances)
+    colour = ImpairedAgent(good, FeatureRange("occluderGreenness", 150.0), 0.1).probability(
         world.instances
     )
     return [
@@ -178,63 +178,6 @@ def unseen(world: World) -> list[Player]:
         Player("lapses", lapses),
         Player("green", colour),
     ]
-
-
-def real_players(table: OutcomeTable) -> list[Player]:
-    """Agents with recorded outcomes; those that lack some are left out."""
-    return [
-        Player(name, outcomes)
-        for name, outcomes in zip(table.agents, table.outcomes, strict=True)
-        if np.isfinite(outcomes).all()
-    ]
-
-
-def real_tasks(name: str, agents: Sequence[Player], rounds: int, size: int) -> list[list[Task]]:
-    """Per round: each agent, held out and in full, under the default policy and at random.
-
-    Each has splits and random orders of its own: shared, one lucky order would be everybody's.
-    """
-    at = tuple(n for n in REAL_AT if n <= 0.8 * size) or (max(1, size // 2),)
-    whole = tuple(range(1, size + 1))
-
-    def sessions(i: int, player: Player, number: int) -> list[Task]:
-        held_out = [(at, SPLITS * number + k, True) for k in range(SPLITS)]
-        return [
-            Task(name, player, policy, 1000 * seed + i, points, held_out=held)
-            for points, seed, held in (*held_out, (whole, number, False))
-            for policy in (Policy(), None)
-        ]
-
-    return [
-        [task for i, player in enumerate(agents) for task in sessions(i, player, number)]
-        for number in range(rounds)
-    ]
-
-
-def real_rows(title: str, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
-    """Target 4: a pair of trajectories for each split of an agent and round, and one in full."""
-    size = 2 * (SPLITS + 1)
-    note = f"{len(rounds[0]) // size} agents x {SPLITS * len(rounds)} splits; agents are resampled"
-    by_agent = [[groups(own, 2) for own in groups(r, size)] for r in rounds]
-    splits = [[[_apart(*pair) for pair in own[:-1]] for own in r] for r in by_agent]
-    apart = np.array(splits).mean(axis=(0, 2))
-    made = [
-        row(
-            f"{title}: held-out Brier less random's at {point.episodes}",
-            bootstrap_mean(apart[:, k].tolist()),
-            at_most=MARGIN,
-            upper=True,
-            note=note,
-        )
-        for k, point in enumerate(rounds[0][0].points)
-    ]
-    spent = np.array([[[_arrived(t) for t in own[-1]] for own in r] for r in by_agent])
-    for k, name in enumerate(("default", "random")):
-        estimate = bootstrap_mean(spent[:, :, k].mean(axis=0).tolist())
-        made.append(row(f"{title}: episodes to the full-data profile, {name}", estimate))
-    fewer = bootstrap_mean((spent[:, :, 0] - spent[:, :, 1]).mean(axis=0).tolist())
-    made.append(row(f"{title}: the same, default less random", fewer, at_most=0.0))
-    return made
 
 
 def coverage_tasks(
@@ -273,11 +216,6 @@ def coverage_rows(
     return made
 
 
-def _apart(ours: Trajectory, random: Trajectory) -> list[float]:
-    """Difference of the Brier scores at each checkpoint."""
-    return [a.brier - b.brier for a, b in zip(ours.points, random.points, strict=True)]
-
-
 def _exact(hits: int, size: int) -> tuple[float, float]:
     found = binomtest(hits, size).proportion_ci(0.99, method="exact")
     return float(found.low), float(found.high)
@@ -306,17 +244,6 @@ def _over_repetitions(apart: Any) -> Estimate:
 
     drawn = bootstrap(rounds, mean)
     return Estimate(float(apart.mean()), drawn.low, drawn.high)
-
-
-def _arrived(trajectory: Trajectory) -> int:
-    """From when on every mean stays within a quarter of the last standard deviation."""
-    last = trajectory.points[-1]
-    sd = np.maximum(np.array(last.sd), 1e-9)
-    away = np.array(
-        [np.max(np.abs(np.array(p.mean) - last.mean) / sd) > NEAR for p in trajectory.points]
-    )
-    late = np.flatnonzero(away)
-    return trajectory.points[int(late[-1]) + 1].episodes if late.size else 1
 
 
 def _at(layout: Layout, level: float, noise: float) -> LayoutAgent:

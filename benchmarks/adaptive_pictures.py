@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from animalcat.benchmarks.adaptive import RESULTS
+from benchmarks.adaptive import RESULTS
 
 PICTURES: Final = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 NAMES: Final = {"variance": "default policy", "random order": "random"}

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from animalcat.benchmarks.adaptive_curves import (
+from animalcat.bench.curves import (
     Floats,
     Ints,
     bootstrap,
@@ -17,31 +17,14 @@ from animalcat.benchmarks.adaptive_curves import (
     row,
     sd_curves,
 )
-from animalcat.benchmarks.adaptive_sessions import Player, Task, Trajectory, World
+from animalcat.bench.saving import FULL_OP, GRID, RANDOM
+from animalcat.bench.sessions import Player, Task, Trajectory, World, players
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.retest import DeterminismPrior
-from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.simulation.simulate import prior_agents
 
-GRID: Final = (
-    *(10, 20, 30, 40, 50, 65, 80, 100, 125, 150, 175, 200, 250, 300, 350, 400, 450),
-    *(500, 550, 600, 656, 800, 1000, 1500),
-)
-"""Episodes after which posteriors of the large battery are looked at; 656 are 30 % of it."""
 SMALL: Final = tuple(range(2, 70))
-FULL_OP: Final = 2188
 HALVES: Final = DeterminismPrior(0.5, 0.5)
 """What is declared of a population of which half is deterministic."""
-RANDOM: Final = (100, 200, 400, 800)
-
-
-def players(world: World, count: int, seed: int = 0) -> list[Player]:
-    """Agents drawn from the layout's prior."""
-    agents = prior_agents(world.layout, count, rng(seed, "agents", 0))
-    return [
-        Player(f"prior {i}", agent.probability(world.playable), theta=agent.theta)
-        for i, agent in enumerate(agents)
-    ]
 
 
 def large_tasks(world: World, rounds: int) -> list[list[Task]]:

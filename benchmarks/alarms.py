@@ -1,12 +1,12 @@
-"""`animalcat bench alarms`: more impostors and able agents than `bench recovery` has time for."""
+"""More impostors and able agents than `python -m benchmarks recovery` has time for."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-from animalcat.benchmarks import recovery
-from animalcat.benchmarks.recovery import LONG, Rows, Size
+from benchmarks import recovery
+from benchmarks.recovery import LONG, Rows, Size
 
 WHOLE: Final = Size(1.0, 0, 0, 1.0, 0, 6, 30, LONG, 3000.0)
 QUICK: Final = Size(0.25, 0, 0, 0.5, 0, 1, 2, 40, 150.0)

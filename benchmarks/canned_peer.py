@@ -1,6 +1,6 @@
 """The quickest build there can be: it answers a client with one message made beforehand.
 
-`python -m animalcat.benchmarks.canned_peer OPTIONS`, with the options of a build.
+`python -m benchmarks.canned_peer OPTIONS`, with the options of a build.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 
-from animalcat.benchmarks.simulator import arena
+from animalcat.bench.simulator import arena
 from animalcat.envs.mlagents.arguments import parse_arguments
 from animalcat.envs.mlagents.encoding import Encoder
 from animalcat.envs.mlagents.handshake import greeting

@@ -22,8 +22,8 @@ from animalcat.arena_configs.features import MeasuredFeatures
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
-from animalcat.benchmarks import fidelity
 from animalcat.processes import process_pool
+from benchmarks import fidelity
 
 SEED: Final = 0
 FOLDER: Final = "o-piaagets"

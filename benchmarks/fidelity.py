@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 import numpy as np
 
+from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena
-from animalcat.benchmarks import camera, files, movement
+from animalcat.bench.simulator import build_times
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.rules import EpisodeState
 from animalcat.envs.testing import FORWARD, play_episode, start, thing
 from animalcat.envs.types import ObservationSpec
+from benchmarks import camera, files, movement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +43,10 @@ PICKUP: Final = 3.9952
 """Last reward of the trace of a GoodGoal of size 4, time limit 500 (section 4.3)."""
 
 
+SIZES: Final = ((1, 5), (6, 10), (11, 20), (21, 40), (41, 300))
+"""Numbers of objects by which build times are told apart, the agent among them."""
+
+
 class Row(TypedDict):
     """One figure: a value, what is asked for, and what else there is to say."""
 
@@ -61,7 +67,13 @@ def run(quick: bool = False) -> list[Row]:
     data_dir = data_folder()
     if data_dir is None:
         return [*rows, _row("traces, frames and files", 0, "", "", "no data: set ANIMALCAT_DATA")]
-    return [*_movement(data_dir), *rows, *_camera(data_dir), *_files(data_dir, quick)]
+    return [
+        *_movement(data_dir),
+        *rows,
+        *_camera(data_dir),
+        *_files(data_dir, quick),
+        *_builds(data_dir, quick),
+    ]
 
 
 def data_folder() -> Path | None:
@@ -170,6 +182,22 @@ def _files(data_dir: Path, quick: bool) -> Iterator[Row]:
         real = f"a like agent in the real build {files.REAL_PERCENT[category]} %"
         note = f"{passed} of {of}; {real}"
         yield _row(f"{files.AGENT}, category {category}", 100 * passed / of, "%", "", note)
+
+
+def _builds(data_dir: Path, quick: bool) -> Iterator[Row]:
+    """How long the competition's arenas take to be built, all, and by their numbers of objects."""
+    found = files.arena_files(data_dir / files.SETS[0])[:: 10 if quick else 1]
+    arenas = [load_config(file).config.first for file in found]
+    times = np.array(build_times(arenas))
+    yield _row(f"arena build, {len(found)} files", float(np.median(times)), "ms", "<= 2")
+    yield _row("- nine in ten of them", float(np.quantile(times, 0.9)), "ms")
+    yield _row("- the slowest", float(times.max()), "ms")
+    counts = np.array([sum(item.copies for item in one.items) for one in arenas])
+    for low, high in SIZES:
+        some = times[(low <= counts) & (counts <= high)]
+        if some.size:
+            name = f"- {some.size} of {low} to {high} objects"
+            yield _row(name, float(np.median(some)), "ms")
 
 
 def _why(played: files.Played) -> str:

@@ -21,8 +21,6 @@ from typing import Any, Final
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
-from animalcat.benchmarks import fuzz_rpc
-from animalcat.benchmarks.fuzz_inputs import ARENA, MOST_MEMORY, Tally, mutated
 from animalcat.envs.mlagents import channels
 from animalcat.envs.mlagents.arguments import parse_arguments
 from animalcat.envs.mlagents.channels import ChannelError
@@ -36,6 +34,8 @@ from animalcat.service.batteries import feature_table
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import own_layout
 from animalcat.service.recording.reader import RecordingError, read_episode
+from benchmarks import fuzz_rpc
+from benchmarks.fuzz_inputs import ARENA, MOST_MEMORY, Tally, mutated
 
 INPUTS: Final = 100_000
 QUICK: Final = 1_500

@@ -15,7 +15,6 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 import animalcat
-from animalcat.benchmarks.fuzz_inputs import ARENA, MOST_MEMORY, SPECIAL, Tally, mutated
 from animalcat.service.host.lock import running_server
 from animalcat.service.host.private import server_for
 from animalcat.v1 import (
@@ -28,6 +27,7 @@ from animalcat.v1 import (
     sessions_pb2,
     sessions_pb2_grpc,
 )
+from benchmarks.fuzz_inputs import ARENA, MOST_MEMORY, SPECIAL, Tally, mutated
 
 FILES: Final = (
     *(access_pb2, campaigns_pb2, gateway_pb2, layouts_pb2, operations_pb2, results_pb2),

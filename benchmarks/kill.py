@@ -26,15 +26,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import animalcat
-from animalcat.benchmarks import kill_points, postgres
-from animalcat.benchmarks.kill_inside import EPISODES
-from animalcat.benchmarks.kill_points import Point, Target
 from animalcat.envs.worker import COMM
 from animalcat.errors import AnimalcatError
 from animalcat.names import session_name
+from animalcat.processes import finish
 from animalcat.service.session.intact import look
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
+from benchmarks import kill_points, postgres
+from benchmarks.checkout import ROOT, environment
+from benchmarks.kill_inside import EPISODES
+from benchmarks.kill_points import Point, Target
 
 POINTS: Final = 320
 """Points of a full run, half of them on each database."""
@@ -43,12 +45,12 @@ SPARE: Final = 4
 """Episodes that the session has beyond those, so that it does not come to its last fit,
 which takes ten seconds."""
 SEED: Final = 22
+SECRET: Final = "kill"
+"""Of every session, so that each is the undisturbed one but for the blows."""
 STOPPED_SECONDS: Final = 0.2
 """How long a process that is stopped stays so."""
 STUCK_SECONDS: Final = 300.0
 """A session that is told of no episode for so long has come to a standstill."""
-END_SECONDS: Final = 60.0
-"""How long a process that was told to end may take for it."""
 NAME: Final = "striker"
 ARENA: Final = """!ArenaConfig
 arenas:
@@ -96,7 +98,7 @@ class Stage:
         self._url = store
         self._address = ""
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._environment = os.environ | {"ANIMALCAT_DIRECT": "0" if relayed else "1"}
+        self._environment = environment() | {"ANIMALCAT_DIRECT": "0" if relayed else "1"}
         if store:
             self._environment |= {"ANIMALCAT_STORE": store, "ANIMALCAT_CLAIM_SECONDS": "0.5"}
 
@@ -149,6 +151,7 @@ class Stage:
                 target_sd=0.0,
                 futility=0.0,
                 seed=SEED,
+                secret=SECRET,
                 lease_seconds=1.0,  # an agent whose server was killed waits no longer for it
                 certify=False,
             )
@@ -179,7 +182,7 @@ class Stage:
 
     def _over(self, session: str) -> bool:
         """Start again whatever has ended; return whether the session is over."""
-        inside = [sys.executable, "-m", "animalcat.benchmarks.kill_inside"]
+        inside = [sys.executable, "-m", "benchmarks.kill_inside"]
         if self._told.exists() and f'{{"episode": {EPISODES - 1},' in self._told.read_text():
             return True
         if self.conducted:
@@ -207,12 +210,14 @@ class Stage:
 
     def _conduct(self, session: str) -> list[str]:
         agent = self._folder / "striker.py"
-        agent.write_text(
-            "from animalcat.benchmarks.kill_inside import StoppingAgent\n\n\n"
-            "class Striker(StoppingAgent):\n"
-            f"    socket = {self._socket!r}\n"
-            f"    acknowledged = {str(self._told)!r}\n"
-        )
+        if not agent.exists():  # one that runs may be reading it
+            agent.write_text(
+                f"import sys\n\nsys.path.append({str(ROOT)!r})\n"
+                "from benchmarks.kill_inside import StoppingAgent\n\n\n"
+                "class Striker(StoppingAgent):\n"
+                f"    socket = {self._socket!r}\n"
+                f"    acknowledged = {str(self._told)!r}\n"
+            )
         command = [sys.executable, "-m", "animalcat", "session", "resume", session, "--json"]
         return [
             *command,
@@ -410,15 +415,6 @@ def _address(server: subprocess.Popen[bytes]) -> str:
     if not line:
         raise AnimalcatError(f"a server did not start; it ended with code {server.wait()}")
     return str(json.loads(line)["address"])
-
-
-def finish(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a process that was told to end, and kill it where it does not."""
-    try:
-        process.communicate(timeout=END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
 
 
 def _send(pids: Sequence[int], number: signal.Signals) -> bool:

@@ -1,6 +1,6 @@
-"""What runs inside the processes that `animalcat bench kill` strikes: they stop at named moments.
+"""What runs inside the processes that `benchmarks kill` strikes: they stop at named moments.
 
-`python -m animalcat.benchmarks.kill_inside server SOCKET ...` is `animalcat ...`, and `... agent
+`python -m benchmarks.kill_inside server SOCKET ...` is `animalcat ...`, and `... agent
 SOCKET SESSION NAME FILE` an agent. At planned moments they ask the socket of `kill.Stage`, which
 strikes or lets them go on.
 """

@@ -1,4 +1,4 @@
-"""The moments at which `animalcat bench kill` strikes, and the plan that spreads them."""
+"""The moments at which `python -m benchmarks kill` strikes, and the plan that spreads them."""
 
 from __future__ import annotations
 

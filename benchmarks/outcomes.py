@@ -18,10 +18,10 @@ from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, Item, Vector3
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import place
-from animalcat.benchmarks import files
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD, NOOP, start
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase, RaySpec
+from benchmarks import files
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""`animalcat bench recovery`: whether profiles find what was planted in agents that act."""
+"""`python -m benchmarks recovery`: whether profiles find what was planted in agents that act."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import numpy as np
 from rich.progress import Progress
 
 from animalcat.arena_configs.batteries import full_size, load_recipe
-from animalcat.benchmarks import recovery_agents as agents
-from animalcat.benchmarks.recovery_agents import SITES, Plant, Site
-from animalcat.benchmarks.recovery_sessions import Found, Task, run_sessions
 from animalcat.cli.shared.output import progress_console
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.recipes import build_recipe
+from benchmarks import recovery_agents as agents
+from benchmarks.recovery_agents import SITES, Plant, Site
+from benchmarks.recovery_sessions import Found, Task, run_sessions
 
 Rows: TypeAlias = list[dict[str, Any]]
 

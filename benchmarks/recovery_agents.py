@@ -1,4 +1,4 @@
-"""The agents of `bench recovery`: limits of known strength, single weaknesses, impostors."""
+"""The agents of `benchmarks recovery`: limits of known strength, single weaknesses, impostors."""
 
 from __future__ import annotations
 

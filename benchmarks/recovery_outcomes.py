@@ -1,4 +1,4 @@
-"""What agents of `bench recovery` have played, and for which other strengths it holds as well.
+"""What agents of `benchmarks recovery` have played, and for which other strengths it holds as well.
 
 An agent without chance meets the strength of its limit only where it compares something with it:
 the metres that it has gone, the seconds for which a goal has been hidden. With another strength for

@@ -1,4 +1,4 @@
-"""Adaptive sessions of `bench recovery`: agents act in the simulator, and the learner is told."""
+"""Adaptive sessions of `recovery`: agents act in the simulator, and the learner is told."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ import numpy as np
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena
 from animalcat.arena_configs.outcome import success
-from animalcat.benchmarks.recovery_outcomes import COMPARED, Outcomes, Strength
 from animalcat.envs.agents import EpisodeInfo, make_agent
 from animalcat.envs.agents.limits import LIMITS, Reference, read_reference
 from animalcat.envs.agents.limits.acting import drawn
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import ObservationSpec
-from animalcat.layouts.adaptive.beyond import LIFTS, lifted
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.simulation.simulate import prior_agents
+from animalcat.layouts.watching.beyond import LIFTS, lifted
 from animalcat.processes import process_pool
 from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import irrelevant
 from animalcat.service.model import SessionSpec
+from benchmarks.recovery_outcomes import COMPARED, Outcomes, Strength
 
 SPEC: Final = ObservationSpec(None, None, privileged=True)
 LONGEST: Final = 6000

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 import grpc
 
-from animalcat.benchmarks.crowd import CIRCLE
-from animalcat.benchmarks.service import SPECS
+from animalcat.bench.crowd import CIRCLE
+from animalcat.bench.service import SPECS
 from animalcat.client.stream import EvaluationStream
 from animalcat.envs.worker import COMM
 from animalcat.errors import AnimalcatError

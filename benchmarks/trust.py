@@ -1,4 +1,4 @@
-"""`animalcat bench trust`: are warnings right, and what does honesty cost?"""
+"""`python -m benchmarks trust`: are warnings right, and what does honesty cost?"""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from rich.progress import Progress
 
-from animalcat.benchmarks import trust_rate
-from animalcat.benchmarks.adaptive import write
-from animalcat.benchmarks.adaptive_curves import (
+from animalcat.bench.curves import (
     Ints,
     bootstrap,
     bootstrap_mean,
@@ -22,13 +20,14 @@ from animalcat.benchmarks.adaptive_curves import (
     row,
     share,
 )
-from animalcat.benchmarks.adaptive_precision import players
-from animalcat.benchmarks.adaptive_sessions import Player, Task, Trajectory, World, run_tasks
-from animalcat.benchmarks.trust_agents import KNOWN, NAMES, UNSEEN, able, players_of
+from animalcat.bench.rounds import keep_rounds
+from animalcat.bench.sessions import Player, Task, Trajectory, World, players, run_tasks
 from animalcat.cli.shared.output import print_rows, progress_console
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.simulation.synthetic import op_battery
+from benchmarks import trust_rate
+from benchmarks.trust_agents import KNOWN, NAMES, UNSEEN, able, players_of
 
 Rows: TypeAlias = list[dict[str, Any]]
 Rounds: TypeAlias = Sequence[Sequence[Trajectory]]
@@ -132,7 +131,7 @@ def section(
         case _:
             made = misfit_rows(name, rounds)
     if keep is not None:
-        write(keep, name, rounds, made, time.monotonic() - start)
+        keep_rounds(keep, name, rounds, made, time.monotonic() - start)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Agents that a layout does not describe, each by name: what `bench trust` and the docs show.
+"""Agents that a layout does not describe, each by name: what `benchmarks trust` and the docs show.
 
 `KNOWN` are the kinds that were in view when the alarm and the rules were designed, or that have
 served to compare rules since. `UNSEEN` were written down, and committed, before any of them was
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.benchmarks.adaptive_sessions import Player, World
+from animalcat.bench.sessions import Player, World
 from animalcat.layouts.simulation.simulate import LayoutAgent
 
 Floats: TypeAlias = npt.NDArray[np.float64]

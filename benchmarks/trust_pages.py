@@ -1,6 +1,6 @@
 """Four pages to open and look at: one-sided evidence, drift, interaction, and not to be read.
 
-`python -m animalcat.benchmarks.trust_pages FOLDER` simulates the four sessions, fits each by NUTS
+`python -m benchmarks.trust_pages FOLDER` simulates the four sessions, fits each by NUTS
 and writes its page and its profile. With `--live` the pages are of the live posterior, in seconds.
 """
 
@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from animalcat.benchmarks.adaptive_sessions import Player, World
-from animalcat.benchmarks.trust_agents import KNOWN
+from animalcat.bench.sessions import Player, World
 from animalcat.files import write_whole
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
@@ -30,6 +29,7 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.layouts.simulation.synthetic import op_battery
 from animalcat.service.reporting.session_page import session_page
+from benchmarks.trust_agents import KNOWN
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def made(page: Page, *, live: bool = False) -> tuple[dict[str, Any], str]:
 
 def main() -> None:
     """Write the pages to the folder that is named."""
-    parser = ArgumentParser("python -m animalcat.benchmarks.trust_pages", description=__doc__)
+    parser = ArgumentParser("python -m benchmarks.trust_pages", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path("trust-pages"))
     parser.add_argument("--live", action="store_true", help="without fits by NUTS: in seconds")
     given = parser.parse_args()

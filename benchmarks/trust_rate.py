@@ -18,21 +18,19 @@ import numpy as np
 import numpy.typing as npt
 from rich.progress import Progress
 
-from animalcat.benchmarks.adaptive import olympics
-from animalcat.benchmarks.adaptive_curves import bootstrap, row, share
-from animalcat.benchmarks.adaptive_precision import players
-from animalcat.benchmarks.adaptive_sessions import Player, Task, World, run_tasks, world_of
+from animalcat.bench.curves import bootstrap, row, share
+from animalcat.bench.sessions import Player, Task, World, players, run_tasks, world_of
 from animalcat.cli.shared.output import progress_console
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.battery_rate import RateBettor, battery_rate
+from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager, battery_rate
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.calibrating.assessment import parts
 from animalcat.layouts.calibrating.calibrate import calibrated_layout, population_model
 from animalcat.layouts.calibrating.population import Effort
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import OutcomeTable
+from benchmarks.adaptive import olympics
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = list[dict[str, Any]]

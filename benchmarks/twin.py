@@ -18,10 +18,10 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from rich.progress import Progress
 
-from animalcat.benchmarks import camera, fidelity, movement, outcomes
-from animalcat.benchmarks.outcomes import Episode, Pair
 from animalcat.cli.shared.output import progress_console
 from animalcat.processes import process_pool
+from benchmarks import camera, fidelity, movement, outcomes
+from benchmarks.outcomes import Episode, Pair
 
 EXACT: Final = 2e-5
 CLOSE: Final = 1e-3

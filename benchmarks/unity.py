@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import statistics
 import subprocess
@@ -15,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.benchmarks.simulator import arena
+from animalcat.bench.simulator import arena
+from benchmarks.checkout import environment
 
 STEPS: Final = 25
 """Steps that one rate is taken over: few, so that most chunks meet no other work of the machine."""
@@ -42,7 +42,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
             _build(Path(folder, name), module)
             for name, module in (
                 ("stand-in", "animalcat.cli.unity.player"),
-                ("canned", "animalcat.benchmarks.canned_peer"),
+                ("canned", "benchmarks.canned_peer"),
             )
         ]
         return [_row(name, builds, file, 20 if quick else 100) for name in OPTIONS]
@@ -64,9 +64,9 @@ def _row(name: str, builds: list[str], arena_file: Path, chunks: int) -> dict[st
         "chunks": chunks,
         "steps": STEPS,
     }
-    command = [sys.executable, "-m", "animalcat.benchmarks.unity_client", json.dumps(request)]
+    command = [sys.executable, "-m", "benchmarks.unity_client", json.dumps(request)]
     # The client leaves a lock in the folder of temporary files.
-    own = {**os.environ, "TMPDIR": str(arena_file.parent)}
+    own = environment() | {"TMPDIR": str(arena_file.parent)}
     told = subprocess.run(command, capture_output=True, text=True, check=False, env=own)
     if told.returncode:
         raise RuntimeError(f"the client failed: {told.stderr}")

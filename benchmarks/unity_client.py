@@ -1,6 +1,6 @@
 """An `animalai` client that plays two builds in turns and prints how quick each was.
 
-`python -m animalcat.benchmarks.unity_client REQUEST`: a JSON object with `builds`, `arena`,
+`python -m benchmarks.unity_client REQUEST`: a JSON object with `builds`, `arena`,
 `options` of `AnimalAIEnvironment`, `chunks` and `steps`; prints for each build `rates` (steps a
 second, one for each chunk) and `cpu` (seconds a step, client and build together). For Linux.
 """

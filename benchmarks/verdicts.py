@@ -7,8 +7,8 @@ from typing import Any, Final
 from scipy.stats import binomtest
 
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
 from animalcat.layouts.simulation.synthetic import synthetic_agents
+from benchmarks.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
 
 RUNS: Final = (
     ("paper", 1750, 11),

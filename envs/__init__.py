@@ -1,17 +1,17 @@
 """The environment contract, the backends that play arenas, and the reference agents.
 
-`types` is the contract: observations, steps and what a backend must do; `testing` is its
-conformance suite. `answers` reads what agents answer: an action, or several as `Actions`.
+`types` is the contract: observations, steps and what a backend must do; `testing`
+has small arenas. `answers` reads what agents answer: an action, or several as `Actions`.
 `rays` reads what rays tell, `state` says what privileged agents are shown besides, and `places`
 watches where an agent goes first. `backends` makes an environment by name: `sim` is the embedded
 simulator, and `unity` drives a real Unity build.
-`worker` holds an environment in a process of its own, which `worker_client` drives by `messages`;
-`starting` starts it, alone or by `forks`, a process that does its `warming` only once;
-`patience` decides when such a process is given up, `pulse` shows that it works, and `bare` says
+`worker` holds an environment in a process of its own, which `worker_client` drives by `messages`.
+`starting` starts that process, alone or by `forks`, a process that does its `warming` only once.
+`patience` decides when such a process is given up, and `pulse` shows that it works. `bare` says
 which environment variables it gets, and `surroundings` which of them change what it does.
 `replay` and `snapshot` play episodes again, and `measure` measures what only playing an arena
-tells. `gym`, `spaces` and `register` offer the contract to Gymnasium, and `window` shows it
-to people. `mlagents` plays Unity's side
+tells, and `explaining` says why demands are as they are. `gym`, `spaces` and `register` offer the
+contract to Gymnasium, and `window` shows it to people. `mlagents` plays Unity's side
 of ML-Agents' protocol over the simulator, and `agents` are the reference agents.
 """
 

@@ -60,7 +60,7 @@ class Actions:
         """
         try:
             numbers = _several(actions)
-        except _Refused as refused:
+        except _Refusal as refused:
             raise _error(f"Actions({_shown(actions)})", refused) from None
         object.__setattr__(self, "numbers", numbers)
 
@@ -139,13 +139,13 @@ def read_answer(answer: object) -> ReadAnswer:
         if noted is None:
             return ReadAnswer(_numbers(answer))
         if not isinstance(noted.note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise _Refused("its note is no animalcat.Note, as in Noted(3, Note('a remark'))")
+            raise _Refusal("its note is no animalcat.Note, as in Noted(3, Note('a remark'))")
         return ReadAnswer(_numbers(noted.actions), (noted.note,))
-    except _Refused as refused:
+    except _Refusal as refused:
         raise _error(_shown(answer), refused) from None
 
 
-class _Refused(Exception):  # noqa: N818  says why; what came is said by who asked
+class _Refusal(Exception):  # noqa: N818  says why; what came is said by who asked
     """Why something is no action."""
 
 
@@ -161,7 +161,7 @@ def _several(actions: object) -> bytes:
     if isinstance(value, _Rows):
         return _rows(value)
     if not isinstance(value, list):
-        raise _Refused("several actions come as a list, or as an integer array of shape (n, 2)")
+        raise _Refusal("several actions come as a list, or as an integer array of shape (n, 2)")
     items = cast("list[object]", value)
     return _rows(_Rows(map(_plain, items)))
 
@@ -176,9 +176,9 @@ _Plain: TypeAlias = int | tuple[int, int] | _Rows
 
 def _rows(rows: _Rows) -> bytes:
     if not rows:
-        raise _Refused("there is no action in it")
+        raise _Refusal("there is no action in it")
     if len(rows) > MAX_ACTIONS:
-        raise _Refused(f"it has {len(rows)} actions, and an answer has at most {MAX_ACTIONS}")
+        raise _Refusal(f"it has {len(rows)} actions, and an answer has at most {MAX_ACTIONS}")
     return bytes(map(_number, rows))
 
 
@@ -186,14 +186,14 @@ def _number(value: _Plain) -> int:
     """The number of one action, which is an integer or a pair of them."""
     if isinstance(value, int):
         if not 0 <= value < ACTIONS:
-            raise _Refused(f"{_shown(value)} is not in 0 to {ACTIONS - 1}")
+            raise _Refusal(f"{_shown(value)} is not in 0 to {ACTIONS - 1}")
         return value
     if isinstance(value, _Rows):
-        raise _Refused("an item of several actions is one action")
+        raise _Refusal("an item of several actions is one action")
     move, turn = value
     for name, part in (("move", move), ("turn", turn)):
         if not 0 <= part < TURNS:
-            raise _Refused(f"{name} {part} is not in 0 to {TURNS - 1}")
+            raise _Refusal(f"{name} {part} is not in 0 to {TURNS - 1}")
     return TURNS * move + turn
 
 
@@ -203,22 +203,22 @@ def _plain(value: object) -> _Plain:
     if isinstance(value, tuple):
         parts = cast("tuple[object, ...]", value)
         if len(parts) != 2:
-            raise _Refused(f"a pair has two numbers, and this tuple has {len(parts)} items")
+            raise _Refusal(f"a pair has two numbers, and this tuple has {len(parts)} items")
         if parts[1] is None or (_is_array(parts[0]) and np.ndim(_array(parts[0])) > 0):
-            raise _Refused(
+            raise _Refusal(
                 "it is a tuple of an action and something else, as the predict of "
                 "Stable-Baselines3 returns: give its first part alone"
             )
         move, turn = map(_plain, parts)
         if not isinstance(move, int) or not isinstance(turn, int):
-            raise _Refused("the parts of a pair are integers")
+            raise _Refusal("the parts of a pair are integers")
         return move, turn
     if isinstance(value, bool):
-        raise _Refused("a boolean is no action")
+        raise _Refusal("a boolean is no action")
     try:
         return int(index(cast("SupportsIndex", value)))
     except TypeError:
-        raise _Refused(_why_not(value)) from None
+        raise _Refusal(_why_not(value)) from None
 
 
 def _of_array(value: object) -> _Plain:
@@ -227,9 +227,9 @@ def _of_array(value: object) -> _Plain:
         kind = {"b": "booleans", "f": "floats", "U": "text", "S": "bytes"}.get(
             array.dtype.kind, f"type {array.dtype}"
         )
-        raise _Refused(f"it is of {kind}, and actions are integers{_argmax(array)}")
+        raise _Refusal(f"it is of {kind}, and actions are integers{_argmax(array)}")
     if np.ma.is_masked(value):
-        raise _Refused("some of it is masked")
+        raise _Refusal("some of it is masked")
     numbers = array.tolist()
     if array.ndim == 0:
         return numbers
@@ -237,7 +237,7 @@ def _of_array(value: object) -> _Plain:
         return (numbers[0], numbers[1])
     if array.ndim == 2 and array.shape[1] == 2:
         return _Rows(map(tuple, numbers))
-    raise _Refused(f"an array of shape {array.shape} is no action{_argmax(array)}")
+    raise _Refusal(f"an array of shape {array.shape} is no action{_argmax(array)}")
 
 
 def _argmax(array: npt.NDArray[Any]) -> str:
@@ -256,7 +256,7 @@ def _array(value: object) -> npt.NDArray[Any]:
     try:
         return np.asarray(value)
     except Exception as error:  # noqa: BLE001  whatever a tensor library raises
-        raise _Refused(f"NumPy cannot read it ({' '.join(str(error).split())})") from None
+        raise _Refusal(f"NumPy cannot read it ({' '.join(str(error).split())})") from None
 
 
 def _why_not(value: object) -> str:
@@ -286,7 +286,7 @@ def _why_not(value: object) -> str:
             return f"{type(value).__name__} is no type of action"
 
 
-def _error(shown: str, refused: _Refused) -> ActionError:
+def _error(shown: str, refused: _Refusal) -> ActionError:
     return ActionError(f"action {shown} is refused: {refused}. Please {FORMS}.")
 
 

@@ -23,7 +23,7 @@ def make_environment(
 ) -> Environment:
     """Make the environment of a backend; the packages that it needs are imported only now.
 
-    It says nothing of objects that are not simulated: that is for whoever reads the arena, as
+    It does not warn of objects that are not simulated. Whoever reads the arena does so, as
     `arena_configs.reading` does.
 
     Args:

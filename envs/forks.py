@@ -112,11 +112,11 @@ def _run(fds: list[int], foreign: tuple[socket.socket | int, ...], work: Work) -
     """Be a worker, and end."""
     code = 1
     try:
-        for one in foreign:
-            if isinstance(one, socket.socket):
-                one.close()
+        for handle in foreign:
+            if isinstance(handle, socket.socket):
+                handle.close()
             else:
-                os.close(one)
+                os.close(handle)
         connection, pulse, log = fds
         os.dup2(log, 1)
         os.dup2(log, 2)

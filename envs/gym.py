@@ -255,7 +255,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
     def _choose(self, arena: Source | Sequence[Source]) -> None:
         """Read what is played from now on."""
         several = [arena] if isinstance(arena, (Arena, Path, str)) else arena
-        self._arenas = [self._read(one) for one in several]
+        self._arenas = [self._read(source) for source in several]
         if not self._arenas:
             raise ValueError("the list of arenas is empty; leave arena out for one of ours")
         self._next = 0

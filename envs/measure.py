@@ -68,12 +68,12 @@ _RESTLESS: Final = ("size", "value", "spawner", "button")
 """Rules of objects that may change an arena which is at rest."""
 
 
-class Gap(NamedTuple):
-    """A time without something.
+class OcclusionInterval(NamedTuple):
+    """A time, or a stretch of a way, during which something is not seen.
 
     Attributes:
-        start: Seconds of the last look before it.
-        end: Seconds of the first look after it; infinite if there is none.
+        start: The last look before it, in seconds or metres.
+        end: The first look after it, likewise; infinite if there is none.
     """
 
     start: float
@@ -86,7 +86,7 @@ class Gap(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Watch:
+class GoalVisibility:
     """What shows of some goals while the agent stands still.
 
     Attributes:
@@ -110,21 +110,21 @@ class Watch:
     rested: bool
 
 
-class Measured(NamedTuple):
-    """What an episode demands, and what its arenas told.
+class EpisodeMeasurement(NamedTuple):
+    """The demands of an episode, and what measuring each of its arenas gave.
 
     Attributes:
         features: The meta-features of the episode.
         surveys: Its arenas as they are placed, in the order of play.
-        played: What playing each of them told.
+        played: What playing each of them gave.
     """
 
     features: MeasuredFeatures
     surveys: tuple[Survey, ...]
-    played: tuple[Played, ...]
+    played: tuple[PlayMeasurement, ...]
 
 
-def measure_episode(placed: Sequence[Placement], seed: int = 0) -> Measured:
+def measure_episode(placed: Sequence[Placement], seed: int = 0) -> EpisodeMeasurement:
     """Measure every meta-feature of an episode, by playing each of its arenas.
 
     This is the one measurement: batteries, tables, maps and what commands show are made from it.
@@ -137,10 +137,10 @@ def measure_episode(placed: Sequence[Placement], seed: int = 0) -> Measured:
     played = tuple(measure_playing(survey, seed) for survey in surveys)
     both = zip(surveys, played, strict=True)
     parts = [measure_features(survey, *told) for survey, told in both]
-    return Measured(chain_features(parts, placed), surveys, played)
+    return EpisodeMeasurement(chain_features(parts, placed), surveys, played)
 
 
-def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Watch:
+def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> GoalVisibility:
     """Simulate an arena around an agent that stands still, and look at goals at each decision.
 
     It ends with the episode, when everything is at rest and no light will change, or after
@@ -182,7 +182,7 @@ def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Watc
         world.play(0, 0, DECISION)
         time = round(time + DECISION * PHYSICS_STEP, 6)
     centers = np.array([scene.center[row] for row in rows], np.float64).reshape(-1, 3)
-    return Watch(
+    return GoalVisibility(
         tuple(things),
         np.array(seconds),
         np.array(shown).reshape(len(seconds), -1),
@@ -194,28 +194,28 @@ def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Watc
     )
 
 
-def gaps(seconds: Floats, seen: Mask) -> list[Gap]:
-    """Times in which something is not seen that was seen before.
+def gaps(seconds: Floats, seen: Mask) -> list[OcclusionInterval]:
+    """Find the times during which something that was seen before is not seen.
 
     Args:
         seconds: (n,) times of looks, which rise.
         seen: (n,) whether it is seen.
     """
-    found: list[Gap] = []
+    intervals: list[OcclusionInterval] = []
     lost: int | None = None
     for k in range(1, len(seen)):
         if seen[k - 1] and not seen[k]:
             lost = k - 1
         elif lost is not None and seen[k]:
-            found.append(Gap(float(seconds[lost]), float(seconds[k])))
+            intervals.append(OcclusionInterval(float(seconds[lost]), float(seconds[k])))
             lost = None
     if lost is not None:
-        found.append(Gap(float(seconds[lost]), math.inf))
-    return found
+        intervals.append(OcclusionInterval(float(seconds[lost]), math.inf))
+    return intervals
 
 
-class Played(NamedTuple):
-    """What playing an arena tells, for `measure_features`.
+class PlayMeasurement(NamedTuple):
+    """What is measured by playing an arena, for `measure_features`.
 
     Attributes:
         readings: Readings of the meta-features that take playing, by name.
@@ -226,7 +226,7 @@ class Played(NamedTuple):
     at_rest: Survey
 
 
-def measure_playing(survey: Survey, seed: int = 0) -> Played:
+def measure_playing(survey: Survey, seed: int = 0) -> PlayMeasurement:
     """Play an arena without moving, and measure what takes playing.
 
     Args:
@@ -236,18 +236,20 @@ def measure_playing(survey: Survey, seed: int = 0) -> Played:
     rewards = _with_first(positive_goals(survey.placement), survey.goal)[:MOST_WATCHED]
     decoys = [t for t in survey.placement.objects if t.kind.reward == "decoy"][:MOST_WATCHED]
     if not rewards and not decoys:
-        return Played(dict.fromkeys(_NAMES, "no reward") | {"decoysHidden": 0.0}, survey)
+        return PlayMeasurement(dict.fromkeys(_NAMES, "no reward") | {"decoysHidden": 0.0}, survey)
     watched = watch(survey, [*rewards, *decoys], seed)
     seen = watched.shown >= SEEN
     hidden = [gaps(watched.seconds, column) for column in seen.T]
     lures = {"decoysHidden": float(sum(map(bool, hidden[len(rewards) :])))}
     if not rewards:
-        return Played(dict.fromkeys(_NAMES, "no reward") | lures, survey)
-    longest = [max((gap.length for gap in one), default=0.0) for one in hidden[: len(rewards)]]
+        return PlayMeasurement(dict.fromkeys(_NAMES, "no reward") | lures, survey)
+    longest = [
+        max((gap.length for gap in intervals), default=0.0) for intervals in hidden[: len(rewards)]
+    ]
     which = longest.index(max(longest))
     at_rest = _at_rest(survey, watched)
     alone = at_rest if len(rewards) == 1 else _at_rest(survey, watched, rewards[which])
-    return Played(_of_goal(survey, watched, which, alone) | lures, at_rest)
+    return PlayMeasurement(_of_goal(survey, watched, which, alone) | lures, at_rest)
 
 
 def _with_first(things: Sequence[PlacedObject], first: PlacedObject | None) -> list[PlacedObject]:
@@ -267,17 +269,21 @@ _NAMES: Final = (
 )
 
 
-def _of_goal(survey: Survey, watched: Watch, which: int, at_rest: Survey) -> dict[str, Reading]:
+def _of_goal(
+    survey: Survey, watched: GoalVisibility, which: int, at_rest: Survey
+) -> dict[str, Reading]:
     """Readings about one of the rewards that were watched; `at_rest` has no other."""
     standing = _standing(survey, watched, which)
     moving, lost_at = _moving(at_rest, watched, which)
     by_itself = standing != 0.0
-    still = standing.length if isinstance(standing, Gap) else standing
+    still = standing.length if isinstance(standing, OcclusionInterval) else standing
     never = "the goal is never hidden by itself"
     readings: dict[str, Reading] = {
         "goalTravel": _travel(watched, which),
         "hiddenStanding": still,
-        "hiddenFrom": standing.start if isinstance(standing, Gap) else standing or never,
+        "hiddenFrom": standing.start
+        if isinstance(standing, OcclusionInterval)
+        else standing or never,
         "hiddenMoving": moving,
     }
     lost = [time for time in (still, moving) if not isinstance(time, str) and time > 0.0]
@@ -297,12 +303,12 @@ def _of_goal(survey: Survey, watched: Watch, which: int, at_rest: Survey) -> dic
     }
 
 
-def _travel(watched: Watch, which: int) -> float:
+def _travel(watched: GoalVisibility, which: int) -> float:
     """Metres from where a goal is placed to where it is at the end."""
     return math.dist(watched.things[which].position, watched.centers[which])
 
 
-def _at_rest(survey: Survey, watched: Watch, only: PlacedObject | None = None) -> Survey:
+def _at_rest(survey: Survey, watched: GoalVisibility, only: PlacedObject | None = None) -> Survey:
     """The arena with the goals that were watched where they are at the end.
 
     Args:
@@ -325,20 +331,20 @@ def _at_rest(survey: Survey, watched: Watch, only: PlacedObject | None = None) -
     return Survey(replace(survey.placement, objects=placed))
 
 
-def _standing(survey: Survey, watched: Watch, which: int) -> Gap | Reading:
+def _standing(survey: Survey, watched: GoalVisibility, which: int) -> OcclusionInterval | Reading:
     """The longest time for which a goal is hidden from an agent that stands still; 0.0: none."""
-    found = gaps(watched.seconds, watched.shown[:, which] >= SEEN)
-    if not found:
+    intervals = gaps(watched.seconds, watched.shown[:, which] >= SEEN)
+    if not intervals:
         return 0.0
-    if math.isinf(found[-1].end):  # no other has no end
-        known = _known(survey, watched, which, found[-1].start)
+    if math.isinf(intervals[-1].end):  # no other has no end
+        known = _known(survey, watched, which, intervals[-1].start)
         if isinstance(known, str):
             return known
-        found[-1] = Gap(found[-1].start, known)
-    return max(found, key=lambda gap: gap.length)
+        intervals[-1] = OcclusionInterval(intervals[-1].start, known)
+    return max(intervals, key=lambda gap: gap.length)
 
 
-def _known(survey: Survey, watched: Watch, which: int, lost: float) -> float | str:
+def _known(survey: Survey, watched: GoalVisibility, which: int, lost: float) -> float | str:
     """When an agent that goes and looks could see the goal again, where it is at the end."""
     try:
         terrain = survey.walked
@@ -374,7 +380,7 @@ def _lit(survey: Survey, time: float) -> float | str:
     return on if on < end else "the light stays out"
 
 
-def _moving(survey: Survey, watched: Watch, which: int) -> tuple[Reading, Point | None]:
+def _moving(survey: Survey, watched: GoalVisibility, which: int) -> tuple[Reading, Point | None]:
     """How long the goal, at rest, is out of sight on the way, and where it is last seen before.
 
     The longest time counts; 0.0 and None: it is never lost.
@@ -391,7 +397,7 @@ def _moving(survey: Survey, watched: Watch, which: int) -> tuple[Reading, Point 
     center, yaw = watched.centers[which], survey.placement.agent.yaw
     eyes = [way.at(float(m)) for m in metres]
     shown = clear_shares(watched.scene, rows, np.array(eyes), [center], radius)
-    lost = [Gap(g.start, min(g.end, length)) for g in gaps(metres, shown >= SEEN)]
+    lost = [OcclusionInterval(g.start, min(g.end, length)) for g in gaps(metres, shown >= SEEN)]
     if not lost:
         return 0.0, None
     taken = [(way.seconds(yaw, gap.end) - way.seconds(yaw, gap.start), gap.start) for gap in lost]
@@ -399,7 +405,9 @@ def _moving(survey: Survey, watched: Watch, which: int) -> tuple[Reading, Point 
     return seconds, way.at(start)
 
 
-def hiding_places(survey: Survey, watched: Watch, which: int, eye: Point) -> list[Point] | str:
+def hiding_places(
+    survey: Survey, watched: GoalVisibility, which: int, eye: Point
+) -> list[Point] | str:
     """Find the places where a hidden goal could be.
 
     A place is a patch of points at which a ball of the goal's size lies on something, is out of
@@ -428,7 +436,7 @@ def hiding_places(survey: Survey, watched: Watch, which: int, eye: Point) -> lis
     x, z = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
     there = np.flatnonzero(np.isfinite(metres))
     reachable = KDTree(np.column_stack([ground.x, ground.height, ground.z])[there])
-    region, found = np.zeros(len(x), np.int_), dict[tuple[float, ...], Point]()
+    region, middles = np.zeros(len(x), np.int_), dict[tuple[float, ...], Point]()
     for level in _levels(scene, rows):
         balls = np.column_stack([x, np.full(len(x), level + radius), z])
         inside = (np.minimum(x, z) >= radius) & (np.maximum(x, z) <= ARENA_SIDE - radius)
@@ -454,8 +462,8 @@ def hiding_places(survey: Survey, watched: Watch, which: int, eye: Point) -> lis
         for room, point in _patches(*grids).items():
             here = int(region[point])
             name = (here,) if _chosen(survey, here) else (here, level, room)
-            found.setdefault(name, Point(*balls[point].tolist()))
-    return list(found.values())
+            middles.setdefault(name, Point(*balls[point].tolist()))
+    return list(middles.values())
 
 
 def _chosen(survey: Survey, region: int) -> bool:
@@ -499,8 +507,8 @@ def _levels(scene: Scene, rows: npt.NDArray[np.int64]) -> list[float]:
     """Heights of the floor and of the level tops of boxes, from below."""
     boxes = rows[(scene.kind[rows] == Shape.BOX) & (scene.rotation[rows, 1, 1] > 0.999)]
     tops: Floats = (scene.center[boxes, 1] + scene.half[boxes, 1]).astype(np.float64)
-    found = np.unique(tops.round(1))
-    return [0.0, *found[found > 0.05][: _LEVELS - 1].tolist()]
+    heights = np.unique(tops.round(1))
+    return [0.0, *heights[heights > 0.05][: _LEVELS - 1].tolist()]
 
 
 def _rows(objects: Sequence[PlacedObject]) -> Iterator[tuple[int, int]]:

@@ -11,8 +11,8 @@ from animalcat.envs.types import Environment, ObservationSpec, Step
 
 
 @runtime_checkable
-class Watching(Protocol):
-    """An environment that sees the agent at every physics step."""
+class PlaceWatcher(Protocol):
+    """An environment that knows where the agent is at every physics step."""
 
     def watch(self, places: Sequence[MarkedPlace]) -> None:
         """Watch some places from now on, in the arena that has just been loaded.
@@ -41,14 +41,14 @@ def watchable(environment: Environment) -> Environment:
     Any other environment is returned as it is. Where the agent is between two decisions is not
     known, so nothing is watched there.
     """
-    if isinstance(environment, Watching) or environment.spec.decision_period > 1:
+    if isinstance(environment, PlaceWatcher) or environment.spec.decision_period > 1:
         return environment
     return _Onlooker(environment)
 
 
 def watch(environment: Environment, places: Sequence[MarkedPlace]) -> None:
     """Watch places in the arena that has just been loaded, if the environment can."""
-    if places and isinstance(environment, Watching):
+    if places and isinstance(environment, PlaceWatcher):
         environment.watch(places)
 
 
@@ -75,7 +75,7 @@ class _Onlooker:
         return self._environment.load(arena, seed)
 
     def watch(self, places: Sequence[MarkedPlace]) -> None:
-        """As `Watching.watch`."""
+        """As `PlaceWatcher.watch`."""
         self._watch = PlaceWatch(places)
 
     def step(self, action: int) -> Step:

@@ -28,13 +28,13 @@ _CODE_SECONDS: Final = 1.0
 """How long the fork server may take to say how a process ended."""
 
 
-class Ends(NamedTuple):
-    """What a worker is given.
+class WorkerHandles(NamedTuple):
+    """The connection and files that a worker process is given.
 
     Attributes:
         connection: Its end of the connection.
         pulse: File descriptor of its pulse.
-        log: Takes what it prints.
+        log: The file for what it prints.
     """
 
     connection: socket.socket
@@ -42,7 +42,7 @@ class Ends(NamedTuple):
     log: IO[bytes]
 
 
-class Started(Protocol):
+class WorkerProcess(Protocol):
     """A worker process.
 
     Attributes:
@@ -70,12 +70,12 @@ class Started(Protocol):
 class Starter(Protocol):
     """Starts workers."""
 
-    async def start(self, ends: Ends, spec: ObservationSpec) -> Started:
+    async def start(self, handles: WorkerHandles, spec: ObservationSpec) -> WorkerProcess:
         """Start one; may be cancelled.
 
         Args:
-            ends: What it is given.
-            spec: What it is to be ready for.
+            handles: The connection and files that it is given.
+            spec: The observations that it is to be ready for.
 
         Raises:
             OSError: It cannot be started.
@@ -94,24 +94,24 @@ class Spawn:
         """Describe the program, which serves the socket `--fd`."""
         self.command = tuple(command)
 
-    async def start(self, ends: Ends, spec: ObservationSpec) -> Started:
+    async def start(self, handles: WorkerHandles, spec: ObservationSpec) -> WorkerProcess:
         """Start one; see `Starter`."""
-        fd = ends.connection.fileno()
+        fd = handles.connection.fileno()
         process = subprocess.Popen(
-            [*self.command, "--fd", str(fd), "--pulse", str(ends.pulse)],
-            pass_fds=[fd, ends.pulse],
+            [*self.command, "--fd", str(fd), "--pulse", str(handles.pulse)],
+            pass_fds=[fd, handles.pulse],
             stdin=subprocess.DEVNULL,
-            stdout=ends.log,
-            stderr=ends.log,
+            stdout=handles.log,
+            stderr=handles.log,
             env=bare_environment(),
         )
-        return _Spawned(process)
+        return _SpawnedProcess(process)
 
     async def close(self) -> None:
         """Do nothing: nothing helps."""
 
 
-class _Spawned:
+class _SpawnedProcess:
     """A process that this one started."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
@@ -172,19 +172,19 @@ class Fork:
         """Id of the fork server; None while there is none."""
         return self._server.pid if self._server is not None and not self._server.gone else None
 
-    async def start(self, ends: Ends, spec: ObservationSpec) -> Started:
+    async def start(self, handles: WorkerHandles, spec: ObservationSpec) -> WorkerProcess:
         """Start one; see `Starter`."""
         if self._server is None or self._server.gone:
             try:
                 self._server = _ForkServer(self._spawn.command)
             except OSError as error:
                 log.warning("no fork server could be started: %s", error)
-                return await self._spawn.start(ends, spec)
+                return await self._spawn.start(handles, spec)
         try:
-            return await self._server.fork(ends, spec, self._patience)
+            return await self._server.fork(handles, spec, self._patience)
         except _ServerGoneError as error:
             log.warning("the fork server is gone: %s", error)
-            return await self._spawn.start(ends, spec)
+            return await self._spawn.start(handles, spec)
 
     async def close(self) -> None:
         """End the fork server; its workers go on."""
@@ -221,8 +221,8 @@ class _ForkServer:
         ours.setblocking(False)
         self._connection = ours
         self._asked = 0
-        self._waiting: dict[int, asyncio.Future[_Forked]] = {}
-        self._living: dict[int, _Forked] = {}
+        self._waiting: dict[int, asyncio.Future[_ForkedProcess]] = {}
+        self._living: dict[int, _ForkedProcess] = {}
         self._turn = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(ours.fileno(), self.read)
@@ -235,7 +235,9 @@ class _ForkServer:
     def gone(self) -> bool:
         return self._connection.fileno() < 0
 
-    async def fork(self, ends: Ends, spec: ObservationSpec, patience: Patience) -> _Forked:
+    async def fork(
+        self, handles: WorkerHandles, spec: ObservationSpec, patience: Patience
+    ) -> _ForkedProcess:
         """Have a worker forked.
 
         Raises:
@@ -248,7 +250,7 @@ class _ForkServer:
             number = self._asked
             ready = {"camera": spec.camera is not None, "rays": spec.rays is not None}
             body = json.dumps({"number": number, **ready}).encode()
-            fds = [ends.connection.fileno(), ends.pulse, ends.log.fileno()]
+            fds = [handles.connection.fileno(), handles.pulse, handles.log.fileno()]
             answer = self._waiting[number] = self._loop.create_future()
             try:
                 if self.gone:
@@ -262,7 +264,9 @@ class _ForkServer:
                 # A fork for nobody finds its connection closed, and ends by itself.
                 self._waiting.pop(number, None)
 
-    async def _answer(self, answer: asyncio.Future[_Forked], patience: Patience) -> _Forked:
+    async def _answer(
+        self, answer: asyncio.Future[_ForkedProcess], patience: Patience
+    ) -> _ForkedProcess:
         watching = asyncio.ensure_future(patience.outlast(self.pid))
         try:
             await asyncio.wait((answer, watching), return_when=asyncio.FIRST_COMPLETED)
@@ -340,7 +344,7 @@ class _ForkServer:
         elif pid is None:
             answer.set_exception(OSError(str(said["error"])))
         else:
-            forked = self._living[int(pid)] = _Forked(self, int(pid), fds[0])
+            forked = self._living[int(pid)] = _ForkedProcess(self, int(pid), fds[0])
             answer.set_result(forked)
 
     def _epitaph(self) -> str:
@@ -353,7 +357,7 @@ class _ForkServer:
         return " / ".join([f"ended with code {code}", *printed])
 
 
-class _Forked:
+class _ForkedProcess:
     """A process that the fork server started.
 
     It is known by a descriptor, which never comes to mean another process as an id does.

@@ -1,4 +1,4 @@
-"""The environment variables that change what plays arenas, which stand with a session."""
+"""The environment variables that change what backends do; a session keeps their values."""
 
 from __future__ import annotations
 

@@ -207,8 +207,8 @@ def _validate(
             raise ValueError(f"{name}: {'missing' if array is None else 'not asked for'}")
         return
     if array.shape != shape or array.dtype != dtype:
-        found = f"{array.dtype} {array.shape}"
-        raise ValueError(f"{name}: {found} where {np.dtype(dtype)} {shape} belongs")
+        actual = f"{array.dtype} {array.shape}"
+        raise ValueError(f"{name}: {actual} where {np.dtype(dtype)} {shape} belongs")
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: a number is not finite")
     if high is not None and (array.min() < 0 or array.max() > high):

@@ -37,7 +37,7 @@ _SPIN_SECONDS: Final = 0.0005
 
 
 class PlayDirectly(Protocol):
-    """Lets the agent play on without the parent between; `animalcat.service` has it."""
+    """Lets the agent play the rest of an episode without the parent, see `animalcat.service`."""
 
     def __call__(
         self, connection: socket.socket, environment: Environment, last: Step, terms: bytes
@@ -80,8 +80,8 @@ def serve(
                     request = json.loads(body)
                     if environment is not None:
                         environment.close()
-                    made = make(request["backend"], spec_from_json(request["spec"]))
-                    environment = watchable(made)
+                    created = make(request["backend"], spec_from_json(request["spec"]))
+                    environment = watchable(created)
                 if kind is MessageKind.PLAY and play and environment and last:
                     answer = MessageKind.PLAYED, play(connection, environment, last, body)
                 else:

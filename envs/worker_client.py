@@ -16,7 +16,7 @@ from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.messages import HEADER, MessageKind, spec_to_json, unpack_steps
 from animalcat.envs.patience import Patience, Watchdog
 from animalcat.envs.pulse import Pulse
-from animalcat.envs.starting import Ends, Spawn, Started, Starter
+from animalcat.envs.starting import Spawn, Starter, WorkerHandles, WorkerProcess
 from animalcat.envs.types import ACTIONS, ObservationSpec, Step
 
 _UNITY_SECONDS: Final = 600.0
@@ -299,7 +299,7 @@ class _Process(asyncio.BufferedProtocol):
     trip.
     """
 
-    def __init__(self, process: Started, log: IO[bytes], pulse: Pulse) -> None:
+    def __init__(self, process: WorkerProcess, log: IO[bytes], pulse: Pulse) -> None:
         self._process = process
         self._log = log
         self._pulse = pulse
@@ -318,7 +318,7 @@ class _Process(asyncio.BufferedProtocol):
         pulse = Pulse()
         try:
             with theirs:
-                process = await starter.start(Ends(theirs, pulse.fd, log), spec)
+                process = await starter.start(WorkerHandles(theirs, pulse.fd, log), spec)
         except BaseException as error:
             ours.close()
             log.close()

@@ -2,7 +2,7 @@
 
 The packages, each of which imports only those before it: `model` (what a layout is) with `library`
 (the shipped layouts), `inference` (posteriors), `simulation` (agents of known ability), `reporting`
-(profiles, tables, drawings), `adaptive` (choosing and stopping), `explaining` (what it all means in
-words), `checking` (whether the layout holds, and how agents differ), `calibrating` (what earlier
-agents teach a layout), and `reproduce` (published results).
+(profiles, tables, drawings), `watching` (whether a layout describes an agent while it plays),
+`adaptive` (choosing and stopping), `explaining` (what it all means in words), `checking` (whether
+the layout holds, and how agents differ), and `calibrating` (what earlier agents teach a layout).
 """

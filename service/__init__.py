@@ -8,5 +8,5 @@ lets a person play, `host` deals with the machine that a server runs on, and `cl
 machines. `model` defines the values of the domain, `ids` names sessions and campaigns, `errors`
 lists what can go wrong, `refusals` counts what is refused, `logs` writes the log, and `versions`
 tells what could change a result. `operations` are calls that take long, and `converters` translates
-between values and wire messages. `testing` has suites for anyone who writes another store.
+between values and wire messages.
 """

@@ -10,7 +10,6 @@ from animalcat import names
 from animalcat.arena_configs.features import FEATURES
 from animalcat.envs.agents.base import Allowance
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.protocol import PROTOCOL
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import task_of, variant_of
@@ -40,7 +39,6 @@ from animalcat.words import (
     CAUSES,
     COMBINES,
     MADE_AS,
-    OLD_STATUSES,
     POLICIES,
     REASONS,
     STATUSES,
@@ -243,10 +241,7 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
         mean=status.mean,
         sd=status.sd,
         unit=status.unit,
-        status=STATUSES.get(
-            OLD_STATUSES.get(status.status, status.status),
-            sessions_pb2.MEASURING_STATUS_UNSPECIFIED,
-        ),
+        status=STATUSES.get(status.status, sessions_pb2.MEASURING_STATUS_UNSPECIFIED),
         episodes_needed=status.episodes_needed,
         best_sd=status.best_sd,
         limit=status.limit,
@@ -408,7 +403,6 @@ def episode_header(
         decision=decision_to_proto(episode.decision),
         agent=spec.agent,
         pixels=spec.record_pixels,
-        protocol=PROTOCOL,
         places=_places_to_proto(instance),
     )
 
@@ -438,7 +432,6 @@ def _places_to_proto(instance: Instance) -> list[sessions_pb2.MarkedPlace]:
 def _policy_to_proto(policy: Policy) -> sessions_pb2.SelectionPolicy:
     fields: dict[str, Any] = asdict(policy)
     fields["name"] = POLICIES[policy.name]
-    fields["balance"] = -1 if policy.balance is None else policy.balance
     return sessions_pb2.SelectionPolicy(**fields)
 
 
@@ -447,7 +440,6 @@ def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
         message,
         "random_share",
         "sharpness",
-        "balance",
         "exposures",
         "probes",
         "cool_down",
@@ -455,8 +447,6 @@ def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
         "generate",
         "enough",
     )
-    if fields.get("balance", 0) < 0:
-        fields["balance"] = None
     if message.name:
         fields["name"] = _word(message.name, POLICIES, "policy.name")
     try:

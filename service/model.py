@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import EndedBy, ObservationSpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import RULES, Allocation, Policy, StoppingRule
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.service.batteries.instance import Instance
 
 
@@ -84,8 +84,7 @@ class SessionSpec:
         record_pixels: Whether recordings contain the camera's images.
         certify: Whether refits by NUTS certify the live posterior at checkpoints.
         slots: Number of episodes that may be played at once, each by an agent process of its own.
-        layout_digest: SHA-256 of the layout as the store keeps it; empty in sessions older than
-            stored layouts.
+        layout_digest: SHA-256 of the layout as the store keeps it; empty until the session is made.
         rules: Version of the decision rules that the session follows.
         fresh: Whether every instance is played as a twin, an arena of the session's own with the
             same demands.
@@ -253,7 +252,7 @@ class Decision:
             itself among them. None for a repeat, for an instance made on demand, and if the choice
             did not depend on the battery.
         wager: What its outcome will say of the success rate on the whole battery. None for what
-            peers are None for, and for decisions of older versions.
+            peers are None for.
     """
 
     instance: str
@@ -405,13 +404,12 @@ class Episode:
         outcomes: Observed values of a finished attempt by source: "success", "return", "time_left",
             "rewards", "choice"; those that do not apply are absent.
         versions: Versions of what played it, by package, and of a Unity build; empty while it is
-            open, and in attempts older than this field.
+            open.
         unreadable: Why its record cannot be read, and then its decision has no content; empty if it
             can be read.
         invalid: Why a person declared its outcome invalid, and then it does not count; empty
             otherwise.
-        spent: What the agent spent on it; nothing while it is open, and in attempts older than
-            this field.
+        spent: What the agent spent on it; nothing while it is open.
         ruling: What a person has said of it, where the agent's code failed; None elsewhere.
         seen: Whether the agent had seen its arena before, in an attempt at which its code failed or
             from which it withdrew.

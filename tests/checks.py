@@ -1,7 +1,7 @@
 """Runs the checks that take long, and remembers when each passed and on which files.
 
 `make check-all` runs all of them, `make check-due` those whose files have changed since they passed
-last; `.ci/run` does the latter. What they said stands in docs/design/checks.md.
+last; `.ci/run` lists the latter. What they said stands in docs/design/checks.md.
 """
 
 from __future__ import annotations
@@ -50,7 +50,11 @@ CLIENTS: Final = "make unity-clients && { make sb3-env || true; } && "
 """Tests say so themselves where PyTorch cannot be had."""
 VIEWERS: Final = "{ make viewers-env || true; } && "
 CHECKS: Final = (
-    Check("images", "make images", "docker tests/images pyproject.toml .dockerignore"),
+    Check(
+        "images",
+        "make images",
+        "docker tests/images pyproject.toml requirements-server.lock .dockerignore",
+    ),
     Check(
         "cluster",
         "make test-cluster",
@@ -75,12 +79,12 @@ CHECKS: Final = (
     _slow("simulator", "tests/envs", "envs", first=CLIENTS),
     _slow("unity", "tests/unity", "envs/unity envs/mlagents", first=CLIENTS),
     _slow("agents", "tests/client", "animalcat/client animalcat/cli/shared"),
-    _slow("layouts", "tests/layouts", "layouts"),
+    _slow("layouts", "tests/layouts", "layouts benchmarks/reproduce"),
     _slow("service", "tests/service", "service protos", first=VIEWERS),
     _slow(
         "benchmarks",
         "tests/test_bench.py tests/test_campaign_file.py tests/test_docs.py tests/test_cli.py",
-        "benchmarks README.md",
+        "animalcat/bench benchmarks README.md",
     ),
 )
 

@@ -67,11 +67,15 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def install(python: str, what: Path, extra: str, folder: Path) -> Path:
-    """A new environment with an artefact in it; its folder of commands."""
-    run([uv(), "venv", "--quiet", "--python", python, str(folder)], ROOT)
+    """A new environment with an artefact in it; its folder of commands.
+
+    Run elsewhere than in this checkout, whose pyproject.toml tells uv what to leave out.
+    """
+    run([uv(), "venv", "--quiet", "--python", python, str(folder)], folder.parent)
     wanted = f"animalcat{extra} @ {what.as_uri()}"
     locked = ["--constraint", str(ROOT / "requirements.lock")]
-    run([uv(), "pip", "install", "--quiet", "--python", str(folder), *locked, wanted], ROOT)
+    command = [uv(), "pip", "install", "--quiet", "--python", str(folder)]
+    run([*command, *locked, wanted], folder.parent)
     return folder / "bin"
 
 

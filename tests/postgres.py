@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from animalcat.benchmarks import postgres
-from animalcat.benchmarks.postgres import Postgres, schema
+from benchmarks import postgres
+from benchmarks.postgres import Postgres, schema
 
 __all__ = ["Postgres", "running", "schema"]
 

@@ -21,6 +21,8 @@ ALLOWED = {
     "service": {"arena_configs", "envs", "layouts"},
 }
 MAY_SEE_PROTOBUF = {"animalcat", "service"}
+OWN = ("animalcat/bench", "animalcat/cli", "animalcat/client", "animalcat/maps")
+"""Packages beside the folders that say what lives in them."""
 HOUSES = ("layouts", "service", "animalcat/cli")
 """Folders of packages that have arrows between them."""
 
@@ -71,7 +73,7 @@ def test_no_folder_is_imported_by_its_bare_name(folder: str) -> None:
 
 def module_name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
-    parts = parts if parts[0] == "animalcat" else ("animalcat", *parts)
+    parts = ("animalcat", *parts) if parts[0] in FOLDERS else parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -110,7 +112,7 @@ def test_arrows_between_packages_point_one_way(house: str) -> None:
 
 @pytest.mark.parametrize(
     "house",
-    ["arena_configs", "envs", "layouts", "service", "animalcat/cli", "animalcat/client"],
+    ["arena_configs", "envs", "layouts", "service", *OWN],
 )
 def test_every_package_says_what_lives_there(house: str) -> None:
     silent = list[str]()
@@ -122,6 +124,18 @@ def test_every_package_says_what_lives_there(house: str) -> None:
         rooms += [p.parent.name for p in page.parent.glob("*/__init__.py")]
         silent += [f"{page.relative_to(ROOT)}: {room}" for room in rooms if f"`{room}`" not in text]
     assert not silent
+
+
+def test_what_is_installed_knows_nothing_of_what_checks_it() -> None:
+    """Benchmarks of animalcat itself and tests are in its source only."""
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for place in (*FOLDERS, "animalcat")
+        for path in modules(place)
+        for name in imports(path)
+        if name.split(".")[0] in ("benchmarks", "tests")
+    ]
+    assert not wrong
 
 
 def test_protobuf_classes_stay_at_the_border() -> None:

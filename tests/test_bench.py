@@ -1,4 +1,4 @@
-"""`animalcat bench`: every part runs to its end and prints its rows, with less of the same work.
+"""`animalcat bench` and `python -m benchmarks`: every part runs to its end, with less work.
 
 The parts in `ELSEWHERE` have tests of their own, beside what they measure.
 """
@@ -14,10 +14,11 @@ from typing import Any, Final
 import pytest
 from typer.testing import CliRunner
 
-from animalcat.benchmarks import fresh
-from animalcat.benchmarks.layouts import OTHERS
+from animalcat.bench.layouts import OTHERS
 from animalcat.cli.bench import PARTS
 from animalcat.cli.main import build
+from benchmarks import __main__ as laboratory
+from benchmarks import fresh
 
 LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "sensors": {},
@@ -45,15 +46,27 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 
 
 ELSEWHERE: Final = {
-    *("simulator", "against", "twin", "fresh", "demands", "adaptive", "recovery", "alarms"),
-    *("trust", "kill", "fuzz"),
+    *("simulator", "fidelity", "against", "twin", "fresh", "demands", "adaptive", "recovery"),
+    *("alarms", "trust", "kill", "fuzz"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
 of layouts, test_recovery, test_kill and test_fuzz; `fresh` has one below."""
 
 
 def test_every_part_is_tried() -> None:
-    assert set(LESS) | ELSEWHERE == set(PARTS)
+    assert set(LESS) | ELSEWHERE == {*PARTS, *laboratory.PARTS}
+
+
+def measured(part: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """What the command prints of a part: the user's, or the laboratory's."""
+    if part in PARTS:
+        done = CliRunner().invoke(build(["bench"]), ["bench", part, "--quick", "--json"])
+        assert done.exit_code == 0, done.output
+        said = done.stdout
+    else:
+        assert laboratory.main([part, "--quick", "--json"]) == 0
+        said = capsys.readouterr().out
+    return json.loads(said)[part]
 
 
 @pytest.mark.parametrize(
@@ -70,27 +83,28 @@ def test_every_part_is_tried() -> None:
         for part in LESS
     ],
 )
-def test_a_part_runs_to_its_end(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_runs_to_its_end(
+    part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = "animalcat.bench" if part in PARTS else "benchmarks"
     for name, constants in LESS[part].items():
-        module = importlib.import_module(f"animalcat.benchmarks.{name}")
+        module = importlib.import_module(f"{home}.{name}")
         for constant, value in constants.items():
             assert hasattr(module, constant)
             monkeypatch.setattr(module, constant, value)
-    done = CliRunner().invoke(build(["bench"]), ["bench", part, "--quick", "--json"])
-    assert done.exit_code == 0, done.output
-    rows = json.loads(done.stdout)[part]
+    rows = measured(part, capsys)
     figures = [row[key] for row in rows for key in ("median", "value") if key in row]
     assert len(figures) == len(rows) > 0
     assert all(isfinite(figure) and figure > 0.0 for figure in figures)
 
 
-def test_fresh_sessions_run_to_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fresh_sessions_run_to_their_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """By itself, since its figures may be 0, as the share of arenas in common is."""
     monkeypatch.setattr(fresh, "SETTINGS", (fresh.Setting("navigation", 24, "aaio", ""),))
     monkeypatch.setattr(fresh, "EPISODES", 4)
-    done = CliRunner().invoke(build(["bench"]), ["bench", "fresh", "--quick", "--json"])
-    assert done.exit_code == 0, done.output
-    rows = json.loads(done.stdout)["fresh"]
+    rows = measured("fresh", capsys)
     assert rows
     assert all(isfinite(row["value"]) for row in rows)
     assert [row["value"] for row in rows if "both played" in row["name"]] == [0.0]

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -186,14 +187,16 @@ def test_pictures_are_what_the_commands_draw(
         assert np.abs(pixels[0] - pixels[1]).mean() < 1
 
 
-def test_the_learners_fifteen_lines_run(
+def test_the_learners_page_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (code,) = (b for b in blocks(ROOT / "docs" / "learner.md") if b.language == "python")
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(builtins, "input", person)
-    exec(compile(code.text, "learner.md", "exec"), {"__name__": "page"})
+    page: dict[str, Any] = {"__name__": "page"}
+    for code in (b for b in blocks(ROOT / "docs" / "learner.md") if b.language == "python"):
+        exec(compile(code.text, "learner.md", "exec"), page)
     assert '"carrying"' in capsys.readouterr().out
+    assert (page["choice"].reason, page["learner"].n) == ("easy", 5)
 
 
 @pytest.fixture

@@ -68,8 +68,6 @@ def _write_arena(folder: Path, instance: Instance) -> None:
 
 def show(manifest: Mapping[str, Any]) -> None:
     """Print what is in a battery, in words."""
-    if not manifest:
-        fail("the server is older than this command, and does not say what is in a battery")
     recipe: Mapping[str, Any] = manifest["recipe"] or {}
     typer.echo(f"battery {manifest['battery']}: {manifest['instances']} instances")
     if recipe:

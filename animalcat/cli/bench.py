@@ -1,9 +1,8 @@
-"""`animalcat bench`: measure speed, part by part, in one run."""
+"""`animalcat bench`: measure this machine, a server on it, or what is saved on a battery."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,14 +11,9 @@ import typer
 from animalcat.cli.shared.output import fail, print_json, print_rows, status
 from animalcat.cli.shared.remote import Data, client_for, place
 
-SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service", "commands", "unity")
-PARTS: Final = (
-    *SPEED,
-    *("slots", "scaling", "against", "report", "twin", "agents", "verdicts"),
-    *("fresh", "demands", "adaptive", "recovery", "alarms", "trust", "kill", "fuzz", "soak"),
-)
-KEPT: Final = ("adaptive", "recovery", "alarms", "trust")
-"""Parts that can write what they found to a folder."""
+SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service")
+"""Parts of this machine that are measured where none is named."""
+PARTS: Final = (*SPEED, "scaling", "adaptive")
 COLUMNS: Final = (
     *("name", "median", "p99", "unit", "baseline", "ratio"),
     *("value", "low", "high", "target", "aim", "met", "note"),
@@ -31,10 +25,9 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PART",
-            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last sixteen "
-            "are measured: report takes a minute; slots, scaling, against, twin, agents and "
-            "verdicts some minutes; fresh and demands ten; and adaptive, recovery, alarms, trust, "
-            "kill, fuzz and soak half an hour or more each (3 minutes with --quick).",
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last two are "
+            "measured. scaling, with more and more agents and with Ray, takes some minutes; "
+            "adaptive, with --battery or --outcomes, ten.",
             show_default=False,
         ),
     ] = None,
@@ -61,9 +54,9 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME_OR_PATH",
-            help="With the part adaptive: measure what is saved on this battery, beside the demand "
-            "vectors of the paper. It is a name from `battery list`, the folder of a stored "
-            "battery, or a table that `battery features -o` wrote.",
+            help="With the part adaptive: measure what is saved on this battery. It is a name from "
+            "`battery list`, the folder of a stored battery, or a table that `battery features -o` "
+            "wrote.",
         ),
     ] = None,
     layout: Annotated[
@@ -87,53 +80,42 @@ def command(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="With the parts adaptive, recovery, alarms and trust: write all rows, seeds, and "
-            "curves or sessions to this folder.",
-        ),
-    ] = None,
-    inputs: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=100,
-            help="With the part fuzz: how many damaged inputs to throw.",
-            show_default="100000, or 1500 with --quick",
+            help="With --battery: write all rows, seeds and curves to this folder.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Measure how fast each part is, or how well it does, beside what it is compared with."""
+    """Measure this machine, a server on it, or what adaptive choice saves on a battery.
+
+    Each figure stands beside what it is compared with. What measures animalcat itself comes with
+    its source: python -m benchmarks.
+    """
     unknown = set(parts or ()) - set(PARTS)
     if unknown:
         fail(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    if keep is not None and (outcomes is not None or not {*KEPT} & {*(parts or ())}):
-        fail("--keep goes with the parts adaptive, recovery, alarms and trust, without --outcomes")
+    if (battery is None) == (outcomes is None) and "adaptive" in (parts or ()):
+        fail("adaptive measures what you give it: --battery or --outcomes, one of the two")
+    if (battery is not None or outcomes is not None) and parts != ["adaptive"]:
+        fail("--outcomes and --battery go with `bench adaptive`")
+    if keep is not None and battery is None:
+        fail("--keep goes with --battery")
     results: dict[str, list[dict[str, Any]]] = {}
-    if outcomes is not None or battery is not None:
-        if parts != ["adaptive"] or (outcomes is not None and battery is not None):
-            fail("--outcomes and --battery go with `bench adaptive`, one of the two")
-        if battery is not None:
-            results["adaptive"] = _built(battery, layout, variant, data, quick, keep)
-        elif outcomes is not None:
-            results["adaptive"] = _recorded(outcomes, agent or [], layout or "aaio", quick)
-        parts = []
-        if not as_json:
-            _print("adaptive", results["adaptive"])
     for part in SPEED if parts is None else parts:
-        with status(f"measuring {part}"):
-            run: Callable[..., list[dict[str, Any]]] = importlib.import_module(
-                f"animalcat.benchmarks.{part}"
-            ).run
-            more = [keep] if part in KEPT else [inputs] if part == "fuzz" else []
-            results[part] = run(quick, *more)
+        if battery is not None:
+            results[part] = _built(battery, layout, variant, data, quick, keep)
+        elif outcomes is not None:
+            results[part] = _recorded(outcomes, agent or [], layout or "aaio", quick)
+        else:
+            with status(f"measuring {part}"):
+                results[part] = importlib.import_module(f"animalcat.bench.{part}").run(quick)
         if not as_json:
-            _print(part, results[part])
+            print_part(part, results[part])
     if as_json:
         print_json(results)
 
 
 def _recorded(outcomes: Path, agents: list[str], layout: str, quick: bool) -> list[dict[str, Any]]:
-    from animalcat.benchmarks.adaptive import recorded
+    from animalcat.bench.recorded import recorded
     from animalcat.cli.layout.outcomes import read_covered
     from animalcat.cli.layout.show import load
 
@@ -152,8 +134,7 @@ def _built(
     quick: bool,
     keep: Path | None,
 ) -> list[dict[str, Any]]:
-    from animalcat.benchmarks.adaptive import of_battery
-    from animalcat.benchmarks.adaptive_built import built, stored
+    from animalcat.bench.saving import built, of_battery, stored
     from animalcat.cli.battery_report import received
     from animalcat.cli.shared.batteries import find_battery
     from animalcat.layouts.library import load_layout
@@ -176,6 +157,7 @@ def _built(
         fail(f"{battery}: {error}")
 
 
-def _print(part: str, rows: list[dict[str, Any]]) -> None:
+def print_part(part: str, rows: list[dict[str, Any]]) -> None:
+    """Print what was measured of a part: the columns that it has."""
     used = [c for c in COLUMNS if any(c in row for row in rows)]
     print_rows(rows, used, as_json=False, title=part)

@@ -49,6 +49,7 @@ from animalcat.cli.shared.agent_process import (
     Bounds,
     check_apart,
     check_reference,
+    check_trusted,
     failed_words,
     give_up,
 )
@@ -293,7 +294,9 @@ def run(
             )
     _check_against(against, agent)
     bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
-    if plan is None or plan.agents_run.where != "ray":
+    if plan is not None and plan.agents_run.where == "ray":
+        check_trusted(agent, bounds)
+    else:
         check_apart(agent, bounds, None if server else data_folder(data))
     backend, builds = parse_backend(backend, server)
     if plan is not None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes.util
 import importlib
 import importlib.metadata
+import os
 import platform
+import shutil
 import sys
 import time
 import warnings
@@ -31,13 +33,14 @@ class Finding:
 
     Attributes:
         item: What was looked for.
-        status: "ok"; "missing" (something will not work); "absent" (optional).
+        status: "ok"; "missing" (something will not work); "partial" (it works in part); "absent"
+            (optional).
         found: Version or place, or why it does not work.
         remedy: How to get it; empty where nothing is to be done.
     """
 
     item: str
-    status: Literal["ok", "missing", "absent"]
+    status: Literal["ok", "missing", "partial", "absent"]
     found: str
     remedy: str = ""
 
@@ -142,21 +145,25 @@ def _version(package: str) -> str:
 def _agents() -> Finding:
     """How agents that a command starts are kept apart from the evaluator, and what that leaves."""
     item, found = "agents apart", way()
-    remedy = "optional; install bubblewrap, or allow user namespaces"
+    wanted = "" if os.geteuid() == 0 or shutil.which("bwrap") else "install bubblewrap, or "
+    remedy = f"optional; {wanted}allow user namespaces" if sys.platform == "linux" else ""
     if not found.name:
         words = f"another's agent needs --agent-may all here: {found.why}"
-        return Finding(item, "absent", words, remedy if sys.platform == "linux" else "")
-    left = f"not covered: {'; '.join(found.open)}"
+        return Finding(item, "absent", words, remedy)
+    left = f"; not covered: {'; '.join(found.open)}" if found.open else ""
     if found.whole:
-        words = f"by {found.name}: an agent sees what it is given, nothing else; {left}"
+        words = f"by {found.name}: an agent sees what it is given, nothing else{left}"
         return Finding(item, "ok", words)
-    return Finding(item, "ok", f"in part, by {found.name} ({found.why}); {left}", remedy)
+    return Finding(item, "partial", f"in part, by {found.name} ({found.why}){left}", remedy)
 
 
 def _x11() -> Finding:
     if sys.platform != "linux":
         return Finding("libX11", "ok", f"not needed on {sys.platform}")
-    library = ctypes.util.find_library("X11")
+    try:
+        library = ctypes.util.find_library("X11")
+    except OSError as error:  # it needs a folder for what is temporary
+        return Finding("libX11", "missing", str(error), "set TMPDIR to a folder of yours")
     if library:
         return Finding("libX11", "ok", library)
     return Finding("libX11", "missing", "not found; PhysX links it", "apt-get install libx11-6")

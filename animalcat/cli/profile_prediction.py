@@ -17,7 +17,7 @@ from animalcat.cli.shared.output import console, fail, print_json, print_rows, s
 from animalcat.cli.shared.pictures import read_from, read_sessions
 from animalcat.cli.shared.remote import client_for, place
 from animalcat.files import write_whole
-from animalcat.layouts.checking.forecast import Forecast, forecast
+from animalcat.layouts.checking.forecast import BatteryForecast, forecast
 from animalcat.layouts.checking.scores import Estimate
 from animalcat.layouts.explaining.wording import figure
 from animalcat.layouts.model.units import plain_unit
@@ -143,7 +143,7 @@ def _report(
     }
 
 
-def _telling(found: Results, made: Forecast, names: list[str]) -> list[dict[str, Any]]:
+def _telling(found: Results, made: BatteryForecast, names: list[str]) -> list[dict[str, Any]]:
     units = {node.name: node.unit for node in found.fitted.layout.latents}
     return [
         {

@@ -26,7 +26,7 @@ from animalcat.service.rpc.server import PortInUseError, serve
 from animalcat.service.storage.artefacts import ArtefactsUrlError
 from animalcat.service.storage.belonging import StrayPartsError
 from animalcat.service.storage.damage import REMEDY, damage_of
-from animalcat.service.storage.migrate import StoreTooNewError, StoreUnreachableError
+from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersionError
 
 LISTENING: Final = "Where it listens"
 WATCHING: Final = "What it shows of itself"
@@ -406,7 +406,7 @@ def command(
     except (ExposureError, CertificateError) as error:
         fail(str(error), BAD_INPUT)
     except (
-        StoreTooNewError,
+        StoreVersionError,
         StoreUnreachableError,
         ArtefactsUrlError,
         MetricsError,

@@ -24,7 +24,7 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.cli.shared.table import Column
 from animalcat.client import AsyncClient, Client
-from animalcat.client.values import Placement
+from animalcat.client.values import ProcessPlacement
 from animalcat.errors import AnimalcatError
 
 app = typer.Typer(help="Say how a server is, and what it does.", no_args_is_help=True)
@@ -40,7 +40,7 @@ SERVICES: Final = (
     "Episodes",
     "Operations",
 )
-UNTOLD: Final = Placement("", (), 0, 0, {}, (), 0)
+UNTOLD: Final = ProcessPlacement("", (), 0, 0, {}, (), 0)
 """What is known of simulators and fits of a server that does not tell."""
 _SECONDS: Final = 10.0
 """How long to wait for what rests on the database."""
@@ -97,10 +97,7 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
         counted = [{"sessions": k, "number": v} for k, v in found["sessions"].items()]
         print_rows(counted, ("sessions", "number"), as_json=False)
         typer.echo(f"operations under way: {found['operations']}")
-        if found["engine"]:
-            _show_placement(found)
-        else:
-            typer.echo("where simulators and fits are: this server is older and does not tell")
+        _show_placement(found)
         _show_refusals(found)
         for lack in found["lacks"]:
             typer.echo(f"nothing new begins: {lack}", err=True)
@@ -184,12 +181,7 @@ async def _in_time(asked: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]
 async def _counted(client: AsyncClient) -> dict[str, Any]:
     """What the server has and does; where its database hangs, so does this."""
     sessions = Counter(one.state or "unreadable" for one in await client.list_sessions())
-    try:
-        placed = asdict(await client.placement())
-    except AnimalcatError as error:
-        if error.code != "UNIMPLEMENTED":
-            raise
-        placed = asdict(UNTOLD)  # by a server from before it could be asked
+    placed = asdict(await client.placement())
     operations = [one async for one in client.operations(states=["running"])]
     return {
         "answers": True,

@@ -59,9 +59,9 @@ from animalcat.client.values import (
     Operation,
     OperationState,
     Opponent,
-    Placement,
     Policy,
     PolicyName,
+    ProcessPlacement,
     RecipeText,
     RecordedStep,
     Ruling,
@@ -69,10 +69,10 @@ from animalcat.client.values import (
     SessionEvent,
     SessionSpec,
     SessionState,
+    SessionVerification,
     StoppingRule,
     Ticket,
     Verdict,
-    Verified,
 )
 from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint
@@ -135,7 +135,7 @@ def aconnect(
     ca: str | os.PathLike[str] | None = None,
     certificate: CertificateFiles | None = None,
     wait_seconds: float = 0.0,
-) -> Connecting:
+) -> PendingConnection:
     """Connect to a server from asynchronous code.
 
     In a program, the connection closes with the block:
@@ -163,10 +163,10 @@ def aconnect(
             there.
     """
     shown = credentials(token, ca, certificate)
-    return Connecting(checked_address(address), wait_seconds, shown)
+    return PendingConnection(checked_address(address), wait_seconds, shown)
 
 
-class Connecting:
+class PendingConnection:
     """A connection that is about to be made: `await` it, or enter it with `async with`."""
 
     def __init__(self, address: str, wait_seconds: float, shown: Credentials) -> None:
@@ -350,7 +350,7 @@ class AsyncClient:
             stop: The whole stopping rule. What it leaves open may be said by the three before it.
             policy: How to choose instances: the name of a policy, or all of it; "variance" by
                 default.
-            random_share: Share of random draws, where the policy does not say it; 0.3 by default.
+            random_share: Share of random draws, where the policy does not say it; 0.15 by default.
             seed: Of the whole session; 0 by default.
             backend: What plays the arenas; "sim" by default.
             observation_spec: What the agent sees; rays by default.
@@ -435,9 +435,9 @@ class AsyncClient:
             return session
         if session:
             return await self.get_session(session)
-        waiting = [one async for one in self.sessions(states=["waiting"])]
+        waiting = [candidate async for candidate in self.sessions(states=["waiting"])]
         if len(waiting) != 1:
-            listed = ", ".join(one.id for one in waiting[:20]) or "none"
+            listed = ", ".join(candidate.id for candidate in waiting[:20]) or "none"
             raise AnimalcatError(
                 f"no session is named, and not exactly one waits for an agent; waiting: {listed}",
                 "INVALID_REQUEST",
@@ -491,12 +491,12 @@ class AsyncClient:
         answer = await self._call(self._sessions.CancelSession, request)
         return converters.session_from_proto(answer.session)
 
-    async def verify_session(self, session: SessionLike) -> Verified:
-        """Look whether a session's records and recordings are as they were stored."""
+    async def verify_session(self, session: SessionLike) -> SessionVerification:
+        """Check whether a session's records and recordings are as they were stored."""
         request = sessions_pb2.VerifySessionRequest(name=session_name(session))
-        found = await self._read(self._sessions.VerifySession, request)
-        notes = tuple(found.notes)
-        return Verified(tuple(found.problems), found.links, found.head, found.uncovered, notes)
+        answer = await self._read(self._sessions.VerifySession, request)
+        notes = tuple(answer.notes)
+        return SessionVerification(tuple(answer.problems), answer.links, answer.head, notes)
 
     async def pause_session(self, session: SessionLike) -> Session:
         """Begin no further episode of a session; what is being played is played to its end."""
@@ -528,9 +528,9 @@ class AsyncClient:
         return converters.episode_from_proto(answer.episode)
 
     async def judge_failure(self, session: SessionLike, ruling: Ruling) -> Session:
-        """Say what the episode counts as in which the agent's code failed; the session goes on.
+        """Judge the episode in which the agent's code failed, and let the session go on.
 
-        The profile counts what was said.
+        The profile says how many episodes were judged, and as what.
 
         Args:
             session: Which; no agent may be playing it, and it must not be over.
@@ -552,9 +552,9 @@ class AsyncClient:
 
         Args:
             session: Which.
-            failure: How the process of an agent ended, in words, where its code is to blame: then
-                only agents whose connection broke go, and `judge_failure` says what their episodes
-                count as.
+            failure: How the process of an agent ended, in words, if its code is to blame. Then only
+                agents whose connection broke are taken off, and `judge_failure` says what their
+                episodes count as.
         """
         request = sessions_pb2.DismissAgentsRequest(name=session_name(session), failure=failure)
         answer = await self._call(self._sessions.DismissAgents, request)
@@ -771,12 +771,8 @@ class AsyncClient:
         answer = await self._call(self._operations.CancelOperation, request)
         return converters.operation_from_proto(answer.operation)
 
-    async def placement(self) -> Placement:
-        """Where the server's simulators and fits are, and which sessions wait for what.
-
-        Raises:
-            AnimalcatError: With the code "UNIMPLEMENTED": the server is older and tells none.
-        """
+    async def placement(self) -> ProcessPlacement:
+        """Where the server's simulators and fits are, and which sessions wait for what."""
         answer = await self._read(
             self._operations.GetPlacement, operations_pb2.GetPlacementRequest()
         )
@@ -840,8 +836,8 @@ class AsyncClient:
         answer = await self._read(self._episodes.ExplainEpisode, request)
         return json.loads(answer.explanation_json)
 
-    async def verdict(self, session: SessionLike) -> Verdict | None:
-        """The verdict that ends the profile; None in profiles that older versions made."""
+    async def verdict(self, session: SessionLike) -> Verdict:
+        """The verdict that ends the profile."""
         return converters.verdict_from_profile(await self.profile(session))
 
     def stream_episode(

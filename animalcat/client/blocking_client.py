@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 from animalcat.client.async_client import (
     AsyncClient,
     CertificateFiles,
-    Connecting,
+    PendingConnection,
     SessionLike,
     aconnect,
 )
@@ -243,5 +243,5 @@ class Client:
     placement = _blocking(AsyncClient.placement)
 
 
-async def _connected(connecting: Connecting) -> AsyncClient:
+async def _connected(connecting: PendingConnection) -> AsyncClient:
     return await connecting

@@ -187,7 +187,7 @@ class PrivateLoop:
             while True:
                 try:
                     yield self.run(_next(source))
-                except _Exhausted:
+                except _IterationEnd:
                     return
         finally:
             # Ends the call on the server where the caller leaves early. An iterator may also be
@@ -282,7 +282,7 @@ def _unreachable(address: str, details: str) -> str:
     )
 
 
-class _Exhausted(Exception):  # noqa: N818  no error: StopAsyncIteration may not leave a coroutine
+class _IterationEnd(Exception):  # noqa: N818  no error: StopAsyncIteration may not leave a coroutine
     """The generator is over."""
 
 
@@ -290,4 +290,4 @@ async def _next(source: AsyncGenerator[_T]) -> _T:
     try:
         return await anext(source)
     except StopAsyncIteration:
-        raise _Exhausted from None
+        raise _IterationEnd from None

@@ -31,8 +31,8 @@ from animalcat.client.values import (
     Peers,
     PlacedFit,
     PlacedWorker,
-    Placement,
     Policy,
+    ProcessPlacement,
     RecordedStep,
     Refusal,
     Session,
@@ -110,23 +110,27 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
     )
 
 
-def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> Placement:
+def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> ProcessPlacement:
     """Where simulators and fits are."""
-    return Placement(
+    return ProcessPlacement(
         engine=message.engine,
         workers=tuple(
-            PlacedWorker(names.parse_session(one.session) if one.session else "", one.node)
-            for one in message.workers
+            PlacedWorker(names.parse_session(worker.session) if worker.session else "", worker.node)
+            for worker in message.workers
         ),
         max_workers=message.max_workers,
         campaign_workers=message.campaign_workers,
-        backlog={names.parse_session(one.session): one.waits_for for one in message.backlog},
-        fits=tuple(PlacedFit(one.node, one.busy) for one in message.fits),
+        backlog={
+            names.parse_session(waiting.session): waiting.waits_for for waiting in message.backlog
+        },
+        fits=tuple(PlacedFit(fit.node, fit.busy) for fit in message.fits),
         fits_waiting=message.fits_waiting,
         lacks=tuple(message.lacks),
         refusals=tuple(
-            Refusal(one.what, one.who, one.number, _time(one.last_time), one.words)
-            for one in message.refusals
+            Refusal(
+                refusal.what, refusal.who, refusal.number, _time(refusal.last_time), refusal.words
+            )
+            for refusal in message.refusals
         ),
     )
 
@@ -208,7 +212,6 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         policy=sessions_pb2.SelectionPolicy(
             name=number(policy.name, POLICIES, "policy"),
             random_share=policy.random_share,
-            balance=policy.balance,
             exposures=policy.exposures,
             cool_down=policy.cool_down,
             per_second=policy.per_second,
@@ -535,7 +538,6 @@ def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
         **given(
             message,
             "random_share",
-            "balance",
             "exposures",
             "cool_down",
             "per_second",
@@ -593,15 +595,13 @@ def _word(value: int, words: Mapping[str, int]) -> Any:
     return word(value, words) or None
 
 
-def verdict_from_profile(profile: Mapping[str, Any]) -> Verdict | None:
-    """The verdict of a profile; None where it has none.
+def verdict_from_profile(profile: Mapping[str, Any]) -> Verdict:
+    """The verdict of a session's profile.
 
     Args:
         profile: By the schema "profile".
     """
-    found: Mapping[str, Any] | None = profile.get("verdict")
-    if found is None:
-        return None
+    found: Mapping[str, Any] = profile["verdict"]
     fails = found["fails"]
     return Verdict(
         tuple(found["sentences"]),

@@ -123,11 +123,11 @@ def _certificate_of(address: str, wanted: str) -> bytes:
         raise AnimalcatError(
             f"no server that speaks TLS answers at {address}: {error}", "UNAVAILABLE"
         ) from None
-    found = hashlib.sha256(ssl.PEM_cert_to_DER_cert(text)).hexdigest()
-    if found != wanted:
+    fingerprint = hashlib.sha256(ssl.PEM_cert_to_DER_cert(text)).hexdigest()
+    if fingerprint != wanted:
         raise AnimalcatError(
-            f"the server at {address} has another certificate (sha256:{found}) than the one that "
-            "was given: ask whoever runs it for its fingerprint",
+            f"the server at {address} has another certificate (sha256:{fingerprint}) than the one "
+            "that was given: ask whoever runs it for its fingerprint",
             "UNAUTHENTICATED",
         )
     return text.encode()

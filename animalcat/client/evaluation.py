@@ -136,7 +136,7 @@ async def evaluate_session(
         if on_episode is not None:
             on_episode(episode)
 
-    async def sit(one: Agent | AsyncAgent) -> EvaluationSummary:
+    async def sit(player: Agent | AsyncAgent) -> EvaluationSummary:
         watch = fingerprint if isinstance(fingerprint, Watch) else None
         told = fingerprint.fingerprint() if isinstance(fingerprint, Watch) else fingerprint
         stream = EvaluationStream(
@@ -155,7 +155,7 @@ async def evaluate_session(
             return await _answer_stream(
                 stream,
                 welcome,
-                (agent, one),
+                (agent, player),
                 tell,
                 code,
                 watch,
@@ -167,12 +167,12 @@ async def evaluate_session(
             else:  # whatever else ends it is no doing of the agent's
                 await stream.leave(dismissed=True)
 
-    sitting = [asyncio.ensure_future(sit(one)) for one in first]
+    sitting = [asyncio.ensure_future(sit(player)) for player in first]
     try:
         last = (await asyncio.gather(*sitting))[-1]
     finally:
-        for one in sitting:
-            one.cancel()
+        for task in sitting:
+            task.cancel()
         await asyncio.gather(*sitting, return_exceptions=True)
     return replace(last, episodes=tuple(played))
 
@@ -313,7 +313,7 @@ def failure_words(error: BaseException) -> str:
     while root.__cause__ is not None:
         root = root.__cause__
     frames = traceback.extract_tb(root.__traceback__)
-    theirs = [one for one in frames if not Path(one.filename).is_relative_to(_OURS)]
+    theirs = [frame for frame in frames if not Path(frame.filename).is_relative_to(_OURS)]
     place = ""
     if theirs:
         last = theirs[-1]

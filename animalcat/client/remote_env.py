@@ -107,7 +107,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
 
     @property
     def session_over(self) -> bool:
-        """Whether no episode will follow. Between episodes it waits for the service to decide."""
+        """Whether no episode will follow. Between episodes this waits until the service decides."""
         return self._episodes.over
 
     def reset(

@@ -30,7 +30,7 @@ class SessionOver(Exception):  # noqa: N818  no error: the session has what it w
     """The session has ended: there is no further episode."""
 
 
-class Opening(NamedTuple):
+class EpisodeOpening(NamedTuple):
     """How an episode begins.
 
     Attributes:
@@ -42,8 +42,8 @@ class Opening(NamedTuple):
     observation: Observation
 
 
-class Answer(NamedTuple):
-    """What came of the latest actions.
+class StepResult(NamedTuple):
+    """The reward, the observation and the end, if any, that the latest actions led to.
 
     Attributes:
         reward: Since the observation before.
@@ -122,7 +122,7 @@ class RemoteEpisodes:
         except BaseException:
             self._client.close()
             raise
-        self.opening: Opening | None = None
+        self.opening: EpisodeOpening | None = None
         self.steps = 0
         self._notes: list[Note] = []
         self._closed = False
@@ -131,7 +131,7 @@ class RemoteEpisodes:
 
     @property
     def over(self) -> bool:
-        """Whether no episode will follow. Between episodes it waits for the service to decide."""
+        """Whether no episode will follow. Between episodes this waits until the service decides."""
         return self.opening is None and self._decision().HasField("session_end")
 
     @property
@@ -139,7 +139,7 @@ class RemoteEpisodes:
         """Whether the session has had its most episodes; known before its profile is made."""
         return self.opening is None and self._counted >= self.welcome.max_episodes
 
-    def begin(self) -> Opening:
+    def begin(self) -> EpisodeOpening:
         """Start the episode that the service has chosen.
 
         Raises:
@@ -156,7 +156,7 @@ class RemoteEpisodes:
         self._next = None
         start = frame.episode_start
         self._last = self._stream.observation(start.observation)
-        self.opening = Opening(self._stream.episode_info(start), self._last)
+        self.opening = EpisodeOpening(self._stream.episode_info(start), self._last)
         self.steps = 0
         self._notes.clear()
         return self.opening
@@ -171,7 +171,7 @@ class RemoteEpisodes:
             raise AnimalcatError("no episode is open: a note goes with a step of one")
         self._notes.append(note)
 
-    def act(self, actions: bytes) -> Answer:
+    def act(self, actions: bytes) -> StepResult:
         """Take decisions, until the episode ends or the list does.
 
         Args:
@@ -186,20 +186,21 @@ class RemoteEpisodes:
         if frame.HasField("ask"):
             self.steps = frame.ask.step
             self._last = self._stream.observation(frame.ask.observation)
-            return Answer(frame.ask.reward, self._last)
+            return StepResult(frame.ask.reward, self._last)
         end = frame.episode_end
         self.opening = None
         self._counted += not end.fault
         if end.HasField("observation"):  # a backend that failed has nothing more to show
             self._last = self._stream.observation(end.observation)
         cause = word(end.cause, CAUSES)
-        return Answer(end.reward, self._last, True, end.truncated, end.fault, cause)
+        return StepResult(end.reward, self._last, True, end.truncated, end.fault, cause)
 
     def close(self) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine.
 
-        Between episodes the service has chosen the next one already, and sent it: that attempt is
-        void. Whoever closes there for the second time, before anything was done, has failed it.
+        Between episodes the service has already chosen the next one and sent it. Closing there
+        makes that attempt void. Closing there for the second time, before anything was done, makes
+        it a failure.
         """
         if not self._closed and not self.spent:
             if self.opening is None:

@@ -1,4 +1,4 @@
-"""A session as what a stand-in plays: code that knows nothing of animalcat is tested adaptively."""
+"""Lets a stand-in play a session: so code that knows nothing of animalcat is tested adaptively."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from animalcat.client.remote_episodes import Answer, RemoteEpisodes, SessionOver
+from animalcat.client.remote_episodes import RemoteEpisodes, SessionOver, StepResult
 from animalcat.envs.agents.watching import started_by
 from animalcat.envs.answers import MAX_ACTIONS
-from animalcat.envs.mlagents.source import SourceFailedError, SourceOver, Turn
+from animalcat.envs.mlagents.source import ScheduledStep, SourceFailedError, SourceOver
 from animalcat.envs.types import Observation, Phase, Step
 from animalcat.errors import AnimalcatError
 
@@ -43,7 +43,7 @@ class SessionSource:
     """
 
     def __init__(self, episodes: RemoteEpisodes) -> None:
-        """Wait for the first episode: who makes a source has more time than who resets it.
+        """Wait for the first episode here, because making a source may take longer than a reset.
 
         Args:
             episodes: The seat; `close` leaves it.
@@ -62,31 +62,31 @@ class SessionSource:
             logger.info("the client's arenas are not played: the session chooses them")
         self._told = True
 
-    def reset(self) -> Turn:
+    def reset(self) -> ScheduledStep:
         """Go to the first observation of an episode in which nothing was decided yet."""
         if self._episodes.opening is not None and self._episodes.steps > 0:
             self._give_up()
         return self._first()
 
-    def restart(self) -> Turn:
+    def restart(self) -> ScheduledStep:
         """Go on to the next episode."""
         return self._first()
 
-    def step(self, action: int) -> Turn:
+    def step(self, action: int) -> ScheduledStep:
         """Take one decision."""
         answer = self._act(bytes((action,)))
         if answer.fault:
             logger.warning("what plays arenas failed: the episode does not count")
         phase = Phase.LAST if answer.ended else Phase.MID
         # Why it ended is not for the agent to know.
-        return Turn(Step(phase, answer.reward, None, answer.observation))
+        return ScheduledStep(Step(phase, answer.reward, None, answer.observation))
 
     def close(self) -> None:
         """Leave the session; an open episode is voided."""
         self._episodes.close()
 
-    def _first(self) -> Turn:
-        return Turn(Step(Phase.FIRST, 0.0, None, self._opening()))
+    def _first(self) -> ScheduledStep:
+        return ScheduledStep(Step(Phase.FIRST, 0.0, None, self._opening()))
 
     def _opening(self) -> Observation:
         if self._episodes.spent:
@@ -118,7 +118,7 @@ class SessionSource:
         while not self._act(_NOOPS).ended:
             pass
 
-    def _act(self, actions: bytes) -> Answer:
+    def _act(self, actions: bytes) -> StepResult:
         try:
             return self._episodes.act(actions)
         except AnimalcatError as error:

@@ -66,7 +66,7 @@ class Welcome:
     allowance: Allowance = UNLIMITED
 
 
-class _Answer(NamedTuple):
+class _LatestAnswer(NamedTuple):
     """The latest answer in a slot, with its notes before it, and over what it was sent."""
 
     step: int
@@ -118,7 +118,7 @@ class EvaluationStream:
         self._offer: gateway_pb2.Direct | None = None
         self._direct: DirectPlay | None = None
         self._takes_offers = True
-        self._answers: dict[int, _Answer] = {}
+        self._answers: dict[int, _LatestAnswer] = {}
 
     async def open(self, session: str, agent: str, spec: ObservationSpec | None) -> Welcome:
         """Say hello.
@@ -213,7 +213,7 @@ class EvaluationStream:
         if self._direct is None:
             await self._send(slot, step, frames)
         else:
-            self._answers[slot] = _Answer(step, frames, self._direct)
+            self._answers[slot] = _LatestAnswer(step, frames, self._direct)
             for frame in frames:
                 self._direct.send(frame)
 
@@ -238,7 +238,9 @@ class EvaluationStream:
         )
 
     async def withdraw(self, seconds: float) -> None:
-        """Leave between episodes: one that was sent meanwhile is void, and the second time failed.
+        """Leave between episodes.
+
+        An episode that was sent meanwhile is void; the second time it is a failure.
 
         Args:
             seconds: How long the service may take to end the stream.
@@ -375,7 +377,7 @@ class EvaluationStream:
         self, slot: int, step: int, frames: Sequence[gateway_pb2.EvaluateRequest]
     ) -> None:
         await self._returned()
-        self._answers[slot] = _Answer(step, frames, self._call)
+        self._answers[slot] = _LatestAnswer(step, frames, self._call)
         for frame in frames:
             await self._write(frame)
 

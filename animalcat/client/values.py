@@ -121,8 +121,6 @@ class Policy:
     Attributes:
         name: Which way.
         random_share: Share of stratified random draws, 0 to 1.
-        balance: By how many plays a paradigm may be ahead of the most owed one and still be chosen
-            for what it tells; below 0: any number.
         exposures: How often an instance may be played; 0: any number of times.
         cool_down: Episodes during which variants of what was played wait.
         per_second: Whether what an instance tells counts per expected second of its episode.
@@ -138,7 +136,6 @@ class Policy:
 
     name: PolicyName | None = None
     random_share: float | None = None
-    balance: int | None = None
     exposures: int | None = None
     cool_down: int | None = None
     per_second: bool | None = None
@@ -244,9 +241,9 @@ class Capability:
         best_sd: Standard deviation that the whole battery leaves at best, in the unit; None where
             it is not known.
         limit: Why the target cannot be reached with this battery, in words; else empty.
-        value: The mean as people read it, "21 m": where it can be, in the unit of the demand that
-            success half of the time is read by; empty if an older server says it.
-        interval: About 90 % interval in the same unit; empty with `value`.
+        value: The mean as people read it, such as "21 m". Where it can be, it is the value of a
+            demand at which the agent succeeds half of the time. Else empty.
+        interval: About 90 % interval in the same unit; empty where `value` is.
     """
 
     name: str
@@ -317,14 +314,14 @@ class Session:
         waits_for: What it waits for before it can go on or end, in words; empty if for nothing,
             or over.
         practised: Practice episodes that are over, which are not among `episodes`.
-        unjudged: Numbers of the episodes at which the agent's code failed, and of which nobody has
-            said yet what they are (`judge_failure`); with any, it is paused.
+        unjudged: Numbers of the episodes at which the agent's code failed and which nobody has
+            judged yet (`judge_failure`). While there are any, it is paused.
         agent_fingerprint: What its agent is; None until it has come.
-        agent_changes: In what later processes of the agent differed and were let in all the same,
-            in words.
+        agent_changes: How later processes of the agent differed from the first and were let in all
+            the same, in words.
         simulator_environment: Environment variables that change what the simulator does, as they
             were when the agent came.
-        other_fingerprints: What later processes of the agent were that were let in all the same.
+        other_fingerprints: The fingerprints of those later processes.
         withheld: Whether most is kept from the caller, whose token is an agent's: only `id`,
             `state`, `episodes`, `created` and what the agent is told of `spec` are then true.
     """
@@ -404,8 +401,8 @@ class MadeInstance:
         places: Places that are choices.
         made_as: "offer": for demands that the battery lacks; "twin": a new arena in the place of an
             instance; "variation": the same arena turned, shifted, mirrored or in other colours.
-        distance: How far its demands are from those that were wanted: the root of the summed
-            squares of the shares by which they differ.
+        distance: How far its demands are from those that were wanted: the root of the sum of
+            squares of their relative differences.
         note: How it differs from what was wanted, in words; empty if it does not.
     """
 
@@ -843,11 +840,11 @@ class Refusal:
     """Something that a server refused to somebody, or ended.
 
     Attributes:
-        what: What: a code of an error, or words.
+        what: What was refused or ended: the code of an error, or words.
         who: To whom, in words.
         number: How often since the server started.
-        last: When for the last time, with time zone.
-        words: What was said of it then.
+        last: When it last happened, with time zone.
+        words: What was said then.
     """
 
     what: str
@@ -858,7 +855,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class ProcessPlacement:
     """Where simulators and fits are, and which sessions wait.
 
     Attributes:
@@ -867,7 +864,7 @@ class Placement:
         max_workers: Most simulators at once; 0: no limit, or in a cluster as many as have room.
         campaign_workers: Most simulators of one campaign at once; 0: no limit.
         backlog: For sessions that wait, by id, what they wait for; at most 1,000, newest first.
-        fits: All processes that make fits; none where an older server says it.
+        fits: All processes that make fits.
         fits_waiting: Fits and compilations of layouts that wait for one of these.
         lacks: What the server lacks, so that nothing new begins, in words.
         refusals: What was refused or ended since the server started, the most frequent first.
@@ -988,14 +985,13 @@ class EpisodeFooter:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class SessionVerification:
     """Whether a session is as it was stored.
 
     Attributes:
         problems: What was changed, one sentence each; empty where nothing was.
         links: Number of links in its chain of digests.
-        head: The last link; note it elsewhere, as who may write the whole store can forge a chain.
-        uncovered: Number of records from before there were chains.
+        head: The last link. Note it elsewhere: whoever may write the whole store can forge a chain.
         notes: What else is to be known and is no change, one sentence each: that the name of the
             battery stands for other arenas by now.
     """
@@ -1003,5 +999,4 @@ class Verified:
     problems: tuple[str, ...]
     links: int
     head: str
-    uncovered: int
     notes: tuple[str, ...] = ()

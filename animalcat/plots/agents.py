@@ -15,7 +15,7 @@ from animalcat.layouts.checking.scores import brier as brier_score
 from animalcat.layouts.explaining.wording import Scale, plain_scale
 from animalcat.layouts.model.units import plain_unit
 from animalcat.plots.prediction import judged
-from animalcat.plots.readings import Reading, read_axis, reading_of
+from animalcat.plots.readings import NodeReading, read_axis, reading_of
 from animalcat.plots.style import (
     DARK,
     INK,
@@ -65,9 +65,9 @@ def comparison(
         axes: Any = figure.add_subplot(len(nodes), 2, 2 * k + 1)
         reading = reading_of(node, known, scales)
         for row, (name, colour, marker) in enumerate(agent_styles(names)):
-            one = profiles[name]["nodes"][node]
-            axes.plot(one["hdi"], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
-            axes.plot([one["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
+            summary = profiles[name]["nodes"][node]
+            axes.plot(summary["hdi"], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
+            axes.plot([summary["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
         read_axis(axes.xaxis, reading, axes.get_xlim())
         axes.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))
         axes.set_yticklabels([plain(name) for name in names], fontsize=8)
@@ -92,7 +92,7 @@ def node_comparison(
     profiles: Mapping[str, Mapping[str, Any]],
     node: str,
     posteriors: Sequence[Posterior],
-    reading: Reading,
+    reading: NodeReading,
 ) -> Figure:
     """Draw the agents' intervals of one node, with the probability that each has the most.
 
@@ -108,12 +108,14 @@ def node_comparison(
     ranks = {rank.name: rank for rank in ranking(posteriors, node)}
     ends: list[float] = []
     for row, (name, colour, marker) in enumerate(agent_styles(names)):
-        one = profiles[name]["nodes"][node]
-        low, high = one["hdi"]
-        bounds = [end for end in one.get("range") or () if end is not None]
+        summary = profiles[name]["nodes"][node]
+        low, high = summary["hdi"]
+        bounds = [end for end in summary.get("range") or () if end is not None]
         ends += [low, high, *bounds]
         axes.plot([low, high], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
-        axes.plot([one["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8, clip_on=False)
+        axes.plot(
+            [summary["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8, clip_on=False
+        )
         axes.text(
             1.02, -row, f"{ranks[name].probabilities[0]:.0%}", va="center", fontsize=8, color=INK,
             transform=axes.get_yaxis_transform(),
@@ -207,11 +209,11 @@ def population(
     for node, axis in zip(chosen, (axes.xaxis, axes.yaxis), strict=True):
         label = with_unit(node, plain_unit(str(nodes[node].get("unit") or ""))[1])
         if scales and node in scales:
-            reading = Reading(node, scales[node])
+            reading = NodeReading(node, scales[node])
             label = f"{node}: {reading.label}" if reading.scale.margin else reading.label
             ends = (axis.get_view_interval() / factors[node]).tolist()
             at, words = reading.ticks(*ends)
-            axis.set_ticks([factors[node] * one for one in at], [plain(word) for word in words])
+            axis.set_ticks([factors[node] * tick for tick in at], [plain(word) for word in words])
         axis.set_label_text(plain(label))
     tidy(axes)
     words = "lines: 90 % intervals"
@@ -240,20 +242,26 @@ def heat(
     nodes: Mapping[str, Mapping[str, Any]] = first["nodes"]
     own = {name: plain_scale(str(node.get("unit") or "")) for name, node in nodes.items()}
     known = own | {name: scale for name, scale in (scales or {}).items() if name in own}
-    found = [[profiles[name]["nodes"][node] for node in nodes] for name in names]
+    rows = [[profiles[name]["nodes"][node] for node in nodes] for name in names]
     # An SD is not read: past the hardest demand there is nothing that it could be read by.
     means = [
-        [known[node].value(one["mean"], *one["hdi"]) for node, one in zip(nodes, row, strict=True)]
-        for row in found
+        [
+            known[node].value(summary["mean"], *summary["hdi"])
+            for node, summary in zip(nodes, row, strict=True)
+        ]
+        for row in rows
     ]
     sds = [
-        [f"{own[node].convert(one['sd']):.2g}" for node, one in zip(nodes, row, strict=True)]
-        for row in found
+        [
+            f"{own[node].convert(summary['sd']):.2g}"
+            for node, summary in zip(nodes, row, strict=True)
+        ]
+        for row in rows
     ]
     figure = new_figure(2.6 + 1.9 * len(nodes), 1.5 + 0.42 * len(names))
     for k, (key, words, heads) in enumerate((("mean", means, known), ("sd", sds, own))):
         axes: Any = figure.add_subplot(1, 2, k + 1)
-        values = np.array([[float(one[key]) for one in row] for row in found])
+        values = np.array([[float(summary[key]) for summary in row] for row in rows])
         units = [plain(with_unit(name, heads[name].unit)) for name in nodes]
         _table(axes, values, words, names if not k else [""] * len(names), units)
         axes.set_title("SD" if k else "mean", fontsize=10, color=INK)
@@ -357,11 +365,11 @@ def brier(tables: Mapping[str, pd.DataFrame]) -> Figure:
             raise ValueError(
                 f"{name}: its layout predicts another outcome first, and this picture is of success"
             )
-        found = bootstrap(brier_score, predicted, passed, seed=0, repeats=500)
+        score = bootstrap(brier_score, predicted, passed, seed=0, repeats=500)
         at = float(passed.mean())
-        axes.plot([at, at], [found.low, found.high], color=colour, lw=2)
-        axes.plot([at], [found.value], marker, color=colour, ms=8, mec=PAPER, label=plain(name))
-        top = max(top, found.high + 0.02)
+        axes.plot([at, at], [score.low, score.high], color=colour, lw=2)
+        axes.plot([at], [score.value], marker, color=colour, ms=8, mec=PAPER, label=plain(name))
+        top = max(top, score.high + 0.02)
     axes.set(xlim=(-0.04, 1.04), ylim=(0.0, top))
     axes.set_xlabel("share of episodes passed", fontsize=9, color=INK)
     axes.set_ylabel("Brier score of predictions, 90 % interval", fontsize=9, color=INK)
@@ -375,8 +383,8 @@ class Generality(NamedTuple):
     """How much an agent masters, and how widely its successes are spread over difficulty.
 
     Attributes:
-        capability: Area under its characteristic curve: of so many paradigms it passes all, if it
-            passes the easiest ones.
+        capability: Area under its characteristic curve, in paradigms: if it passed the easiest
+            paradigms and no others, it would pass so many.
         spread: In paradigms: 0 if it passes all up to its capability and none beyond.
     """
 
@@ -387,11 +395,11 @@ class Generality(NamedTuple):
 def generality_of(tables: Mapping[str, pd.DataFrame]) -> dict[str, Generality]:
     """Capability and spread of each agent (Hernandez-Orallo et al. 2021).
 
-    Paradigms stand in the order of their difficulty, which is the share failed by all agents
-    together, at distances of 1. With psi_k the share that an agent passes of the k-th one, its
-    capability is the sum of psi_k, and the square of its spread the sum of (2 k - 1) psi_k less the
-    square of its capability. Generality is the inverse of the spread. Paradigms that an agent did
-    not play are left out for all.
+    Paradigms stand in the order of their difficulty, at distances of 1. The difficulty of one is
+    the share that all agents together fail. With psi_k the share that an agent passes of the k-th
+    paradigm, its capability is the sum of psi_k. The square of its spread is the sum of
+    (2 k - 1) psi_k, less the square of its capability. Generality is the inverse of the spread.
+    Paradigms that an agent did not play are left out for all.
 
     Args:
         tables: Table of outcomes by agent.
@@ -432,18 +440,18 @@ def generality(tables: Mapping[str, pd.DataFrame]) -> Figure:
     Raises:
         ValueError: There are not two agents, or not three paradigms that all of them played.
     """
-    found = generality_of(tables)
+    points = generality_of(tables)
     figure = new_figure(6.0, 4.4)
     axes: Any = figure.add_subplot(1, 1, 1)
-    for name, colour, marker in agent_styles(list(found)):
-        one = found[name]
+    for name, colour, marker in agent_styles(list(points)):
+        point = points[name]
         axes.plot(
-            *([one.capability], [one.spread], marker),
+            *([point.capability], [point.spread], marker),
             color=colour, ms=9, mec=PAPER, clip_on=False, label=plain(name),
         )  # fmt: skip
-    most = max(0.4, *(one.spread for one in found.values()))
+    most = max(0.4, *(point.spread for point in points.values()))
     axes.set(ylim=(-0.06 * most, 1.15 * most))
-    axes.set_xlim(left=-0.1, right=1.08 * max(one.capability for one in found.values()) + 0.1)
+    axes.set_xlim(left=-0.1, right=1.08 * max(point.capability for point in points.values()) + 0.1)
     whole: Any = figure
     whole.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     axes.set_xlabel("capability (paradigms passed)", fontsize=9, color=INK)

@@ -16,7 +16,7 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import HDI_SHARE, hdi
 from animalcat.layouts.model.nodes import Latent
-from animalcat.plots.readings import Reading, read_axis, reading_of, readings
+from animalcat.plots.readings import NodeReading, read_axis, reading_of, readings
 from animalcat.plots.style import (
     INK,
     MAIN,
@@ -146,7 +146,7 @@ def densities(
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class EstimateHistory:
     """How the estimates came about, episode by episode.
 
     Attributes:
@@ -158,7 +158,7 @@ class Course:
     ends: Floats
 
 
-def course_of(fitted: FitResult) -> Course:
+def course_of(fitted: FitResult) -> EstimateHistory:
     """Tell the live posterior the outcomes that a fit was made of, in order.
 
     Args:
@@ -177,7 +177,7 @@ def course_of(fitted: FitResult) -> Course:
         outcome: Any = data.outcomes[k]
         live.update(features, outcome, k, weight)
         steps.append(live.summary())
-    return Course(
+    return EstimateHistory(
         np.array([[node.mean for node in step] for step in steps]),
         np.array([[node.hdi for node in step] for step in steps]),
     )
@@ -188,7 +188,7 @@ def trajectory(
     profile: Mapping[str, Any] | None = None,
     nodes: Sequence[str] = (),
     *,
-    course: Course | None = None,
+    course: EstimateHistory | None = None,
     key: bool = True,
 ) -> Figure:
     """Draw how the estimate of every node and its interval came about, episode by episode.
@@ -238,14 +238,14 @@ def trajectory(
     return figure
 
 
-def _chosen(fitted: FitResult, nodes: Sequence[str]) -> dict[int, Reading]:
+def _chosen(fitted: FitResult, nodes: Sequence[str]) -> dict[int, NodeReading]:
     """How the nodes that are asked for are read, by their columns."""
     features = None if fitted.data is None else fitted.data.features
     known = readings(fitted.layout, features)
     for name in nodes:
         if name not in fitted.layout.latent_names:
             raise ValueError(f"no node {name!r}; nodes: {', '.join(fitted.layout.latent_names)}")
-    return {k: one for k, one in enumerate(known) if not nodes or one.name in nodes}
+    return {k: reading for k, reading in enumerate(known) if not nodes or reading.name in nodes}
 
 
 def shown_range(node: Latent) -> tuple[float, float]:
@@ -281,8 +281,8 @@ def density_of(values: Floats, places: Floats, ends: tuple[float, float]) -> Flo
     if np.ptp(values) == 0.0:
         return np.zeros(len(places))
     kernel: Any = import_module("scipy.stats").gaussian_kde(values[:: max(1, len(values) // 4000)])
-    found: Any = kernel(places)
+    density: Any = kernel(places)
     for end in ends:
         if np.isfinite(end):
-            found = found + kernel(2.0 * end - places)
-    return found
+            density = density + kernel(2.0 * end - places)
+    return density

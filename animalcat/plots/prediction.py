@@ -191,7 +191,7 @@ def grid(
             words: Any = np.array([[form.format(value) for value in row] for row in share])
         else:
             share, words = _seen(cells, outcomes, scores=_scored(layout))
-        corners = [np.arange(len(one.middles) + 1) - 0.5 for one in cells]
+        corners = [np.arange(len(side.middles) + 1) - 0.5 for side in cells]
         shaded = axes.pcolormesh(
             *corners, share.T, vmin=0, vmax=1, cmap="cividis", edgecolors=PAPER, lw=0.8
         )
@@ -199,9 +199,9 @@ def grid(
             if np.isfinite(value):
                 ink = LIGHT if value < 0.55 else DARK
                 axes.text(i, j, words[i, j], ha="center", va="center", fontsize=7, color=ink)
-        for axis, one, k in zip((axes.xaxis, axes.yaxis), cells, at, strict=False):
+        for axis, side, k in zip((axes.xaxis, axes.yaxis), cells, at, strict=False):
             feature = layout.features[k]
-            axis.set_ticks(range(len(one.names)), one.names, fontsize=7)
+            axis.set_ticks(range(len(side.names)), side.names, fontsize=7)
             axis.set_label_text(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
         axes.set_title(part, fontsize=9, color=INK)
         tidy(axes)
@@ -223,7 +223,7 @@ def _predicted(
 ) -> Floats:
     """Mean prediction of what was played, with two demands changed to those of each cell."""
     evaluator, draws = Evaluator(fitted.layout), _thinned(fitted)
-    share = np.empty(tuple(len(one.middles) for one in cells))
+    share = np.empty(tuple(len(side.middles) for side in cells))
     for i, first in enumerate(cells[0].middles):
         for j, second in enumerate(cells[1].middles):
             changed = features.copy()
@@ -234,9 +234,9 @@ def _predicted(
 
 def _seen(cells: Sequence[_Cells], outcomes: Floats, *, scores: bool) -> tuple[Floats, Any]:
     """Share of success or mean score in each cell, NaN where nothing was played, and its words."""
-    shape = tuple(len(one.middles) for one in cells)
+    shape = tuple(len(side.middles) for side in cells)
     counts, passed = np.zeros(shape), np.zeros(shape)
-    places = tuple(one.which for one in cells)
+    places = tuple(side.which for side in cells)
     np.add.at(counts, places, 1.0)
     np.add.at(passed, places, outcomes)
     share = np.divide(passed, counts, out=np.full(shape, np.nan), where=counts > 0)
@@ -274,8 +274,8 @@ def with_observed(table: pd.DataFrame, fitted: FitResult) -> pd.DataFrame:
     return table.assign(**{OBSERVED: [shares.get(int(n), np.nan) for n in table["episode"]]})
 
 
-class Judged(NamedTuple):
-    """What was predicted before each episode that counts, and what came of it.
+class PredictionRecord(NamedTuple):
+    """The prediction made before each episode that counts, and what was then observed.
 
     Attributes:
         predicted: (episodes,), in [0, 1].
@@ -288,7 +288,7 @@ class Judged(NamedTuple):
     success: bool
 
 
-def judged(table: pd.DataFrame) -> Judged:
+def judged(table: pd.DataFrame) -> PredictionRecord:
     """Return predictions with what came of them.
 
     Args:
@@ -306,7 +306,7 @@ def judged(table: pd.DataFrame) -> Judged:
         raise ValueError("no episode that counts has a prediction")
     seen = table["outcome"] == "success" if success else table[OBSERVED]
     predicted = np.asarray(table["predicted"], np.float64)
-    return Judged(predicted, np.asarray(seen, np.float64), success=success)
+    return PredictionRecord(predicted, np.asarray(seen, np.float64), success=success)
 
 
 def reliability(table: pd.DataFrame, profile: Mapping[str, Any] | None = None) -> Figure:

@@ -27,7 +27,7 @@ _BENT: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class NodeReading:
     """How one node is read.
 
     Attributes:
@@ -66,7 +66,7 @@ class Reading:
         return at, [f"{value:g}".replace("-", "−") for value in values]
 
 
-def readings(layout: Layout, features: Floats | None = None) -> list[Reading]:
+def readings(layout: Layout, features: Floats | None = None) -> list[NodeReading]:
     """How every node of a layout is read.
 
     Args:
@@ -74,19 +74,20 @@ def readings(layout: Layout, features: Floats | None = None) -> list[Reading]:
         features: (instances, features) of what was played, which decides between several demands.
     """
     return [
-        Reading(node.name, scale_of(layout, k, features)) for k, node in enumerate(layout.latents)
+        NodeReading(node.name, scale_of(layout, k, features))
+        for k, node in enumerate(layout.latents)
     ]
 
 
 def reading_of(
     name: str, node: Mapping[str, Any], scales: Mapping[str, Scale] | None = None
-) -> Reading:
+) -> NodeReading:
     """How a node of a profile is read; where no scale is known, by its unit alone."""
     known = (scales or {}).get(name)
-    return Reading(name, known or plain_scale(str(node.get("unit") or "")))
+    return NodeReading(name, known or plain_scale(str(node.get("unit") or "")))
 
 
-def read_axis(axis: Any, reading: Reading, ends: Sequence[float]) -> None:
+def read_axis(axis: Any, reading: NodeReading, ends: Sequence[float]) -> None:
     """Write the ticks of an axis as the node is read.
 
     Args:
@@ -108,8 +109,8 @@ def _values(shown: Floats) -> list[float]:
         locator: Any = MaxNLocator(_MOST - 1)
         return [float(value) for value in locator.tick_values(first, last)]
     powers = range(int(np.floor(np.log10(first))), int(np.ceil(np.log10(last))) + 1)
-    found = [digit * 10.0**power for power in powers for digit in _ROUND]
-    inside = [value for value in found if first * 0.999 <= value <= last * 1.001]
+    candidates = [digit * 10.0**power for power in powers for digit in _ROUND]
+    inside = [value for value in candidates if first * 0.999 <= value <= last * 1.001]
     while len(inside) > _MOST:
         inside = inside[::2]
     return inside

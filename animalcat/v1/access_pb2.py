@@ -25,19 +25,17 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61nimalcat/v1/access.proto\x12\x0c\x61nimalcat.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"#\n\x10GetTicketRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\"\x8d\x01\n\x11GetTicketResponse\x12\x0e\n\x06ticket\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlocal_address\x18\x03 \x01(\t\x12\x10\n\x04open\x18\x04 \x01(\x08\x42\x02\x18\x01\x12\x0e\n\x06\x66older\x18\x05 \x01(\t2V\n\x06\x41\x63\x63\x65ss\x12L\n\tGetTicket\x12\x1e.animalcat.v1.GetTicketRequest\x1a\x1f.animalcat.v1.GetTicketResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61nimalcat/v1/access.proto\x12\x0c\x61nimalcat.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"#\n\x10GetTicketRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\"{\n\x11GetTicketResponse\x12\x0e\n\x06ticket\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlocal_address\x18\x03 \x01(\t\x12\x0e\n\x06\x66older\x18\x04 \x01(\t2V\n\x06\x41\x63\x63\x65ss\x12L\n\tGetTicket\x12\x1e.animalcat.v1.GetTicketRequest\x1a\x1f.animalcat.v1.GetTicketResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'animalcat.v1.access_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_GETTICKETRESPONSE'].fields_by_name['open']._loaded_options = None
-  _globals['_GETTICKETRESPONSE'].fields_by_name['open']._serialized_options = b'\030\001'
   _globals['_GETTICKETREQUEST']._serialized_start=76
   _globals['_GETTICKETREQUEST']._serialized_end=111
-  _globals['_GETTICKETRESPONSE']._serialized_start=114
-  _globals['_GETTICKETRESPONSE']._serialized_end=255
-  _globals['_ACCESS']._serialized_start=257
-  _globals['_ACCESS']._serialized_end=343
+  _globals['_GETTICKETRESPONSE']._serialized_start=113
+  _globals['_GETTICKETRESPONSE']._serialized_end=236
+  _globals['_ACCESS']._serialized_start=238
+  _globals['_ACCESS']._serialized_end=324
 # @@protoc_insertion_point(module_scope)

@@ -15,11 +15,6 @@ if sys.version_info >= (3, 11):
 else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
-if sys.version_info >= (3, 13):
-    from warnings import deprecated as _deprecated
-else:
-    from typing_extensions import deprecated as _deprecated
-
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
@@ -53,7 +48,6 @@ class GetTicketResponse(_message.Message):
     TICKET_FIELD_NUMBER: _builtins.int
     EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     LOCAL_ADDRESS_FIELD_NUMBER: _builtins.int
-    OPEN_FIELD_NUMBER: _builtins.int
     FOLDER_FIELD_NUMBER: _builtins.int
     ticket: _builtins.str
     """What the agent shows instead of a token. It admits to this session and to nothing else."""
@@ -61,16 +55,6 @@ class GetTicketResponse(_message.Message):
     """Where agents can play that have no network, "unix:PATH", if the caller is on the server's
     machine; else empty. Every call there needs a ticket or a token.
     """
-    @_builtins.property
-    @_deprecated("""This field has been marked as deprecated using proto field options.""")
-    def open(self) -> _builtins.bool:
-        """Never set; it was of use to earlier clients."""
-
-    @open.setter
-    @_deprecated("""This field has been marked as deprecated using proto field options.""")
-    def open(self, value: _builtins.bool) -> None:
-        """Never set; it was of use to earlier clients."""
-
     folder: _builtins.str
     """The server's data directory, if the caller is on the server's machine; else empty."""
     @_builtins.property
@@ -83,12 +67,11 @@ class GetTicketResponse(_message.Message):
         ticket: _builtins.str = ...,
         expire_time: _timestamp_pb2.Timestamp | None = ...,
         local_address: _builtins.str = ...,
-        open: _builtins.bool = ...,
         folder: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "folder", b"folder", "local_address", b"local_address", "open", b"open", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "folder", b"folder", "local_address", b"local_address", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

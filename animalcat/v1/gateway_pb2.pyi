@@ -151,18 +151,22 @@ class Hello(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    PROTOCOL_FIELD_NUMBER: _builtins.int
     SESSION_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     INSTANCE_FIELD_NUMBER: _builtins.int
     CLIENT_VERSION_FIELD_NUMBER: _builtins.int
     OBSERVATION_SPEC_FIELD_NUMBER: _builtins.int
-    PROTOCOL_FIELD_NUMBER: _builtins.int
     LEASE_FIELD_NUMBER: _builtins.int
     RETURNS_FIELD_NUMBER: _builtins.int
     SEEN_FIELD_NUMBER: _builtins.int
     FINGERPRINT_FIELD_NUMBER: _builtins.int
     FINGERPRINT_FOLLOWS_FIELD_NUMBER: _builtins.int
     SAME_AGENT_FIELD_NUMBER: _builtins.int
+    protocol: _builtins.int
+    """Number of the protocol that the client speaks: 1. A client whose number the server does not
+    speak, or who says none, is refused with a message that says what to do.
+    """
     session: _builtins.str
     """Resource name "sessions/{session}", or empty where the server has exactly one session that
     waits for an agent.
@@ -177,10 +181,6 @@ class Hello(_message.Message):
     """
     client_version: _builtins.str
     """Version of the client library, for people: it stands in the message to one that is refused."""
-    protocol: _builtins.int
-    """Number of the protocol that the client speaks: 1. A client whose number the server does not
-    speak is refused with a message that says what to do; 0, from before there were numbers, too.
-    """
     lease: _builtins.bytes
     """The lease of an earlier welcome, by which the same process comes back after its connection broke;
     empty otherwise.
@@ -215,12 +215,12 @@ class Hello(_message.Message):
     def __init__(
         self,
         *,
+        protocol: _builtins.int = ...,
         session: _builtins.str = ...,
         agent: _builtins.str = ...,
         instance: _builtins.str = ...,
         client_version: _builtins.str = ...,
         observation_spec: _types_pb2.ObservationSpec | None = ...,
-        protocol: _builtins.int = ...,
         lease: _builtins.bytes = ...,
         returns: _builtins.bool = ...,
         seen: _builtins.int = ...,
@@ -249,17 +249,19 @@ class Welcome(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    PROTOCOL_FIELD_NUMBER: _builtins.int
     SESSION_FIELD_NUMBER: _builtins.int
     OBSERVATION_SPEC_FIELD_NUMBER: _builtins.int
     MAX_EPISODES_FIELD_NUMBER: _builtins.int
     EPISODES_DONE_FIELD_NUMBER: _builtins.int
     SLOTS_FIELD_NUMBER: _builtins.int
     ACTION_TIMEOUT_SECONDS_FIELD_NUMBER: _builtins.int
-    PROTOCOL_FIELD_NUMBER: _builtins.int
     SERVER_VERSION_FIELD_NUMBER: _builtins.int
     LEASE_FIELD_NUMBER: _builtins.int
     LEASE_SECONDS_FIELD_NUMBER: _builtins.int
     ALLOWANCE_FIELD_NUMBER: _builtins.int
+    protocol: _builtins.int
+    """Number of the protocol that the stream goes by."""
     session: _builtins.str
     """Resource name "sessions/{session}"."""
     max_episodes: _builtins.int
@@ -270,8 +272,6 @@ class Welcome(_message.Message):
     """Slots that play at once over this stream, numbered from 0; in this version always 1."""
     action_timeout_seconds: _builtins.float
     """Seconds that the agent may take for one action before its episode is voided."""
-    protocol: _builtins.int
-    """Number of the protocol that the stream goes by."""
     server_version: _builtins.str
     """Version of the server, for people."""
     lease: _builtins.bytes
@@ -293,13 +293,13 @@ class Welcome(_message.Message):
     def __init__(
         self,
         *,
+        protocol: _builtins.int = ...,
         session: _builtins.str = ...,
         observation_spec: _types_pb2.ObservationSpec | None = ...,
         max_episodes: _builtins.int = ...,
         episodes_done: _builtins.int = ...,
         slots: _builtins.int = ...,
         action_timeout_seconds: _builtins.float = ...,
-        protocol: _builtins.int = ...,
         server_version: _builtins.str = ...,
         lease: _builtins.bytes = ...,
         lease_seconds: _builtins.float = ...,

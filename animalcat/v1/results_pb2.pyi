@@ -351,6 +351,7 @@ class EpisodeHeader(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    PROTOCOL_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
     INSTANCE_FIELD_NUMBER: _builtins.int
@@ -362,8 +363,11 @@ class EpisodeHeader(_message.Message):
     DECISION_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     PIXELS_FIELD_NUMBER: _builtins.int
-    PROTOCOL_FIELD_NUMBER: _builtins.int
     PLACES_FIELD_NUMBER: _builtins.int
+    protocol: _builtins.int
+    """Number of the protocol whose messages the recording holds. It stays the first field, since
+    readers look at it before they read the others.
+    """
     name: _builtins.str
     """Resource name "sessions/{session}/episodes/{episode}"."""
     attempt: _builtins.int
@@ -380,8 +384,6 @@ class EpisodeHeader(_message.Message):
     """Name of the agent."""
     pixels: _builtins.bool
     """True: steps hold camera images."""
-    protocol: _builtins.int
-    """Number of the protocol whose messages the recording holds; 0: from before there were numbers."""
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
         """What the agent saw."""
@@ -401,6 +403,7 @@ class EpisodeHeader(_message.Message):
     def __init__(
         self,
         *,
+        protocol: _builtins.int = ...,
         name: _builtins.str = ...,
         attempt: _builtins.int = ...,
         instance: _builtins.str = ...,
@@ -412,7 +415,6 @@ class EpisodeHeader(_message.Message):
         decision: _sessions_pb2.Decision | None = ...,
         agent: _builtins.str = ...,
         pixels: _builtins.bool = ...,
-        protocol: _builtins.int = ...,
         places: _abc.Iterable[_sessions_pb2.MarkedPlace] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "observation_spec", b"observation_spec"]  # noqa: Y015
@@ -434,7 +436,6 @@ class RecordedStep(_message.Message):
     REWARD_FIELD_NUMBER: _builtins.int
     OBSERVATION_FIELD_NUMBER: _builtins.int
     ENDED_BY_FIELD_NUMBER: _builtins.int
-    OLD_NOTES_FIELD_NUMBER: _builtins.int
     CAMERA_DIGEST_FIELD_NUMBER: _builtins.int
     NOTES_FIELD_NUMBER: _builtins.int
     step: _builtins.int
@@ -452,10 +453,6 @@ class RecordedStep(_message.Message):
         """Of an arena; without pixels unless the header says so."""
 
     @_builtins.property
-    def old_notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Texts of notes in recordings of protocol 0; readers give them as notes."""
-
-    @_builtins.property
     def notes(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Note]:
         """What the agent remarked since the previous step, and what that cost."""
 
@@ -467,13 +464,12 @@ class RecordedStep(_message.Message):
         reward: _builtins.float = ...,
         observation: _types_pb2.Observation | None = ...,
         ended_by: _types_pb2.EndedBy.ValueType = ...,
-        old_notes: _abc.Iterable[_builtins.str] | None = ...,
         camera_digest: _builtins.bytes = ...,
         notes: _abc.Iterable[_types_pb2.Note] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "done", b"done", "observation", b"observation", "perceived", b"perceived"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "camera_digest", b"camera_digest", "done", b"done", "ended_by", b"ended_by", "notes", b"notes", "observation", b"observation", "old_notes", b"old_notes", "perceived", b"perceived", "reward", b"reward", "step", b"step"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "camera_digest", b"camera_digest", "done", b"done", "ended_by", b"ended_by", "notes", b"notes", "observation", b"observation", "perceived", b"perceived", "reward", b"reward", "step", b"step"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_done: _TypeAlias = _typing.Literal["action"]  # noqa: Y015
     _WhichOneofArgType_done: _TypeAlias = _typing.Literal["done", b"done"]  # noqa: Y015
@@ -527,7 +523,7 @@ class EpisodeFooter(_message.Message):
     """Why it ended."""
     @_builtins.property
     def outcomes(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
-        """What was observed, by source, as in EpisodeSummary; empty in recordings older than that."""
+        """What was observed, by source, as in EpisodeSummary."""
 
     def __init__(
         self,

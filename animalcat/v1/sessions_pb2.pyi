@@ -1194,7 +1194,6 @@ class SelectionPolicy(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     RANDOM_SHARE_FIELD_NUMBER: _builtins.int
-    BALANCE_FIELD_NUMBER: _builtins.int
     EXPOSURES_FIELD_NUMBER: _builtins.int
     COOL_DOWN_FIELD_NUMBER: _builtins.int
     PER_SECOND_FIELD_NUMBER: _builtins.int
@@ -1207,11 +1206,7 @@ class SelectionPolicy(_message.Message):
     name: Global___PolicyName.ValueType
     """Which way."""
     random_share: _builtins.float
-    """Share of stratified random draws, 0 to 1; 0.3 if not set."""
-    balance: _builtins.int
-    """By how many plays a paradigm may be ahead of the most owed one and still be chosen for what
-    it tells; below 0, and if not set: any number.
-    """
+    """Share of stratified random draws, 0 to 1; 0.15 if not set."""
     exposures: _builtins.int
     """How often an instance may be played: once if not set, any number of times if 0."""
     cool_down: _builtins.int
@@ -1232,7 +1227,7 @@ class SelectionPolicy(_message.Message):
     """
     sharpness: _builtins.float
     """How strongly "variance" and "information" prefer what tells more: probabilities are proportional
-    to this power of what instances tell, 1.5 if not set. 0: always what tells most.
+    to this power of what instances tell, 4.5 if not set. 0: always what tells most.
     """
     @_builtins.property
     def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1247,7 +1242,6 @@ class SelectionPolicy(_message.Message):
         *,
         name: Global___PolicyName.ValueType = ...,
         random_share: _builtins.float | None = ...,
-        balance: _builtins.int | None = ...,
         exposures: _builtins.int | None = ...,
         cool_down: _builtins.int | None = ...,
         per_second: _builtins.bool | None = ...,
@@ -1258,12 +1252,10 @@ class SelectionPolicy(_message.Message):
         probes: _builtins.float | None = ...,
         sharpness: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "balance", b"balance", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "balance", b"balance", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__balance: _TypeAlias = _typing.Literal["balance"]  # noqa: Y015
-    _WhichOneofArgType__balance: _TypeAlias = _typing.Literal["_balance", b"_balance"]  # noqa: Y015
     _WhichOneofReturnType__cool_down: _TypeAlias = _typing.Literal["cool_down"]  # noqa: Y015
     _WhichOneofArgType__cool_down: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down"]  # noqa: Y015
     _WhichOneofReturnType__enough: _TypeAlias = _typing.Literal["enough"]  # noqa: Y015
@@ -1280,8 +1272,6 @@ class SelectionPolicy(_message.Message):
     _WhichOneofArgType__random_share: _TypeAlias = _typing.Literal["_random_share", b"_random_share"]  # noqa: Y015
     _WhichOneofReturnType__sharpness: _TypeAlias = _typing.Literal["sharpness"]  # noqa: Y015
     _WhichOneofArgType__sharpness: _TypeAlias = _typing.Literal["_sharpness", b"_sharpness"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__balance) -> _WhichOneofReturnType__balance | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cool_down) -> _WhichOneofReturnType__cool_down | None: ...
     @_typing.overload
@@ -1578,7 +1568,7 @@ class CapabilityStatus(_message.Message):
     """In words, where the target cannot be reached with this battery; else empty."""
     value: _builtins.str
     """The mean as people read it, "21 m": where it can be, in the unit of the demand that success half
-    of the time is read by. Empty if an older version stored it.
+    of the time is read by; else empty.
     """
     interval: _builtins.str
     """About 90 % interval in the same unit, "17 to 25 m"; empty with `value`."""
@@ -2073,7 +2063,6 @@ class VerifySessionResponse(_message.Message):
     PROBLEMS_FIELD_NUMBER: _builtins.int
     LINKS_FIELD_NUMBER: _builtins.int
     HEAD_FIELD_NUMBER: _builtins.int
-    UNCOVERED_FIELD_NUMBER: _builtins.int
     NOTES_FIELD_NUMBER: _builtins.int
     links: _builtins.int
     """Number of links in the chain of digests."""
@@ -2081,8 +2070,6 @@ class VerifySessionResponse(_message.Message):
     """SHA-256 of the last link, in hexadecimal digits; note it elsewhere, as whoever may write the whole
     store can make another chain.
     """
-    uncovered: _builtins.int
-    """Number of records that were stored before there were chains, and cannot be looked at."""
     @_builtins.property
     def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What was changed, one sentence each; empty where nothing was."""
@@ -2099,12 +2086,11 @@ class VerifySessionResponse(_message.Message):
         problems: _abc.Iterable[_builtins.str] | None = ...,
         links: _builtins.int = ...,
         head: _builtins.str = ...,
-        uncovered: _builtins.int = ...,
         notes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "links", b"links", "notes", b"notes", "problems", b"problems", "uncovered", b"uncovered"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "links", b"links", "notes", b"notes", "problems", b"problems"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2656,7 +2642,6 @@ class Decision(_message.Message):
     PROPENSITY_FIELD_NUMBER: _builtins.int
     PREDICTED_FIELD_NUMBER: _builtins.int
     MARGINS_FIELD_NUMBER: _builtins.int
-    OLD_REASON_FIELD_NUMBER: _builtins.int
     ALTERNATIVES_FIELD_NUMBER: _builtins.int
     BECAUSE_FIELD_NUMBER: _builtins.int
     MADE_FIELD_NUMBER: _builtins.int
@@ -2671,8 +2656,6 @@ class Decision(_message.Message):
     """Probability with which the policy chose this instance."""
     predicted: _builtins.float
     """Predicted probability of success."""
-    old_reason: _builtins.str
-    """The reason in recordings of protocol 0, a word; readers give it as the reason."""
     because: _builtins.str
     """Why this and no other, in words, where there is more to say."""
     pending: _builtins.int
@@ -2705,7 +2688,6 @@ class Decision(_message.Message):
         propensity: _builtins.float = ...,
         predicted: _builtins.float = ...,
         margins: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
-        old_reason: _builtins.str = ...,
         alternatives: _abc.Iterable[Global___Alternative] | None = ...,
         because: _builtins.str = ...,
         made: Global___MadeInstance | None = ...,
@@ -2715,7 +2697,7 @@ class Decision(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "made", b"made", "peers", b"peers"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "alternatives", b"alternatives", "because", b"because", "instance", b"instance", "made", b"made", "margins", b"margins", "old_reason", b"old_reason", "peers", b"peers", "pending", b"pending", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "alternatives", b"alternatives", "because", b"because", "instance", b"instance", "made", b"made", "margins", b"margins", "peers", b"peers", "pending", b"pending", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__made: _TypeAlias = _typing.Literal["made"]  # noqa: Y015
     _WhichOneofArgType__made: _TypeAlias = _typing.Literal["_made", b"_made"]  # noqa: Y015

@@ -141,15 +141,15 @@ class _CauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Cause.ValueType
     """The agent took longer to think than its allowance for an episode: a failure."""
     CAUSE_OUT_OF_TOKENS: _Cause.ValueType  # 11
     """The agent spent more tokens than its allowance for a decision or an episode: a failure."""
-    CAUSE_TOKEN_ENDED: _Cause.ValueType  # 22
+    CAUSE_TOKEN_ENDED: _Cause.ValueType  # 12
     """The agent's token was revoked or has expired meanwhile."""
-    CAUSE_DISMISSED: _Cause.ValueType  # 23
+    CAUSE_DISMISSED: _Cause.ValueType  # 13
     """Whoever runs the agent took it off."""
-    CAUSE_AGENT_FAILED: _Cause.ValueType  # 24
+    CAUSE_AGENT_FAILED: _Cause.ValueType  # 14
     """The agent's code failed, as an operator or an agent that an operator started says; a person says
     what the attempt is (Ruling).
     """
-    CAUSE_LOOKED: _Cause.ValueType  # 61
+    CAUSE_LOOKED: _Cause.ValueType  # 15
     """The agent withdrew from an arena that it had been shown: a void, the second time a failure."""
 
 class Cause(_Cause, metaclass=_CauseEnumTypeWrapper):
@@ -179,15 +179,15 @@ CAUSE_OUT_OF_TIME: Cause.ValueType  # 10
 """The agent took longer to think than its allowance for an episode: a failure."""
 CAUSE_OUT_OF_TOKENS: Cause.ValueType  # 11
 """The agent spent more tokens than its allowance for a decision or an episode: a failure."""
-CAUSE_TOKEN_ENDED: Cause.ValueType  # 22
+CAUSE_TOKEN_ENDED: Cause.ValueType  # 12
 """The agent's token was revoked or has expired meanwhile."""
-CAUSE_DISMISSED: Cause.ValueType  # 23
+CAUSE_DISMISSED: Cause.ValueType  # 13
 """Whoever runs the agent took it off."""
-CAUSE_AGENT_FAILED: Cause.ValueType  # 24
+CAUSE_AGENT_FAILED: Cause.ValueType  # 14
 """The agent's code failed, as an operator or an agent that an operator started says; a person says
 what the attempt is (Ruling).
 """
-CAUSE_LOOKED: Cause.ValueType  # 61
+CAUSE_LOOKED: Cause.ValueType  # 15
 """The agent withdrew from an arena that it had been shown: a void, the second time a failure."""
 Global___Cause: _TypeAlias = Cause  # noqa: Y015
 

@@ -4,7 +4,7 @@
 scales its counts, and `drawing` draws its instances.
 """
 
-from animalcat.arena_configs.batteries.drawing import Drawn, draw
+from animalcat.arena_configs.batteries.drawing import RecipeInstance, draw
 from animalcat.arena_configs.batteries.language import Entry, Recipe
 from animalcat.arena_configs.batteries.library import (
     RECIPES,
@@ -25,10 +25,10 @@ from animalcat.arena_configs.batteries.sizing import (
 __all__ = [
     "RECIPES",
     "Counts",
-    "Drawn",
     "Entry",
     "Recipe",
     "RecipeFiles",
+    "RecipeInstance",
     "counts_for",
     "draw",
     "full_counts",

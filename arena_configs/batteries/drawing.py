@@ -16,7 +16,7 @@ from animalcat.arena_configs.families.claims import Measure
 from animalcat.arena_configs.families.generate import generate, shares
 from animalcat.arena_configs.families.instance import FamilyInstance
 from animalcat.arena_configs.families.language import Family
-from animalcat.arena_configs.families.search import ALIKE, Found, search
+from animalcat.arena_configs.families.search import ALIKE, SearchResult, search
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.writer import to_yaml
@@ -30,11 +30,11 @@ ROUNDS: Final = 20
 """How often arenas are drawn that are all there already, before there are said to be too few."""
 
 
-class Drawn(NamedTuple):
+class RecipeInstance(NamedTuple):
     """An instance of a recipe.
 
     Attributes:
-        made: The arena, under the name that it has in the battery.
+        made: The instance as drawn from its family, under the name that it has in the battery.
         paradigm: The stratum of the battery that it belongs to.
         origin: Where it comes from.
     """
@@ -50,7 +50,7 @@ def draw(
     seed: int,
     measure: Measure,
     tick: Tick = lambda done: None,
-) -> list[Drawn]:
+) -> list[RecipeInstance]:
     """Draw the instances of a recipe.
 
     Every entry draws each paradigm with a seed of its own, which follows from the seed and the two
@@ -67,13 +67,13 @@ def draw(
     Raises:
         ArenaError: An entry cannot be drawn; the message names its place in the recipe.
     """
-    drawn: list[Drawn] = []
+    drawn: list[RecipeInstance] = []
     seen = set[str]()
     for entry, count in zip(recipe.entries, counts, strict=True):
         try:
             for stratum in _strata(entry, count):
-                for one in _drawn(stratum, seed, measure, seen):
-                    drawn.append(one)
+                for instance in _drawn(stratum, seed, measure, seen):
+                    drawn.append(instance)
                     tick(len(drawn))
         except ArenaError as error:
             raise entry.place.error(f"entry {entry.name}: {error}", "bad-recipe") from error
@@ -99,7 +99,7 @@ class _Stratum(NamedTuple):
 def _strata(entry: Entry, counts: Counts) -> Iterator[_Stratum]:
     """The paradigms of an entry, each with its share of the instances and of their controls."""
     paradigms = entry.family.paradigms
-    numbers = shares([one.weight for one in paradigms], counts.instances)
+    numbers = shares([paradigm.weight for paradigm in paradigms], counts.instances)
     controls: list[dict[str, int]] = [{} for _ in paradigms]
     for name, wanted in counts.controls.items():
         control = entry.family.controls[name]
@@ -117,88 +117,92 @@ def _strata(entry: Entry, counts: Counts) -> Iterator[_Stratum]:
         )
 
 
-def _drawn(stratum: _Stratum, seed: int, measure: Measure, seen: set[str]) -> Iterator[Drawn]:
+def _drawn(
+    stratum: _Stratum, seed: int, measure: Measure, seen: set[str]
+) -> Iterator[RecipeInstance]:
     entry = stratum.entry
     count = stratum.counts.instances
     named = (entry.name, stratum.family.paradigms[0].name)
-    rng = np.random.default_rng([seed, *(crc32(one.encode()) for one in named)])
+    rng = np.random.default_rng([seed, *(crc32(text.encode()) for text in named)])
     if entry.demands:
-        made = _searched(stratum, rng, measure, seen)
+        instances = _searched(stratum, rng, measure, seen)
     elif entry.control:
-        made = _alone(stratum, rng, seen)
+        instances = _alone(stratum, rng, seen)
     else:
         controls = [name for name, number in stratum.counts.controls.items() if number]
-        made = generate(stratum.family, count, rng, part=entry.part, controls=controls, seen=seen)
-        made = _first_controls(made, stratum.counts.controls)
+        instances = generate(
+            stratum.family, count, rng, part=entry.part, controls=controls, seen=seen
+        )
+        instances = _first_controls(instances, stratum.counts.controls)
     width = len(str(entry.count))
     names = dict[str, str]()
     number = 0
-    for one in made:
-        if one.control_of:
-            names[one.name] = f"{names[one.control_of]}.{one.control}"
+    for instance in instances:
+        if instance.control_of:
+            names[instance.name] = f"{names[instance.control_of]}.{instance.control}"
         else:
             number += 1
-            names[one.name] = f"{stratum.name}-{number:0{width}d}"
-    for one in made:
+            names[instance.name] = f"{stratum.name}-{number:0{width}d}"
+    for instance in instances:
         renamed = replace(
-            one,
-            name=names[one.name],
-            task=names[one.task],
-            control_of=names.get(one.control_of, ""),
+            instance,
+            name=names[instance.name],
+            task=names[instance.task],
+            control_of=names.get(instance.control_of, ""),
         )
-        yield Drawn(renamed, stratum.name, _origin(entry, renamed))
+        yield RecipeInstance(renamed, stratum.name, _origin(entry, renamed))
 
 
-def _origin(entry: Entry, made: FamilyInstance) -> Origin:
+def _origin(entry: Entry, instance: FamilyInstance) -> Origin:
     return Origin(
         entry.name,
         entry.family.name,
-        made.paradigm,
-        made.part,
-        made.task,
-        made.variant,
-        made.control,
-        made.control_of,
+        instance.paradigm,
+        instance.part,
+        instance.task,
+        instance.variant,
+        instance.control,
+        instance.control_of,
     )
 
 
 def _first_controls(
-    made: Sequence[FamilyInstance], wanted: Mapping[str, int]
+    instances: Sequence[FamilyInstance], wanted: Mapping[str, int]
 ) -> list[FamilyInstance]:
     """Instances with as many controls as are asked for: those of the first instances."""
     left = Counter(wanted)
     kept: list[FamilyInstance] = []
-    for one in made:
-        if one.control:
-            left[one.control] -= 1
-        if not one.control or left[one.control] >= 0:
-            kept.append(one)
+    for instance in instances:
+        if instance.control:
+            left[instance.control] -= 1
+        if not instance.control or left[instance.control] >= 0:
+            kept.append(instance)
     return kept
 
 
 def _alone(stratum: _Stratum, rng: np.random.Generator, seen: set[str]) -> list[FamilyInstance]:
     """Controls of arenas that are not in the battery themselves."""
     entry, count = stratum.entry, stratum.counts.instances
-    found: list[FamilyInstance] = []
+    controls: list[FamilyInstance] = []
     idle = 0
-    while len(found) < count:
+    while len(controls) < count:
         drawn = generate(
-            stratum.family, count - len(found), rng, part=entry.part, controls=[entry.control]
+            stratum.family, count - len(controls), rng, part=entry.part, controls=[entry.control]
         )
         idle += 1
-        for one in drawn:
-            text = to_yaml(one.arena)
-            if one.control and text not in seen:
+        for instance in drawn:
+            text = to_yaml(instance.arena)
+            if instance.control and text not in seen:
                 seen.add(text)
-                name = f"{len(found) + 1}"
-                found.append(replace(one, name=name, task=name, control_of=""))
+                name = f"{len(controls) + 1}"
+                controls.append(replace(instance, name=name, task=name, control_of=""))
                 idle = 0
         if idle >= ROUNDS:
             raise ArenaError(
-                f"of {count} instances there are only {len(found)} different ones: all others that "
-                f"were drawn have the same control {entry.control}"
+                f"of {count} instances there are only {len(controls)} different ones: all others "
+                f"that were drawn have the same control {entry.control}"
             )
-    return found
+    return controls
 
 
 def _searched(
@@ -206,38 +210,38 @@ def _searched(
 ) -> list[FamilyInstance]:
     """Instances that have the demands of an entry."""
     entry, count = stratum.entry, stratum.counts.instances
-    found: list[FamilyInstance] = []
-    vain: list[Found] = []
-    while len(found) < count:
+    instances: list[FamilyInstance] = []
+    vain: list[SearchResult] = []
+    while len(instances) < count:
         asked = {
             name: float(rng.uniform(ends.least, ends.most)) for name, ends in entry.demands.items()
         }
-        one = search(stratum.family, asked, rng, measure, part=entry.part)
-        text = to_yaml(one.instance.arena)
-        if text not in seen and _has(entry, one):
+        result = search(stratum.family, asked, rng, measure, part=entry.part)
+        text = to_yaml(result.instance.arena)
+        if text not in seen and _has(entry, result):
             seen.add(text)
-            name = f"{len(found) + 1}"
-            found.append(replace(one.instance, name=name, task=name))
+            name = f"{len(instances) + 1}"
+            instances.append(replace(result.instance, name=name, task=name))
             vain.clear()
             continue
-        vain.append(one)
+        vain.append(result)
         if len(vain) >= TARGETS:
-            nearest = min(vain, key=lambda one: one.distance)
+            nearest = min(vain, key=lambda result: result.distance)
             had = ", ".join(
                 f"{name} {'does not apply' if value is None else format(value, '.4g')}"
                 for name, value in nearest.made.items()
             )
             raise ArenaError(
-                f"of {count} instances with these demands {len(found)} were found; then the "
+                f"of {count} instances with these demands {len(instances)} were found; then the "
                 f"nearest has {had}"
             )
-    return found
+    return instances
 
 
-def _has(entry: Entry, found: Found) -> bool:
+def _has(entry: Entry, result: SearchResult) -> bool:
     """Whether an instance has the demands of its entry, within a hundredth."""
     for name, ends in entry.demands.items():
-        value = found.made[name]
+        value = result.made[name]
         if value is None:
             return False
         ease = ALIKE * max(1.0, abs(value))

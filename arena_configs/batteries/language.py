@@ -16,8 +16,8 @@ def only(family: Family, paradigms: Collection[str]) -> Family:
     return replace(family, paradigms=tuple(p for p in family.paradigms if p.name in paradigms))
 
 
-class Within(NamedTuple):
-    """What a demand of an instance has to be: a number between two ends, or one number."""
+class DemandRange(NamedTuple):
+    """The range in which a demand of an instance has to be; both ends are equal for one number."""
 
     least: float
     most: float
@@ -34,9 +34,9 @@ class Entry:
         count: How many instances there are, besides controls.
         part: practice or test; None for both.
         controls: By control, how many of the instances are followed by it; None for all.
-        control: Its instances are this control of what is drawn, which itself is left out; "" for
-            none.
-        demands: What demands of every instance have to be.
+        control: A control. The instances are then this control of what is drawn, and what is drawn
+            is itself left out; "" for none.
+        demands: By demand, the range in which it has to be for every instance.
         place: Where it is in the recipe.
     """
 
@@ -46,15 +46,17 @@ class Entry:
     part: Part | None
     controls: Mapping[str, int | None]
     control: str
-    demands: Mapping[str, Within]
+    demands: Mapping[str, DemandRange]
     place: Place
 
     def eligible(self, control: str, count: int) -> int:
         """Of so many instances, how many are of paradigms that have a control."""
         paradigms = self.family.paradigms
-        parts = shares([one.weight for one in paradigms], count)
+        parts = shares([paradigm.weight for paradigm in paradigms], count)
         chosen = self.family.controls[control]
-        return sum(n for one, n in zip(paradigms, parts, strict=True) if chosen.is_of(one))
+        return sum(
+            n for paradigm, n in zip(paradigms, parts, strict=True) if chosen.is_of(paradigm)
+        )
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,8 @@ class RecipeFiles(NamedTuple):
 
 def _shipped() -> tuple[str, ...]:
     folder = files("animalcat.arena_configs").joinpath("batteries")
-    found = (Path(one.name) for one in folder.iterdir())
-    return tuple(sorted(path.stem for path in found if path.suffix == ".yaml"))
+    names = (Path(file.name) for file in folder.iterdir())
+    return tuple(sorted(path.stem for path in names if path.suffix == ".yaml"))
 
 
 RECIPES: Final = _shipped()

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import Final
 
 from animalcat.arena_configs import nodes
-from animalcat.arena_configs.batteries.language import Entry, Recipe, Within, only
+from animalcat.arena_configs.batteries.language import DemandRange, Entry, Recipe, only
 from animalcat.arena_configs.batteries.sizing import full_counts, total
 from animalcat.arena_configs.families.language import PARTS, Family, Part, Variants
 from animalcat.arena_configs.families.library import FAMILIES, load_family
 from animalcat.arena_configs.families.part_reader import Key, PartReader, hint, number_of
-from animalcat.arena_configs.families.ranges import Choice, Range
+from animalcat.arena_configs.families.ranges import Categorical, Range
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.families.search import SHORT
 from animalcat.arena_configs.features import FEATURES
@@ -68,13 +68,13 @@ def named_files(text: str, file: str) -> list[str]:
     reader = PartReader(file)
     keys = reader.mapping(root, "")
     entries = reader.sequence(keys["entries"].node, "entries") if "entries" in keys else []
-    found: list[str] = []
+    files: list[str] = []
     for k, node in enumerate(entries):
         own = reader.mapping(node, f"entries[{k}]")
         written = own["family"].node.value if "family" in own else ""
-        if isinstance(written, str) and is_file(written) and written not in found:
-            found.append(written)
-    return found
+        if isinstance(written, str) and is_file(written) and written not in files:
+            files.append(written)
+    return files
 
 
 def is_file(family: str) -> bool:
@@ -182,12 +182,12 @@ class _RecipeReader:
                 "bad-recipe",
             )
         entry = Entry(name, family, count, self._part(own), controls, control, demands, place)
-        for one, number in controls.items():
-            eligible = entry.eligible(one, count)
+        for controlled_by, number in controls.items():
+            eligible = entry.eligible(controlled_by, count)
             if eligible < (number or 1):
                 raise own["controls"].place.error(
-                    f"{number or count} instances are to have the control {one!r}, but only "
-                    f"{eligible} of {count} are of paradigms that have it",
+                    f"{number or count} instances are to have the control {controlled_by!r}, "
+                    f"but only {eligible} of {count} are of paradigms that have it",
                     "bad-recipe",
                 )
         return entry
@@ -235,7 +235,7 @@ class _RecipeReader:
     def _stratified(self, family: Family, key: Key) -> Family:
         """The family with the paradigms alone that an entry asks for."""
         asked = self._parts.texts(key.node, key.place.path)
-        known = [one.name for one in family.paradigms]
+        known = [paradigm.name for paradigm in family.paradigms]
         for name in asked:
             if name not in known:
                 message = f"family {family.name} has no paradigm {name!r}.{hint(name, known)}"
@@ -247,29 +247,33 @@ class _RecipeReader:
     def _given(self, family: Family, key: Key) -> Family:
         """The family with other ranges for some of its parameters."""
         reader = PartReader(self._file, words=set(family.words))
-        found: dict[str, Range] = {}
-        for name, one in reader.mapping(key.node, key.place.path).items():
+        ranges: dict[str, Range] = {}
+        for name, entry in reader.mapping(key.node, key.place.path).items():
             if name not in family.ranges:
                 message = f"family {family.name} has no parameter {name!r}."
-                raise one.place.error(message + hint(name, family.ranges), "unknown-name")
-            found[name] = reader.range(one.node, one.place.path)
-            self._is_option(family, name, found[name], one)
+                raise entry.place.error(message + hint(name, family.ranges), "unknown-name")
+            ranges[name] = reader.range(entry.node, entry.place.path)
+            self._is_option(family, name, ranges[name], entry)
         paradigms = tuple(
-            replace(one, parameters={**one.parameters, **found}) for one in family.paradigms
+            replace(paradigm, parameters={**paradigm.parameters, **ranges})
+            for paradigm in family.paradigms
         )
         return replace(family, paradigms=paradigms)
 
     def _is_option(self, family: Family, name: str, given: Range, key: Key) -> None:
         """Refuse words that a parameter cannot be, and words for numbers."""
-        ranges = [family.ranges[name], *(one.parameters.get(name) for one in family.paradigms)]
+        ranges = [
+            family.ranges[name],
+            *(paradigm.parameters.get(name) for paradigm in family.paradigms),
+        ]
         options = {
             option
-            for one in ranges
-            if isinstance(one, Choice)
-            for option in one.options
+            for choice in ranges
+            if isinstance(choice, Categorical)
+            for option in choice.options
             if isinstance(option, str)
         }
-        if isinstance(given, Choice):
+        if isinstance(given, Categorical):
             asked = {option for option in given.options if isinstance(option, str)}
         else:
             asked = {
@@ -313,7 +317,7 @@ class _RecipeReader:
         """The family with the paradigms alone that have a control."""
         self._known_control(family, name, key)
         control = family.controls[name]
-        kept = [one.name for one in family.paradigms if control.is_of(one)]
+        kept = [paradigm.name for paradigm in family.paradigms if control.is_of(paradigm)]
         if not kept:
             message = f"control {name!r} is of {', '.join(control.paradigms)} alone"
             raise key.place.error(message, "bad-recipe")
@@ -324,43 +328,43 @@ class _RecipeReader:
         if node.value == _ALL:
             return dict.fromkeys(
                 name
-                for name, one in family.controls.items()
-                if any(map(one.is_of, family.paradigms))
+                for name, control in family.controls.items()
+                if any(map(control.is_of, family.paradigms))
             )
         pairs = isinstance(node.value, list) and node.value and isinstance(node.value[0], tuple)
         if pairs:
-            found: dict[str, int | None] = {}
-            for name, one in self._parts.mapping(node, path).items():
-                self._known_control(family, name, one)
-                found[name] = self._whole(one, 1, count)
-            return found
+            counts: dict[str, int | None] = {}
+            for name, entry in self._parts.mapping(node, path).items():
+                self._known_control(family, name, entry)
+                counts[name] = self._whole(entry, 1, count)
+            return counts
         names = self._parts.texts(node, path)
         for name in names:
             self._known_control(family, name, key)
         return dict.fromkeys(names)
 
-    def _demands(self, key: Key) -> dict[str, Within]:
-        found: dict[str, Within] = {}
-        for written, one in self._parts.mapping(key.node, key.place.path).items():
+    def _demands(self, key: Key) -> dict[str, DemandRange]:
+        demands: dict[str, DemandRange] = {}
+        for written, entry in self._parts.mapping(key.node, key.place.path).items():
             name = SHORT.get(written, written)
             if name not in FEATURES:
                 message = f"there is no demand {written!r}.{hint(written, {*FEATURES, *SHORT})}"
-                raise one.place.error(message, "unknown-demand")
-            if name in found:
-                raise one.place.error(f"{name} is given already", "bad-recipe")
-            found[name] = self._within(name, one)
-        return found
+                raise entry.place.error(message, "unknown-demand")
+            if name in demands:
+                raise entry.place.error(f"{name} is given already", "bad-recipe")
+            demands[name] = self._within(name, entry)
+        return demands
 
-    def _within(self, name: str, key: Key) -> Within:
+    def _within(self, name: str, key: Key) -> DemandRange:
         path = key.place.path
         if isinstance(key.node.value, str):
             number = self._number(key.node, path)
-            ends = Within(number, number)
+            ends = DemandRange(number, number)
         else:
             own = self._parts.mapping(key.node, path, ("least", "most"))
             if len(own) < 2:
                 raise key.place.error("expected a number, or `least` and `most`", "bad-recipe")
-            ends = Within(
+            ends = DemandRange(
                 *(self._number(own[end].node, f"{path}.{end}") for end in ("least", "most"))
             )
         demand = FEATURES[name]

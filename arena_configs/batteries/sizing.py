@@ -42,7 +42,7 @@ def full_counts(recipe: Recipe) -> list[Counts]:
 
 def total(counts: Sequence[Counts]) -> int:
     """Instances of all entries, with controls."""
-    return sum(one.total for one in counts)
+    return sum(entry.total for entry in counts)
 
 
 def full_size(recipe: Recipe) -> int:
@@ -80,7 +80,7 @@ def counts_for(recipe: Recipe, size: int | None) -> list[Counts]:
         size = max(size, round(size * asked / recipe.separable))
     if size == asked:
         return full
-    scaled = _Scaled(recipe.entries, full, size / asked)
+    scaled = _ScaledCounts(recipe.entries, full, size / asked)
     while (missing := size - scaled.total()) != 0:
         if not scaled.step(1 if missing > 0 else -1):
             raise ArenaError(
@@ -90,13 +90,13 @@ def counts_for(recipe: Recipe, size: int | None) -> list[Counts]:
     return scaled.counts()
 
 
-class _Scaled:
+class _ScaledCounts:
     """Counts of entries and of their controls, each a line with a share and a number."""
 
     def __init__(self, entries: Sequence[Entry], full: Sequence[Counts], factor: float) -> None:
         self._entries = entries
         self._lines = [
-            (k, control) for k, one in enumerate(full) for control in ("", *one.controls)
+            (k, control) for k, entry in enumerate(full) for control in ("", *entry.controls)
         ]
         self._shares = {
             (k, control): factor * (full[k].controls[control] if control else full[k].instances)

@@ -16,7 +16,7 @@ from animalcat.arena_configs.families.language import (
     ItemTemplate,
     Number,
     Paint,
-    Record,
+    RecordTemplate,
     Repeat,
     Template,
     Text,
@@ -42,7 +42,7 @@ class ArenaReader(PartReader):
     def _arena(self, key: Key) -> ArenaTemplate:
         allowed = (*fields_of(Arena), *ARENA_NAMES)
         self._tag(key.node, Arena, "arena")
-        own = self.mapping(key.node, "arena", [one for one in allowed if one not in UNUSED])
+        own = self.mapping(key.node, "arena", [name for name in allowed if name not in UNUSED])
         entries: tuple[Entry, ...] = ()
         if "items" in own:
             entries = self._entries(own.pop("items").node, "arena.items", ())
@@ -50,19 +50,19 @@ class ArenaReader(PartReader):
 
     def _arena_fields(self, own: Mapping[str, Key], scope: tuple[str, ...]) -> dict[str, Template]:
         known = fields_of(Arena)
-        found: dict[str, Template] = {}
-        for written, one in own.items():
+        fields: dict[str, Template] = {}
+        for written, entry in own.items():
             name = ARENA_NAMES.get(written, written)
-            if name in found:
-                raise one.place.error(f"{name} is there under another name")
+            if name in fields:
+                raise entry.place.error(f"{name} is there under another name")
             kind = known[name]
-            found[name] = self._value(one.node, kind.kind, kind.many, one.place.path, scope)
-        return found
+            fields[name] = self._value(entry.node, kind.kind, kind.many, entry.place.path, scope)
+        return fields
 
     def _entries(self, node: Node, path: str, scope: tuple[str, ...]) -> tuple[Entry, ...]:
         return tuple(
-            self._entry(one, f"{path}[{k}]", scope)
-            for k, one in enumerate(self.sequence(node, path))
+            self._entry(entry, f"{path}[{k}]", scope)
+            for k, entry in enumerate(self.sequence(node, path))
         )
 
     def _entry(self, node: Node, path: str, scope: tuple[str, ...]) -> Entry:
@@ -78,10 +78,10 @@ class ArenaReader(PartReader):
         inside = (*scope, *repeat.names) if repeat else scope
         if called and not grouped:
             both = self.counted.get(called, inside)
-            self.counted[called] = tuple(one for one in both if one in inside)
+            self.counted[called] = tuple(name for name in both if name in inside)
         when = self.formula(own["if"].node, f"{path}.if", inside) if "if" in own else None
         place = self.place(node, path)
-        fields = {key: one for key, one in own.items() if key not in _OWN_KEYS}
+        fields = {key: entry for key, entry in own.items() if key not in _OWN_KEYS}
         if grouped:
             return self._group(called, when, repeat, fields, place, inside)
         return ItemTemplate(called, when, repeat, self._item_fields(fields, place, inside), place)
@@ -96,9 +96,9 @@ class ArenaReader(PartReader):
         scope: tuple[str, ...],
     ) -> Group:
         zero = Number(Formula(0.0, "0", place))
-        at = Record(dict.fromkeys(_AXES, zero), place)
+        at = RecordTemplate(dict.fromkeys(_AXES, zero), place)
         if "at" in own:
-            at = cast("Record", self._vector(own["at"].node, f"{place.path}.at", scope))
+            at = cast("RecordTemplate", self._vector(own["at"].node, f"{place.path}.at", scope))
         turn = Formula(0.0, "0", place)
         if "turn" in own:
             turn = self.formula(own["turn"].node, f"{place.path}.turn", scope)
@@ -112,8 +112,8 @@ class ArenaReader(PartReader):
         if "name" not in own:
             raise place.error("this item has no name; a group of items has `items`")
         return {
-            key: self._value(one.node, known[key].kind, known[key].many, one.place.path, scope)
-            for key, one in own.items()
+            key: self._value(entry.node, known[key].kind, known[key].many, entry.place.path, scope)
+            for key, entry in own.items()
         } | {"name": self._object(own["name"])}
 
     def _object(self, key: Key) -> Template:
@@ -133,15 +133,15 @@ class ArenaReader(PartReader):
             raise key.place.error(f"{name!r} cannot be the name of the number of a copy")
         if len(own) != 1:
             raise key.place.error("expected a number, or one of times, ring and grid")
-        kind, one = next(iter(own.items()))
+        kind, entry = next(iter(own.items()))
         where = f"{path}.{kind}"
         if kind == "grid":
-            sides = self.sequence(one.node, where)
+            sides = self.sequence(entry.node, where)
             if len(sides) != 2:
-                raise one.place.error("expected [columns, rows]")
+                raise entry.place.error("expected [columns, rows]")
             counts = tuple(self.formula(side, f"{where}[{k}]") for k, side in enumerate(sides))
         else:
-            counts = (self.formula(one.node, where),)
+            counts = (self.formula(entry.node, where),)
         repeat = Repeat(cast("Literal['times', 'ring', 'grid']", kind), counts, name)
         if repeat.names.count(name) > 1:
             raise key.place.error(f"{name!r} has a meaning of its own in a {kind}; take another")
@@ -160,8 +160,8 @@ class ArenaReader(PartReader):
         if many:
             entries = self.sequence(node, path)
             return tuple(
-                self._value(one, kind, False, f"{path}[{k}]", scope)
-                for k, one in enumerate(entries)
+                self._value(entry, kind, False, f"{path}[{k}]", scope)
+                for k, entry in enumerate(entries)
             )
         if kind is Vector3:
             return self._vector(node, path, scope)
@@ -177,7 +177,7 @@ class ArenaReader(PartReader):
             self._tag(node, Item, path)
             own = self.mapping(node, path, tuple(fields_of(Item)))
             place = self.place(node, path)
-            return Record(self._item_fields(own, place, scope), place)
+            return RecordTemplate(self._item_fields(own, place, scope), place)
         return self._operation(node, path, scope)
 
     def _vector(self, node: Node, path: str, scope: tuple[str, ...]) -> Template:
@@ -187,16 +187,16 @@ class ArenaReader(PartReader):
         zero = Number(Formula(0.0, "0", place))
         if isinstance(node.value, str):
             side = Number(self.formula(node, path, scope), digits=3)
-            return Record(dict.fromkeys(_AXES, side), place)
-        if any(isinstance(one, Node) for one in node.value):
+            return RecordTemplate(dict.fromkeys(_AXES, side), place)
+        if any(isinstance(entry, Node) for entry in node.value):
             entries = self.sequence(node, path)
             axes = {2: "xz", 3: "xyz"}.get(len(entries))
             if axes is None:
                 self.wrong(node, path, f"expected [x, z] or [x, y, z], got {len(entries)} numbers")
             given = dict(zip(axes, entries, strict=True))
         else:
-            given = {key: one.node for key, one in self.mapping(node, path, _AXES).items()}
-        return Record(
+            given = {key: entry.node for key, entry in self.mapping(node, path, _AXES).items()}
+        return RecordTemplate(
             {
                 axis: Number(self.formula(given[axis], f"{path}.{axis}", scope), digits=3)
                 if axis in given
@@ -216,17 +216,17 @@ class ArenaReader(PartReader):
                 message = f"there is no colour {written!r}.{hint(written, COLOURS)}"
                 self.wrong(node, path, message)
             return Paint(written, self.place(node, path))
-        if any(isinstance(one, Node) for one in node.value):
+        if any(isinstance(entry, Node) for entry in node.value):
             entries = self.sequence(node, path)
             if len(entries) != 3:
                 self.wrong(node, path, f"expected [r, g, b], got {len(entries)} numbers")
             given = dict(zip(_CHANNELS, entries, strict=True))
         else:
-            given = {key: one.node for key, one in self.mapping(node, path, _CHANNELS).items()}
-        return Record(
+            given = {key: entry.node for key, entry in self.mapping(node, path, _CHANNELS).items()}
+        return RecordTemplate(
             {
-                channel: Number(self.formula(one, f"{path}.{channel}", scope), digits=3)
-                for channel, one in given.items()
+                channel: Number(self.formula(entry, f"{path}.{channel}", scope), digits=3)
+                for channel, entry in given.items()
             },
             self.place(node, path),
         )
@@ -246,7 +246,7 @@ class ArenaReader(PartReader):
         known = fields_of(model)
         own = self.mapping(node, path, tuple(known)) if known and node.value else {}
         fields = {
-            key: self._value(one.node, known[key].kind, known[key].many, one.place.path, scope)
-            for key, one in own.items()
+            key: self._value(entry.node, known[key].kind, known[key].many, entry.place.path, scope)
+            for key, entry in own.items()
         }
-        return Record(fields, self.place(node, path), node.tag[1:])
+        return RecordTemplate(fields, self.place(node, path), node.tag[1:])

@@ -24,13 +24,13 @@ from animalcat.arena_configs.families.language import (
     Number,
     Paint,
     Paradigm,
-    Record,
+    RecordTemplate,
     Repeat,
     Template,
     Text,
 )
 from animalcat.arena_configs.families.palette import COLOURS, DEFAULTS
-from animalcat.arena_configs.families.ranges import EmptyRangeError, Fixed
+from animalcat.arena_configs.families.ranges import Constant, EmptyRangeError
 from animalcat.arena_configs.families.scope import Place, Scope, Value
 from animalcat.arena_configs.geometry import rotate
 from animalcat.arena_configs.model import ARENA_SIDE, Arena, Item
@@ -73,7 +73,7 @@ def parameter_values(
     Args:
         family: The family.
         paradigm: The paradigm.
-        shares: By parameter, which share of all draws are below its value.
+        shares: By parameter, the quantile of its value: the share of all draws below it.
         given: Values that are set, whatever their range.
 
     Raises:
@@ -82,7 +82,7 @@ def parameter_values(
     """
     ranges = family.ranges_of(paradigm)
     scope: dict[str, Value] = words(family, paradigm)
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for name in paradigm.order:
         if given is not None and name in given:
             value = given[name]
@@ -93,10 +93,10 @@ def parameter_values(
                 raise UnfitError(f"{name}: {error}") from None
         if isinstance(value, float) and not math.isfinite(value):
             raise UnfitError(f"{name} is not finite")
-        if isinstance(value, float) and not isinstance(ranges[name], Fixed):
+        if isinstance(value, float) and not isinstance(ranges[name], Constant):
             value = round(value, 6)
-        scope[name] = found[name] = value
-    return {name: found[name] for name in ranges}
+        scope[name] = values[name] = value
+    return {name: values[name] for name in ranges}
 
 
 def controlled(
@@ -124,8 +124,8 @@ def controlled(
     changed = {name: formula.value(scope) for name, formula in control.parameters.items()}
     kept = {
         name: values[name]
-        for name, one in family.ranges_of(paradigm).items()
-        if name in family.parameters or name in given or not isinstance(one, Fixed)
+        for name, drawn_from in family.ranges_of(paradigm).items()
+        if name in family.parameters or name in given or not isinstance(drawn_from, Constant)
     }
     return parameter_values(family, paradigm, {}, {**kept, **changed})
 
@@ -165,11 +165,11 @@ def build_arena(
         UnfitError: Something would stand outside the arena.
         ArenaError: A formula has no value, or a value has no place in an arena.
     """
-    return _Builder(family, scope, control, seed).arena()
+    return _ArenaBuilder(family, scope, control, seed).arena()
 
 
 @dataclass(frozen=True, slots=True)
-class _Builder:
+class _ArenaBuilder:
     family: Family
     scope: Scope
     control: Control | None
@@ -178,7 +178,7 @@ class _Builder:
     def arena(self) -> Arena:
         template = self.family.arena
         fields = {**template.fields, **(self.control.fields if self.control else {})}
-        values = {name: self._plain(one, self.scope) for name, one in fields.items()}
+        values = {name: self._plain(part, self.scope) for name, part in fields.items()}
         items: list[Item] = []
         for item in self._items(template.entries, self.scope, _FLOOR):
             items.append(item)
@@ -211,21 +211,21 @@ class _Builder:
     def _made(
         self, fields: Mapping[str, Template], place: Place, scope: Scope, frame: _Frame
     ) -> Item:
-        values = {name: self._plain(one, scope, frame) for name, one in fields.items()}
+        values = {name: self._plain(template, scope, frame) for name, template in fields.items()}
         name = canonical_name(values["name"])
         if name is None:
             raise place.error(f"Animal-AI has no object `{values['name']}`", "unknown-object")
         values["name"] = name
-        spots = [_moved(one, frame, place) for one in values.get("positions", ())]
+        spots = [_moved(position, frame, place) for position in values.get("positions", ())]
         values["positions"] = spots
         if "rewardSpawnPos" in values:
             values["rewardSpawnPos"] = _spawned(values["rewardSpawnPos"], frame, place)
         # Without a rotation, most objects would be turned at random.
-        lists = [cast("list[Any]", one) for one in values.values() if isinstance(one, list)]
+        lists = [cast("list[Any]", value) for value in values.values() if isinstance(value, list)]
         copies = max(1, *map(len, lists))
         given = [*values.get("rotations", ())]
         given += [0.0] * (copies - len(given))
-        values["rotations"] = [_angle(one + frame.turn) for one in given]
+        values["rotations"] = [_angle(angle + frame.turn) for angle in given]
         if name in DEFAULTS and not values.get("colors"):
             r, g, b = COLOURS[DEFAULTS[name]]
             values["colors"] = [{"r": r, "g": g, "b": b}] * copies
@@ -250,13 +250,14 @@ class _Builder:
                 return value
             case Paint():
                 return self._paint(template, scope)
-            case Record(fields, place, "") if "name" in fields:  # an item that an operation spawns
+            case RecordTemplate(fields, place, "") if "name" in fields:
+                # An item that an operation spawns.
                 return self._made(fields, place, scope, frame)
-            case Record(fields, _, operation):
-                values = {name: self._plain(one, scope, frame) for name, one in fields.items()}
+            case RecordTemplate(fields, _, operation):
+                values = {name: self._plain(part, scope, frame) for name, part in fields.items()}
                 return {"kind": operation, **values} if operation else values
             case _:
-                return [self._plain(one, scope, frame) for one in template]
+                return [self._plain(part, scope, frame) for part in template]
 
     def _word(self, template: Text | Paint) -> str:
         if not template.text.startswith("$"):
@@ -267,7 +268,7 @@ class _Builder:
     def _paint(self, template: Paint, scope: Scope) -> dict[str, float]:
         name = self._word(template)
         if name == "random":
-            key = f"{template.place.path}/{[scope.get(one) for one in _COUNTED]}"
+            key = f"{template.place.path}/{[scope.get(counter) for counter in _COUNTED]}"
             key += str(scope.get(_HIDDEN, ""))
             rng = np.random.default_rng([self.seed, crc32(key.encode())])
             r, g, b = (int(channel) for channel in rng.integers(0, 256, 3))

@@ -24,7 +24,7 @@ WITHIN: Final = 0.005
 millimetres."""
 
 
-class Difference(NamedTuple):
+class BrokenClaim(NamedTuple):
     """A claim that does not hold.
 
     Attributes:
@@ -57,7 +57,7 @@ def measure_geometry(arena: Arena) -> MeasuredFeatures:
 
 def differences(
     claims: Iterable[Claim], scope: Scope, measured: MeasuredFeatures, *, played: bool
-) -> list[Difference]:
+) -> list[BrokenClaim]:
     """The claims about an arena that do not hold.
 
     Args:
@@ -66,7 +66,7 @@ def differences(
         measured: What was measured on the arena.
         played: Whether it was played. If not, claims that take playing are left out.
     """
-    found: list[Difference] = []
+    broken: list[BrokenClaim] = []
     for claim in claims:
         if claim.when is not None and not claim.when.holds(scope):
             continue
@@ -77,8 +77,8 @@ def differences(
         if claim.absent == (value is None) and (value is None or low <= value <= high):
             continue
         why = measured.missing.get(claim.demand, "")
-        found.append(Difference(claim.demand, _told(claim, scope), value, why, claim))
-    return found
+        broken.append(BrokenClaim(claim.demand, _told(claim, scope), value, why, claim))
+    return broken
 
 
 def bounds(claim: Claim, scope: Scope) -> tuple[float, float]:
@@ -95,23 +95,23 @@ def bounds(claim: Claim, scope: Scope) -> tuple[float, float]:
     return low, high
 
 
-def told(name: str, found: Iterable[Difference]) -> str:
+def told(name: str, broken: Iterable[BrokenClaim]) -> str:
     """What is wrong with the claims about an instance, a line for each claim.
 
     Args:
         name: Which instance, in words.
-        found: The claims that do not hold.
+        broken: The claims that do not hold.
     """
-    return "\n".join(_line(name, one) for one in found)
+    return "\n".join(_line(name, claim) for claim in broken)
 
 
-def _line(name: str, one: Difference) -> str:
-    got = f"it does not apply ({one.why})"
-    if one.measured is not None:
-        got = f"{one.measured:.6g} is measured"
-    where = f"{one.claim.place.file}:{one.claim.place.line}"
-    unit = f" {FEATURES[one.demand].unit}".rstrip()
-    return f"{name}: {one.demand} is claimed to be {one.claimed}{unit} ({where}), but {got}"
+def _line(name: str, broken: BrokenClaim) -> str:
+    got = f"it does not apply ({broken.why})"
+    if broken.measured is not None:
+        got = f"{broken.measured:.6g} is measured"
+    where = f"{broken.claim.place.file}:{broken.claim.place.line}"
+    unit = f" {FEATURES[broken.demand].unit}".rstrip()
+    return f"{name}: {broken.demand} is claimed to be {broken.claimed}{unit} ({where}), but {got}"
 
 
 def _told(claim: Claim, scope: Mapping[str, float | str]) -> str:
@@ -158,18 +158,20 @@ def claim_errors(
         played: Whether it plays the arena.
     """
     measured: dict[str, Mapping[str, float]] = {}
-    for one in instances:
-        paradigm = family.paradigm(one.paradigm)
-        control = family.controls[one.control] if one.control else None
-        features = measure(one.arena)
-        measured[one.name] = features.values
-        scope = scope_of(family, paradigm, one.parameters, variant_of(one.variant)[0])
-        name = f"family {family.name}, instance {one.name} ({one.paradigm})"
+    for instance in instances:
+        paradigm = family.paradigm(instance.paradigm)
+        control = family.controls[instance.control] if instance.control else None
+        features = measure(instance.arena)
+        measured[instance.name] = features.values
+        scope = scope_of(family, paradigm, instance.parameters, variant_of(instance.variant)[0])
+        name = f"family {family.name}, instance {instance.name} ({instance.paradigm})"
         wrong = differences(family.claims_of(paradigm, control), scope, features, played=played)
         if wrong:
             yield told(name, wrong)
-        if control is not None and one.control_of in measured:
-            yield from _unpaired(name, control, measured[one.control_of], features.values, played)
+        if control is not None and instance.control_of in measured:
+            yield from _unpaired(
+                name, control, measured[instance.control_of], features.values, played
+            )
 
 
 def _unpaired(

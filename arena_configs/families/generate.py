@@ -81,7 +81,7 @@ def generate(
     """
     chosen = load_family(family) if isinstance(family, str) else family
     check_asked(chosen, part, paradigm, controls, given)
-    wanted = _Wanted(part, paradigm, tuple(controls), given, seen is not None)
+    wanted = _DrawRequest(part, paradigm, tuple(controls), given, seen is not None)
     made = [*_instances(chosen, n, rng, wanted, set() if seen is None else seen)]
     if measure is not None:
         check_claims(chosen, made, measure, played=played)
@@ -120,7 +120,7 @@ def check_asked(
             raise ArenaError(f"{where}: parameter {name!r} is set to {value}; give a finite number")
 
 
-class _Wanted(NamedTuple):
+class _DrawRequest(NamedTuple):
     """Which instances are drawn; the fields are arguments of `generate`."""
 
     part: Part | None
@@ -140,7 +140,7 @@ def shares(weights: Sequence[float], n: int) -> list[int]:
 
 
 def _instances(
-    family: Family, n: int, rng: np.random.Generator, wanted: _Wanted, seen: set[str]
+    family: Family, n: int, rng: np.random.Generator, wanted: _DrawRequest, seen: set[str]
 ) -> Iterator[FamilyInstance]:
     strata = {one.name: one for one in family.paradigms if wanted.paradigm in (None, one.name)}
     width, index = len(str(n)), 0
@@ -178,7 +178,7 @@ def _task(
     seed: int,
     made: int,
     each: int,
-    wanted: _Wanted,
+    wanted: _DrawRequest,
     seen: set[str],
 ) -> _Variants:
     """Draw the variants of one task, each with its controls."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from animalcat.arena_configs.families.ranges import Fixed, Range
+from animalcat.arena_configs.families.ranges import Constant, Range
 from animalcat.arena_configs.families.scope import Formula, Place
 
 Part: TypeAlias = Literal["practice", "test"]
@@ -72,7 +72,7 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordTemplate:
     """Fields by name, of a vector, a colour, an item or an operation.
 
     Attributes:
@@ -86,7 +86,7 @@ class Record:
     operation: str = ""
 
 
-Template: TypeAlias = "Number | Text | Paint | Flag | Record | tuple[Template, ...]"
+Template: TypeAlias = "Number | Text | Paint | Flag | RecordTemplate | tuple[Template, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Group:
     id: str
     when: Formula | None
     repeat: Repeat | None
-    at: Record
+    at: RecordTemplate
     turn: Formula
     entries: tuple[Entry, ...]
     place: Place
@@ -200,7 +200,7 @@ class Paradigm:
     Attributes:
         name: Its name.
         weight: Its share of the instances, beside the other paradigms' weights.
-        parameters: What parameters are drawn from here, where that is not what the family says.
+        parameters: By parameter, the range that it is drawn from here, if not the family's.
         claims: Claims that are made here, beside those of the family or in their place.
         order: All parameters and derived values, each after those that it depends on.
         place: Where it is; the family's name where the family has no paradigms.
@@ -300,7 +300,7 @@ class Family:
     @cached_property
     def ranges(self) -> Mapping[str, Range]:
         """Parameters and derived values together, by name."""
-        return {**self.parameters, **{name: Fixed(f) for name, f in self.derived.items()}}
+        return {**self.parameters, **{name: Constant(f) for name, f in self.derived.items()}}
 
     def ranges_of(self, paradigm: Paradigm) -> Mapping[str, Range]:
         """Parameters and derived values of a paradigm, by name."""
@@ -308,11 +308,11 @@ class Family:
 
     def claims_of(self, paradigm: Paradigm, control: Control | None = None) -> list[Claim]:
         """The claims that are made about an instance."""
-        made: dict[str, Claim | None] = {**self.claims, **paradigm.claims}
+        claims: dict[str, Claim | None] = {**self.claims, **paradigm.claims}
         if control is not None:
-            made |= control.claims
-        return [claim for claim in made.values() if claim is not None]
+            claims |= control.claims
+        return [claim for claim in claims.values() if claim is not None]
 
     def paradigm(self, name: str) -> Paradigm:
         """The paradigm of a name."""
-        return next(one for one in self.paradigms if one.name == name)
+        return next(paradigm for paradigm in self.paradigms if paradigm.name == name)

@@ -14,8 +14,8 @@ from animalcat.arena_configs.model import ArenaError
 
 def _shipped() -> tuple[str, ...]:
     folder = files("animalcat.arena_configs").joinpath("families")
-    found = (Path(one.name) for one in folder.iterdir())
-    return tuple(sorted(path.stem for path in found if path.suffix == ".yaml"))
+    names = (Path(file.name) for file in folder.iterdir())
+    return tuple(sorted(path.stem for path in names if path.suffix == ".yaml"))
 
 
 FAMILIES: Final = _shipped()

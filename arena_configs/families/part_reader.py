@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, cast
 
-from animalcat.arena_configs.families.ranges import Between, Choice, Fixed, Normal, Range
+from animalcat.arena_configs.families.ranges import (
+    Categorical,
+    Constant,
+    Interval,
+    Range,
+    TruncatedNormal,
+)
 from animalcat.arena_configs.families.scope import Formula, Place, Value
 from animalcat.arena_configs.nodes import Node
 from animalcat.formulas import Call, Expression, FormulaError, names, parse_formula
@@ -33,8 +39,8 @@ class PartReader:
         file: Name of the file.
         known: Names that formulas may use.
         words: Words that options and paradigms are.
-        ids: Ids, and whether they are of items; of groups alone otherwise.
-        counted: Of ids of items, the names of repeats that formulas in all of them may use.
+        ids: By id, whether it is an item's; otherwise it belongs to groups alone.
+        counted: By id of items, the names of repeats that formulas may use in all items of that id.
     """
 
     file: str
@@ -56,23 +62,23 @@ class PartReader:
     def mapping(self, node: Node, path: str, allowed: Sequence[str] = ()) -> dict[str, Key]:
         """Values by key; a key that is there twice, or not allowed, is an error."""
         pairs = node.value if isinstance(node.value, list) else []
-        if not isinstance(node.value, list) or any(isinstance(one, Node) for one in pairs):
+        if not isinstance(node.value, list) or any(isinstance(pair, Node) for pair in pairs):
             self.wrong(node, path, "expected keys and values")
-        found: dict[str, Key] = {}
+        keys: dict[str, Key] = {}
         for key, value in cast("list[tuple[Node, Node]]", pairs):
             written = key.value if isinstance(key.value, str) else "?"
             where = f"{path}.{written}" if path else written
             if allowed and written not in allowed:
                 self.wrong(key, where, f"there is no such key.{hint(written, allowed)}")
-            if written in found:
-                self.wrong(key, where, f"given already in line {found[written].place.line}")
-            found[written] = Key(value, Place(self.file, key.line, where))
-        return found
+            if written in keys:
+                self.wrong(key, where, f"given already in line {keys[written].place.line}")
+            keys[written] = Key(value, Place(self.file, key.line, where))
+        return keys
 
     def sequence(self, node: Node, path: str) -> list[Node]:
         """The entries of a list."""
         entries = node.value if isinstance(node.value, list) else []
-        if not isinstance(node.value, list) or any(isinstance(one, tuple) for one in entries):
+        if not isinstance(node.value, list) or any(isinstance(entry, tuple) for entry in entries):
             self.wrong(node, path, "expected a list")
         return cast("list[Node]", entries)
 
@@ -93,7 +99,7 @@ class PartReader:
         if isinstance(node.value, str):
             return (node.value,)
         return tuple(
-            self.scalar(one, f"{path}[{k}]") for k, one in enumerate(self.sequence(node, path))
+            self.scalar(entry, f"{path}[{k}]") for k, entry in enumerate(self.sequence(node, path))
         )
 
     def truth(self, node: Node, path: str) -> bool:
@@ -141,23 +147,23 @@ class PartReader:
 
     def words_in(self, node: Node) -> set[str]:
         """The words among the options of a choice."""
-        found = set[str]()
+        names = set[str]()
         for pair in node.value if isinstance(node.value, list) else ():
             if isinstance(pair, tuple) and pair[0].value == "choice":
                 options = pair[1].value if isinstance(pair[1].value, list) else []
-                found |= {
+                names |= {
                     option.value
                     for option in options
                     if isinstance(option, Node)
                     and isinstance(option.value, str)
                     and number_of(option.value) is None
                 }
-        return found
+        return names
 
     def range(self, node: Node, path: str) -> Range:
         """What a parameter is drawn from."""
         if isinstance(node.value, str):
-            return Fixed(self.formula(node, path))
+            return Constant(self.formula(node, path))
         keys = self.mapping(node, path)
         kinds = [key for key in keys if key in _RANGES]
         if len(kinds) != 1:
@@ -171,44 +177,44 @@ class PartReader:
             return self._choice(keys, entries, path)
         if len(entries) != 2:
             self.wrong(keys[kind].node, where, f"expected 2 numbers, got {len(entries)}")
-        low, high = (self.formula(one, f"{where}[{k}]") for k, one in enumerate(entries))
+        low, high = (self.formula(entry, f"{where}[{k}]") for k, entry in enumerate(entries))
         if kind == "normal":
             if "between" not in keys:
                 self.wrong(node, path, "a normal distribution needs `between: [least, greatest]`")
             ends = self.sequence(keys["between"].node, f"{path}.between")
             if len(ends) != 2:
                 self.wrong(keys["between"].node, f"{path}.between", "expected 2 numbers")
-            least, most = (self.formula(one, f"{path}.between[{k}]") for k, one in enumerate(ends))
+            least, most = (self.formula(end, f"{path}.between[{k}]") for k, end in enumerate(ends))
             self._ordered(least, most)
-            return Normal(low, high, least, most)
+            return TruncatedNormal(low, high, least, most)
         self._ordered(low, high)
         if kind == "log_uniform" and isinstance(low.expression, float) and low.expression <= 0:
             raise low.place.error(f"{low.text} is not above 0, so it has no logarithm")
-        return Between(low, high, cast("Any", kind))
+        return Interval(low, high, cast("Any", kind))
 
     def _ordered(self, low: Formula, high: Formula) -> None:
         ends = low.expression, high.expression
         if isinstance(ends[0], float) and isinstance(ends[1], float) and ends[0] > ends[1]:
             raise low.place.error(f"the low end {low.text} is above the high end {high.text}")
 
-    def _choice(self, keys: Mapping[str, Key], entries: list[Node], path: str) -> Choice:
+    def _choice(self, keys: Mapping[str, Key], entries: list[Node], path: str) -> Categorical:
         where = f"{path}.choice"
         if not entries:
             self.wrong(keys["choice"].node, where, "there is nothing to choose from")
         options: list[Value] = []
-        for k, one in enumerate(entries):
-            written = self.scalar(one, f"{where}[{k}]")
+        for k, entry in enumerate(entries):
+            written = self.scalar(entry, f"{where}[{k}]")
             number = number_of(written)
             options.append(written if number is None else number)
         weights = [1.0] * len(options)
         if "weights" in keys:
             given = self.sequence(keys["weights"].node, f"{path}.weights")
-            numbers = [number_of(self.scalar(one, f"{path}.weights")) for one in given]
+            numbers = [number_of(self.scalar(weight, f"{path}.weights")) for weight in given]
             weights = [number for number in numbers if number is not None and number >= 0.0]
             if len(weights) != len(options) or sum(weights) <= 0.0:
                 message = f"expected {len(options)} weights of at least 0, some above 0"
                 self.wrong(keys["weights"].node, f"{path}.weights", message)
-        return Choice(tuple(options), tuple(weights))
+        return Categorical(tuple(options), tuple(weights))
 
 
 def _unfolded(expression: Expression, known: dict[int, int] | None = None) -> int:
@@ -222,7 +228,7 @@ def _unfolded(expression: Expression, known: dict[int, int] | None = None) -> in
         return 1
     known = {} if known is None else known
     if id(expression) not in known:
-        parts = sum(_unfolded(one, known) for one in expression.arguments)
+        parts = sum(_unfolded(argument, known) for argument in expression.arguments)
         known[id(expression)] = 1 + parts
     return known[id(expression)]
 

@@ -74,7 +74,7 @@ class Range(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Constant:
     """One value.
 
     Attributes:
@@ -102,7 +102,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class Interval:
     """Numbers between two ends.
 
     Attributes:
@@ -181,7 +181,7 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class TruncatedNormal:
     """A normal distribution, cut off at two ends.
 
     Attributes:
@@ -229,7 +229,7 @@ class Normal:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Categorical:
     """One of several numbers or words.
 
     Attributes:
@@ -249,10 +249,10 @@ class Choice:
         """The option below which a share of all draws are."""
         total = sum(self.weights)
         upto = accumulate(self.weights)
-        found = (
+        index = (
             option for option, end in zip(self.options, upto, strict=True) if share * total < end
         )
-        return next(found, self.options[-1])
+        return next(index, self.options[-1])
 
     def share(self, value: float, scope: Scope) -> float:
         """The middle of the shares of the option that is nearest to a number."""

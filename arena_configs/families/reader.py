@@ -20,7 +20,7 @@ from animalcat.arena_configs.families.language import (
     Variants,
 )
 from animalcat.arena_configs.families.part_reader import Key, hint, number_of
-from animalcat.arena_configs.families.ranges import Fixed, Range
+from animalcat.arena_configs.families.ranges import Constant, Range
 from animalcat.arena_configs.families.scope import Formula, Place
 from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.loader import fields_of
@@ -75,12 +75,12 @@ class _FamilyReader(ArenaReader):
             self.wrong(keys["name"].node, "name", f"{name!r} is not letters, digits and hyphens")
         self._names(keys)
         parameters = {
-            key: self.range(one.node, one.place.path)
-            for key, one in self._part(keys, "parameters").items()
+            key: self.range(entry.node, entry.place.path)
+            for key, entry in self._part(keys, "parameters").items()
         }
         derived = {
-            key: self.formula(one.node, one.place.path)
-            for key, one in self._part(keys, "derived").items()
+            key: self.formula(entry.node, entry.place.path)
+            for key, entry in self._part(keys, "derived").items()
         }
         variants, varied = self._variants(keys)
         both = {*parameters} & {*derived} | {*parameters, *derived} & {*varied}
@@ -89,10 +89,10 @@ class _FamilyReader(ArenaReader):
             self.wrong(root, f"{part}.{twice}", "there is a parameter of this name already")
         parameters |= varied
         constraints = tuple(
-            self.formula(one, f"constraints[{k}]")
-            for k, one in enumerate(self._list(keys, "constraints"))
+            self.formula(constraint, f"constraints[{k}]")
+            for k, constraint in enumerate(self._list(keys, "constraints"))
         )
-        ranges = {**parameters, **{key: Fixed(one) for key, one in derived.items()}}
+        ranges = {**parameters, **{key: Constant(formula) for key, formula in derived.items()}}
         paradigms = self._paradigms(keys, ranges)
         for paradigm in paradigms:
             self._unvaried(variants, {**ranges, **paradigm.parameters})
@@ -101,8 +101,8 @@ class _FamilyReader(ArenaReader):
             name=name,
             description=self.text(keys["description"].node, "description"),
             nodes={
-                layout: self.texts(one.node, one.place.path)
-                for layout, one in self._part(keys, "nodes").items()
+                layout: self.texts(entry.node, entry.place.path)
+                for layout, entry in self._part(keys, "nodes").items()
             },
             parameters=parameters,
             derived=derived,
@@ -111,8 +111,8 @@ class _FamilyReader(ArenaReader):
             paradigms=paradigms,
             arena=arena,
             controls={
-                key: self._control(key, one, ranges, [paradigm.name for paradigm in paradigms])
-                for key, one in self._part(keys, "controls").items()
+                key: self._control(key, entry, ranges, [paradigm.name for paradigm in paradigms])
+                for key, entry in self._part(keys, "controls").items()
             },
             claims={
                 demand: claim
@@ -141,13 +141,15 @@ class _FamilyReader(ArenaReader):
             else {}
         )
         for part in (self._part(keys, "parameters"), self._part(keys, "derived"), varied):
-            for name, one in part.items():
+            for name, parameter in part.items():
                 if not name.isidentifier():
                     message = f"{name!r} is not a name: use letters, digits and underscores"
-                    raise one.place.error(message)
+                    raise parameter.place.error(message)
                 if name in (MIRROR, PARADIGM):
-                    raise one.place.error(f"{name!r} has a meaning of its own; take another name")
-                given[name] = one
+                    raise parameter.place.error(
+                        f"{name!r} has a meaning of its own; take another name"
+                    )
+                given[name] = parameter
         ranges = list(given.values())
         for k, paradigm in enumerate(self._list(keys, "paradigms")):
             own = self.mapping(paradigm, f"paradigms[{k}]")
@@ -157,8 +159,8 @@ class _FamilyReader(ArenaReader):
                 ranges += self.mapping(
                     own["parameters"].node, f"paradigms[{k}].parameters"
                 ).values()
-        for one in ranges:
-            self.words |= self.words_in(one.node)
+        for parameter in ranges:
+            self.words |= self.words_in(parameter.node)
         for name in sorted(self.words & given.keys()):
             raise given[name].place.error(f"{name!r} is an option or a paradigm as well")
         self.known = {*given, MIRROR, PARADIGM}
@@ -169,8 +171,8 @@ class _FamilyReader(ArenaReader):
         allowed = ("mirror", "turns", "each", "parameters")
         own = self.mapping(keys["variants"].node, "variants", allowed)
         ranges = {
-            key: self.range(one.node, one.place.path)
-            for key, one in (
+            key: self.range(entry.node, entry.place.path)
+            for key, entry in (
                 self.mapping(own["parameters"].node, "variants.parameters")
                 if "parameters" in own
                 else {}
@@ -190,8 +192,8 @@ class _FamilyReader(ArenaReader):
 
     def _unvaried(self, variants: Variants, ranges: Mapping[str, Range]) -> None:
         """Refuse parameters that depend on what differs between variants of one draw."""
-        for name, one in ranges.items():
-            for formula in one.formulas:
+        for name, drawn_from in ranges.items():
+            for formula in drawn_from.formulas:
                 loose = {*names(formula.expression)} & {*variants.parameters}
                 if loose and name not in variants.parameters:
                     message = f"{name} depends on {', '.join(loose)}, which is for variants only"
@@ -204,14 +206,14 @@ class _FamilyReader(ArenaReader):
         if not listed:
             name = self.scalar(keys["name"].node, "name")
             return (Paradigm(name, 1.0, {}, {}, self._order(ranges), keys["name"].place),)
-        found: list[Paradigm] = []
+        paradigms: list[Paradigm] = []
         for k, node in enumerate(listed):
             path = f"paradigms[{k}]"
             own = self.mapping(node, path, ("name", "weight", "parameters", "claims"))
             if "name" not in own:
                 self.wrong(node, path, "it has no name")
             name = self.scalar(own["name"].node, f"{path}.name")
-            if name in (one.name for one in found):
+            if name in (paradigm.name for paradigm in paradigms):
                 self.wrong(own["name"].node, f"{path}.name", f"{name!r} is there already")
             weight = 1.0
             if "weight" in own:
@@ -223,30 +225,32 @@ class _FamilyReader(ArenaReader):
                 weight = number
             changed: dict[str, Range] = {}
             if "parameters" in own:
-                for key, one in self.mapping(own["parameters"].node, f"{path}.parameters").items():
-                    self._is_parameter(key, one, ranges)
-                    changed[key] = self.range(one.node, one.place.path)
+                for key, entry in self.mapping(
+                    own["parameters"].node, f"{path}.parameters"
+                ).items():
+                    self._is_parameter(key, entry, ranges)
+                    changed[key] = self.range(entry.node, entry.place.path)
             claims = self._claims(own["claims"]) if "claims" in own else {}
             order = self._order({**ranges, **changed})
             place = replace(own["name"].place, path=path)
-            found.append(Paradigm(name, weight, changed, claims, order, place))
-        return tuple(found)
+            paradigms.append(Paradigm(name, weight, changed, claims, order, place))
+        return tuple(paradigms)
 
-    def _is_parameter(self, name: str, one: Key, ranges: Mapping[str, Range]) -> None:
+    def _is_parameter(self, name: str, key: Key, ranges: Mapping[str, Range]) -> None:
         if name not in ranges:
             message = f"there is no parameter {name!r}.{hint(name, ranges)}"
-            raise one.place.error(message, "unknown-name")
+            raise key.place.error(message, "unknown-name")
 
     def _order(self, ranges: Mapping[str, Range]) -> tuple[str, ...]:
         """Names in an order in which each comes after those that it depends on."""
         graph = {
             name: [
                 other
-                for formula in one.formulas
+                for formula in drawn_from.formulas
                 for other in names(formula.expression)
                 if other in ranges
             ]
-            for name, one in ranges.items()
+            for name, drawn_from in ranges.items()
         }
         try:
             return tuple(TopologicalSorter(graph).static_order())
@@ -275,9 +279,11 @@ class _FamilyReader(ArenaReader):
             self._is_id(called, own["remove"].place)
         parameters: dict[str, Formula] = {}
         if "parameters" in own:
-            for one, value in self.mapping(own["parameters"].node, f"{path}.parameters").items():
-                self._is_parameter(one, value, ranges)
-                parameters[one] = self.formula(value.node, value.place.path)
+            for parameter, value in self.mapping(
+                own["parameters"].node, f"{path}.parameters"
+            ).items():
+                self._is_parameter(parameter, value, ranges)
+                parameters[parameter] = self.formula(value.node, value.place.path)
         items: dict[str, dict[str, Template]] = {}
         if "items" in own:
             for called, value in self.mapping(own["items"].node, f"{path}.items").items():
@@ -287,7 +293,7 @@ class _FamilyReader(ArenaReader):
                 items[called] = self._changes(value, self.counted[called])
         fields: dict[str, Template] = {}
         if "arena" in own:
-            wanted = [one for one in fields_of(Arena) if one not in (*UNUSED, "items")]
+            wanted = [field for field in fields_of(Arena) if field not in (*UNUSED, "items")]
             given = self.mapping(own["arena"].node, f"{path}.arena", (*wanted, *ARENA_NAMES))
             fields = self._arena_fields(given, ())
         return Control(
@@ -306,39 +312,41 @@ class _FamilyReader(ArenaReader):
         )
 
     def _paradigms_of(self, key: Key, known: Iterable[str]) -> tuple[str, ...]:
-        found = self.texts(key.node, key.place.path)
-        for name in found:
+        names = self.texts(key.node, key.place.path)
+        for name in names:
             if name not in known:
                 raise key.place.error(f"there is no paradigm {name!r}.{hint(name, known)}")
-        return found
+        return names
 
     def _changes(self, key: Key, scope: tuple[str, ...]) -> dict[str, Template]:
         known = fields_of(Item)
         own = self.mapping(key.node, key.place.path, tuple(known))
-        found = {
-            name: self._value(one.node, known[name].kind, known[name].many, one.place.path, scope)
-            for name, one in own.items()
+        fields = {
+            name: self._value(
+                entry.node, known[name].kind, known[name].many, entry.place.path, scope
+            )
+            for name, entry in own.items()
         }
         if "name" in own:
-            found["name"] = self._object(own["name"])
-        return found
+            fields["name"] = self._object(own["name"])
+        return fields
 
     def _is_id(self, called: str, place: Place) -> None:
         if called not in self.ids:
             raise place.error(f"no item has the id {called!r}.{hint(called, self.ids)}")
 
     def _demands(self, key: Key) -> tuple[str, ...]:
-        found = self.texts(key.node, key.place.path)
-        for name in found:
+        names = self.texts(key.node, key.place.path)
+        for name in names:
             _is_demand(name, key.place)
-        return found
+        return names
 
     def _claims(self, key: Key) -> dict[str, Claim | None]:
-        found: dict[str, Claim | None] = {}
-        for demand, one in self.mapping(key.node, key.place.path).items():
-            _is_demand(demand, one.place)
-            found[demand] = self._claim(demand, one)
-        return found
+        claims: dict[str, Claim | None] = {}
+        for demand, entry in self.mapping(key.node, key.place.path).items():
+            _is_demand(demand, entry.place)
+            claims[demand] = self._claim(demand, entry)
+        return claims
 
     def _claim(self, demand: str, key: Key) -> Claim | None:
         node, path, place = key.node, key.place.path, key.place

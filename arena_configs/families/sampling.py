@@ -26,7 +26,7 @@ class Draw:
 
     Attributes:
         paradigm: The paradigm.
-        shares: By parameter, which share of all draws are below its value.
+        shares: By parameter, the quantile of its value: the share of all draws below it.
         seed: Seed of colours that are drawn at random.
     """
 
@@ -103,7 +103,7 @@ def _contradiction(
             reasons[str(error).partition(" is ")[0]] += 1
             continue
         scope = scope_of(family, paradigm, values)
-        rows.append([one.holds(scope) for one in family.constraints])
+        rows.append([constraint.holds(scope) for constraint in family.constraints])
     if not rows:
         why, _times = reasons.most_common(1)[0]
         name, _, low = why.partition(": ")

@@ -1,7 +1,8 @@
 """Finds an instance of a family that has given demands, or the nearest that there is.
 
-What the family claims tells where to begin. Then instances are built and measured: those of the
-best claims first, then such as a linear model of what was measured near the best one proposes.
+The search begins where the family claims the demands that are asked for. It builds and measures
+those instances first. Then it fits a linear model to what was measured near the best instance, and
+builds and measures what that model proposes.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ Tick = Callable[[int, int], None]
 """Told how many instances are measured, of how many at most."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """An instance that was found for given demands.
 
     Attributes:
@@ -88,7 +89,10 @@ class Found(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """How far it is off: the root of the summed squares of the shares by which it differs."""
+        """How far it is from what was asked.
+
+        It is the root of the sum of squares, over the demands, of the relative differences.
+        """
         return math.sqrt(
             math.fsum((ALIKE * _off(self.asked[name], self.made[name])) ** 2 for name in self.asked)
         )
@@ -105,7 +109,7 @@ def search(
     given: Mapping[str, Value] = MappingProxyType({}),
     looks: int = LOOKS,
     tick: Tick = lambda done, total: None,
-) -> Found:
+) -> SearchResult:
     """Find an instance that has given demands, or the nearest.
 
     Args:
@@ -152,7 +156,7 @@ def demands_of(demands: Mapping[str, float]) -> dict[str, float]:
 
 
 def _off(asked: float, made: float | None) -> float:
-    """By how many times what may differ a demand is off."""
+    """How far a demand is from what is asked, in multiples of the allowed difference."""
     return _MISSING if made is None else abs(made - asked) / (ALIKE * max(1.0, abs(asked)))
 
 
@@ -168,7 +172,7 @@ class _Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _MeasuredCandidate:
     candidate: _Candidate
     instance: FamilyInstance
     features: MeasuredFeatures
@@ -188,12 +192,12 @@ class _Search:
     looks: int
     tick: Tick
 
-    def run(self) -> Found:
+    def run(self) -> SearchResult:
         """Search."""
         first = self._first()
         starts = min(len(first), max(_STARTS, self.looks // 4))
-        measured: list[_Measured] = []
-        best: _Measured | None = None
+        measured: list[_MeasuredCandidate] = []
+        best: _MeasuredCandidate | None = None
         unfit, width, done = "", 0.3, 0
         while done < self.looks:
             fresh = len(measured) < starts and bool(first)
@@ -221,9 +225,9 @@ class _Search:
             )
         values = best.features.values
         made = {name: values.get(name) for name in self.asked}
-        return Found(best.instance, self.asked, made, best.features)
+        return SearchResult(best.instance, self.asked, made, best.features)
 
-    def _stuck(self, measured: Sequence[_Measured]) -> bool:
+    def _stuck(self, measured: Sequence[_MeasuredCandidate]) -> bool:
         """Whether the last measurements brought nothing."""
         before = min(one.loss for one in measured[:-_STARTS])
         return min(one.loss for one in measured) > 0.99 * before
@@ -279,7 +283,7 @@ class _Search:
     def _claimed_loss(self, candidate: _Candidate) -> float:
         return math.hypot(*(_off(self.asked[n], value) for n, value in candidate.claimed.items()))
 
-    def _look(self, candidate: _Candidate) -> _Measured:
+    def _look(self, candidate: _Candidate) -> _MeasuredCandidate:
         draw = candidate.draw
         base = base_arena(self.family, draw, self.given)
         if self.part is not None and part_of(base) != self.part:
@@ -298,10 +302,10 @@ class _Search:
         instance = FamilyInstance(
             name, arena, draw.paradigm.name, values, variant, name, part_of(base)
         )
-        return _Measured(candidate, instance, features, loss, max(offs) <= 1.0)
+        return _MeasuredCandidate(candidate, instance, features, loss, max(offs) <= 1.0)
 
     def _proposed(
-        self, measured: Sequence[_Measured], best: _Measured | None, width: float
+        self, measured: Sequence[_MeasuredCandidate], best: _MeasuredCandidate | None, width: float
     ) -> _Candidate | None:
         """The change of the best instance from which most is hoped for."""
         if best is None:
@@ -330,7 +334,9 @@ class _Search:
             return False
         return self.part in (None, part_of(base))
 
-    def _models(self, measured: Sequence[_Measured], best: _Measured) -> Mapping[str, Floats]:
+    def _models(
+        self, measured: Sequence[_MeasuredCandidate], best: _MeasuredCandidate
+    ) -> Mapping[str, Floats]:
         """Slopes of demands that are not claimed, from what was measured in this paradigm."""
         alike = [
             one
@@ -352,7 +358,9 @@ class _Search:
             slopes[name] = np.linalg.solve(gram, (x * near[:, None]).T @ y)
         return slopes
 
-    def _hoped(self, option: _Candidate, best: _Measured, models: Mapping[str, Floats]) -> float:
+    def _hoped(
+        self, option: _Candidate, best: _MeasuredCandidate, models: Mapping[str, Floats]
+    ) -> float:
         """The loss that is expected of a change of the best instance."""
         offs: list[float] = []
         for name, asked in self.asked.items():

@@ -72,7 +72,13 @@ class Wanted(NamedTuple):
     within: float
 
     def off(self, made: float | None) -> float:
-        """By how many times what may differ a value is off; infinite if one of them is none."""
+        """Return how far a value is from the wanted one, in multiples of the allowed difference.
+
+        It is infinite where only one of the two is None, or where they differ though nothing may.
+
+        Args:
+            made: The value of an arena; None if the demand does not apply to it.
+        """
         if made is None or self.value is None:
             return 0.0 if made is self.value else math.inf
         gap = abs(made - self.value)
@@ -105,7 +111,8 @@ class Twin(NamedTuple):
         paradigm: Name of its paradigm.
         variant: Whether it is a mirror image, and how it is turned.
         measured: What was measured on it.
-        off: For each demand, by how many times what may differ it is off.
+        off: For each demand, how far it is from the wanted value, in multiples of the allowed
+            difference (`Wanted.off`).
     """
 
     arena: Arena
@@ -116,7 +123,7 @@ class Twin(NamedTuple):
 
     @property
     def worst(self) -> float:
-        """The largest of `off`; up to 1 it is a twin, and infinite if a code or count differs."""
+        """The largest of `off`: at most 1 for a twin; infinite where a code or count differs."""
         return max(self.off.values(), default=0.0)
 
     @property

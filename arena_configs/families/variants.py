@@ -100,8 +100,10 @@ def repainted(arena: Arena, paint: Mapping[RGB, RGB]) -> Arena:
 
 def colours(arena: Arena) -> list[RGB]:
     """The colours of what may have any colour, each once, in order of appearance."""
-    found = (c for item in arena.items if canonical_name(item.name) in PAINTED for c in item.colors)
-    return [*dict.fromkeys(found)]
+    colors = (
+        c for item in arena.items if canonical_name(item.name) in PAINTED for c in item.colors
+    )
+    return [*dict.fromkeys(colors)]
 
 
 def _shifted(item: Item, degrees: float, dx: float, dz: float) -> Item:
@@ -115,7 +117,7 @@ def _shifted(item: Item, degrees: float, dx: float, dz: float) -> Item:
     def change(other: Item) -> Item:
         return _shifted(other, degrees, dx, dz)
 
-    changes = {"rotations": _yaws(item, lambda one: one + degrees)}
+    changes = {"rotations": _yaws(item, lambda angle: angle + degrees)}
     return _moved(item, move, change, changes)
 
 
@@ -129,7 +131,7 @@ def _mirrored(item: Item) -> Item:
 
     changes: dict[str, Any] = {
         "name": _SWAPPED.get(name, item.name),
-        "rotations": _yaws(item, lambda one: base - one),
+        "rotations": _yaws(item, lambda angle: base - angle),
         "symbol_names": tuple(map(_mirrored_symbol, item.symbol_names)),
     }
     return _moved(item, move, _mirrored, changes)
@@ -139,7 +141,7 @@ def _turned(item: Item) -> Item:
     def move(at: Vector3) -> Vector3:
         return at.model_copy(update={"x": at.z, "z": _opposite(at.x)})
 
-    changes = {"rotations": _yaws(item, lambda one: one + 90.0)}
+    changes = {"rotations": _yaws(item, lambda angle: angle + 90.0)}
     return _moved(item, move, _turned, changes)
 
 
@@ -152,7 +154,7 @@ def _moved(item: Item, move: Move, change: Callable[[Item], Item], changes: dict
             **changes,
             "positions": tuple(map(move, item.positions)),
             "reward_spawn_pos": spot,
-            "operations": tuple(_operation(one, change) for one in item.operations),
+            "operations": tuple(_operation(operation, change) for operation in item.operations),
         }
     )
 
@@ -164,7 +166,7 @@ def _operation(operation: Operation, change: Callable[[Item], Item]) -> Operatio
         case LimitedInvocations(operation=inner) if inner is not None:
             return operation.model_copy(update={"operation": _operation(inner, change)})
         case OperationFromList(operations=several):
-            both = tuple(_operation(one, change) for one in several)
+            both = tuple(_operation(branch, change) for branch in several)
             return operation.model_copy(update={"operations": both})
         case _:
             return operation
@@ -185,7 +187,9 @@ def _opposite(along: float) -> float:
 
 def _yaws(item: Item, turn: Callable[[float], float]) -> tuple[float, ...]:
     """An item's rotations turned; random ones stay random."""
-    return tuple(one if one < 0.0 else _rounded(turn(one) % 360.0) for one in item.rotations)
+    return tuple(
+        angle if angle < 0.0 else _rounded(turn(angle) % 360.0) for angle in item.rotations
+    )
 
 
 def _rounded(value: float) -> float:

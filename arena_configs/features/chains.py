@@ -76,11 +76,11 @@ def chain_features(
     values: dict[str, float] = {}
     missing: dict[str, str] = {}
     for name in (*parts[0].values, *parts[0].missing):
-        found = _read(name, parts, placements)
-        if isinstance(found, str):
-            missing[name] = found
+        reading = _read(name, parts, placements)
+        if isinstance(reading, str):
+            missing[name] = reading
         else:
-            values[name] = found
+            values[name] = reading
     return MeasuredFeatures(values, missing)
 
 
@@ -88,7 +88,7 @@ def _read(name: str, parts: Sequence[MeasuredFeatures], placements: Sequence[Pla
     how = in_chain(name)
     if not how:
         return f"{len(parts)} arenas merge, and this is not defined for several together"
-    if name in _TIMED and any(one.blackouts for one in placements[1:]):
+    if name in _TIMED and any(placement.blackouts for placement in placements[1:]):
         return "a later arena has blackouts, whose times count from the start of the episode"
     if how == "whole":
         bound = float(round(_WHOLE[name](*placements), 6)) + 0.0

@@ -10,7 +10,7 @@ from animalcat.arena_configs.features.definition import FeatureDefinition, Readi
 from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.placement import PlacedObject
 from animalcat.arena_configs.returns import CHANGING, best_value
-from animalcat.arena_configs.rewarding import MOST_REWARDS, Order
+from animalcat.arena_configs.rewarding import MOST_REWARDS, RewardOrder
 from animalcat.arena_configs.routes import STEP_SECONDS
 
 
@@ -64,7 +64,7 @@ def _rate(survey: Survey) -> float:
     return max((_per_second(thing) for thing in _changing(survey)), key=abs, default=0.0)
 
 
-def _of_order(reading: Callable[[Order], float]) -> Callable[[Survey], Reading]:
+def _of_order(reading: Callable[[RewardOrder], float]) -> Callable[[Survey], Reading]:
     def read(survey: Survey) -> Reading:
         order = survey.order
         return order if isinstance(order, str) else reading(order)

@@ -71,7 +71,7 @@ def _on_way(survey: Survey) -> Reading:
     if isinstance(survey.way, str):
         return survey.way
     looks = survey.way_looks
-    return sum(one.look.clear >= SEEN for one in looks) / len(looks)
+    return sum(way_look.look.clear >= SEEN for way_look in looks) / len(looks)
 
 
 def _first_dark(survey: Survey) -> Reading:

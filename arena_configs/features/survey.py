@@ -9,8 +9,14 @@ from typing import Final, NamedTuple
 from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.placement import PlacedObject, Placement
-from animalcat.arena_configs.rewarding import Order, best_order
-from animalcat.arena_configs.routes import Choice, Route, Terrain, is_movable, positive_goals
+from animalcat.arena_configs.rewarding import RewardOrder, best_order
+from animalcat.arena_configs.routes import (
+    IrreversibleChoice,
+    Route,
+    Terrain,
+    is_movable,
+    positive_goals,
+)
 from animalcat.arena_configs.sightlines import Look, Sight
 
 NO_WAY: Final = "the agent finds no safe way to any reward"
@@ -36,7 +42,7 @@ class WayLook(NamedTuple):
 
 
 class Survey:
-    """A placed arena; whatever is worked out is kept for the next who asks."""
+    """A placed arena, and what several features need of it; each thing is worked out once."""
 
     def __init__(self, placement: Placement) -> None:
         """Begin.
@@ -87,8 +93,8 @@ class Survey:
         return NO_WAY + (", which moves from the start on" if moving else "")
 
     @cached_property
-    def choice(self) -> Choice | None:
-        """The first choice for good on the way, if there is one."""
+    def choice(self) -> IrreversibleChoice | None:
+        """The first irreversible choice on the way; None if there is none."""
         return None if isinstance(self.way, str) else self.walked.choice
 
     @cached_property
@@ -124,14 +130,14 @@ class Survey:
     @cached_property
     def occluders(self) -> tuple[PlacedObject, ...]:
         """Opaque objects besides goals that hide some of the goal from the start or its way."""
-        looks = [one.look for one in self.way_looks]
+        looks = [way_look.look for way_look in self.way_looks]
         if self.start_look is not None:
             looks.append(self.start_look)
-        found = {id(thing) for look in looks for thing in look.hiders if not thing.kind.goal}
-        return tuple(thing for thing in self.placement.objects if id(thing) in found)
+        hiders = {id(thing) for look in looks for thing in look.hiders if not thing.kind.goal}
+        return tuple(thing for thing in self.placement.objects if id(thing) in hiders)
 
     @cached_property
-    def order(self) -> Order | str:
+    def order(self) -> RewardOrder | str:
         """The order of rewards that gives most, or why it is not known."""
         return best_order(self.walked)
 

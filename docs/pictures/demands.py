@@ -28,8 +28,8 @@ from animalcat.arena_configs.features import (
 from animalcat.arena_configs.model import RGB, Arena, Item, Vector3
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sightlines import SEEN
-from animalcat.cli.arena.map import draw_arena
 from animalcat.envs.measure import gaps, hiding_places, measure_playing, watch
+from animalcat.maps.figure import draw_arena
 
 GREY = (120.0, 130.0, 140.0)
 

@@ -204,8 +204,8 @@ def _place(ray: Ray) -> _Goal:
     return _Goal(reach * sin(angle), reach * cos(angle))
 
 
-def _apart(one: _Goal, other: _Goal) -> float:
-    return hypot(one.right - other.right, one.forward - other.forward)
+def _apart(goal: _Goal, other: _Goal) -> float:
+    return hypot(goal.right - other.right, goal.forward - other.forward)
 
 
 def _freer_side(rays: list[Ray], otherwise: int) -> int:

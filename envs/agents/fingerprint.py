@@ -41,8 +41,8 @@ class AgentFingerprint:
         options: What the agent was given, such as its limits.
         files: SHA-256 of its sources, and of the files that it opened until the end of its first
             `reset`, by path: relative to the folder of the agent's file where that is near.
-        environment: Variables that may change what it does. They are no part of what it is: where
-            they differ, that is said.
+        environment: Environment variables that may change what it does. They are not part of its
+            digest; where they differ, a note says so.
         process: Of an unknown agent: the process in which it is.
     """
 
@@ -132,15 +132,16 @@ def differences(
     known_whole: bool = True,
     now_whole: bool = True,
 ) -> tuple[str, ...]:
-    """Return in what an agent differs from one that was there before; empty if in nothing.
+    """Return how an agent differs from the one before it, in words; empty if it is the same.
 
-    A file that is at another path with the same content is the same file.
+    A file that has moved to another path with the same content is the same file.
 
     Args:
-        known: The one before.
-        now: The one that is there now.
-        known_whole: Whether its first `reset` was over, so that no file is lacking.
-        now_whole: The same of the one now.
+        known: The agent before.
+        now: The agent now.
+        known_whole: Whether the first `reset` of the agent before was over, so that its
+            fingerprint has all files.
+        now_whole: Whether that of the agent now was.
     """
     if not known.known and not now.known:
         same = (known.process, known.name) == (now.process, now.name)
@@ -149,19 +150,19 @@ def differences(
         return (f"nothing is known of the agent, which was {known.name or 'declared'}",)
     if not known.known:
         return (f"the agent is {now.name or 'declared'}, and before it was unknown",)
-    found: list[str] = []
+    changes: list[str] = []
     if known.name != now.name:
-        found.append(f"the agent is {now.name or 'nameless'} and was {known.name or 'nameless'}")
+        changes.append(f"the agent is {now.name or 'nameless'} and was {known.name or 'nameless'}")
     if known.version != now.version:
-        found.append(f"the version is {now.version or 'none'} and was {known.version or 'none'}")
+        changes.append(f"the version is {now.version or 'none'} and was {known.version or 'none'}")
     for name in sorted({*known.options, *now.options}):
         before, after = known.options.get(name), now.options.get(name)
         if before != after:
             says = "is not given" if after is None else f"is {after}"
-            found.append(
+            changes.append(
                 f"{name} {says} and {'was not given' if before is None else f'was {before}'}"
             )
-    return (*found, *_file_differences(known.files, now.files, known_whole, now_whole))
+    return (*changes, *_file_differences(known.files, now.files, known_whole, now_whole))
 
 
 def _file_differences(
@@ -199,9 +200,9 @@ def environment_changes(known: Mapping[str, str], now: Mapping[str, str]) -> tup
     )
 
 
-def in_words(found: Iterable[str]) -> str:
+def in_words(changes: Iterable[str]) -> str:
     """Return differences as one phrase, the first few of them."""
-    listed = list(found)
+    listed = list(changes)
     more = f"; and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return "; ".join(listed[:_SHOWN]) + more
 
@@ -217,11 +218,11 @@ def digest_of(path: Path) -> str:
 
 
 def folded(files: Mapping[str, str], most: int = MOST_FILES) -> dict[str, str]:
-    """Return files by path, or where they are too many, folders that stand for theirs.
+    """Return digests by path; where there are too many, one digest stands for a whole folder.
 
     Args:
         files: Digest by path.
-        most: Most files that stand for themselves.
+        most: Most entries. Where even the folders are more, one digest stands for everything.
     """
     if len(files) <= most:
         return {name: files[name] for name in sorted(files)}

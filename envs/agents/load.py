@@ -121,9 +121,10 @@ def make_agent(read: Reference) -> Agent:
 
 
 def check_name(reference: str) -> Reference:
-    """Read a reference, check its limits, and that there is such an agent, as far as one can see.
+    """Read a reference, and check its limits and that its agent exists, as far as can be seen.
 
-    Nothing of a file is run: a class that it makes otherwise than by a statement is believed.
+    No code of a file is run. Where a file may make classes by other means than a class statement,
+    the class is taken to be there.
 
     Raises:
         AgentLoadError: It cannot be loaded.
@@ -158,39 +159,40 @@ def _check_class(path: Path, name: str) -> None:
 
 
 def names_in(module: ast.Module) -> dict[str, bool] | None:
-    """Names that a module binds, and whether by a class statement; None where that cannot be seen.
+    """The names that a module binds, each with whether a class statement does it.
 
-    It cannot where a module imports `*`, has `__getattr__`, or reaches for its own namespace.
+    It is None where the names cannot be seen: where a module imports `*`, has `__getattr__`, or
+    reaches for its own namespace.
     """
     if any(map(_hides_names, ast.walk(module))):
         return None
-    found: dict[str, bool] = {}
+    bindings: dict[str, bool] = {}
     waiting: list[ast.AST] = [module]
     while waiting:
         node = waiting.pop()
         match node:
             case ast.ClassDef(name=name):
-                found[name] = True
+                bindings[name] = True
                 continue
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                found.setdefault(name, False)
+                bindings.setdefault(name, False)
                 continue
             case ast.ImportFrom(names=names) | ast.Import(names=names):
-                for one in names:
-                    found.setdefault(one.asname or one.name.partition(".")[0], False)
+                for alias in names:
+                    bindings.setdefault(alias.asname or alias.name.partition(".")[0], False)
             case ast.Name(id=name, ctx=ast.Store()):
-                found.setdefault(name, False)
+                bindings.setdefault(name, False)
             case _:
                 pass
         waiting += ast.iter_child_nodes(node)
-    return found
+    return bindings
 
 
 def _hides_names(node: ast.AST) -> bool:
     """Whether a statement may bind names of its module that cannot be seen."""
     match node:
         case ast.ImportFrom(names=names):
-            return any(one.name == "*" for one in names)
+            return any(alias.name == "*" for alias in names)
         case ast.FunctionDef(name="__getattr__") | ast.Global() | ast.Attribute(attr="modules"):
             return True
         case ast.Name(id=name):
@@ -223,19 +225,21 @@ def _from_file(path: Path, name: str) -> Agent:
     except Exception as error:
         del sys.modules[spec.name]
         raise AgentLoadError(f"agent {path}:{name}: importing failed: {_text(error)}") from error
-    made = getattr(module, name, None)
-    if not isinstance(made, type):
+    attribute = getattr(module, name, None)
+    if not isinstance(attribute, type):
         own = vars(module).items()
         made_there = (k for k, v in own if isinstance(v, type) and v.__module__ == spec.name)
         raise _no_class(path, name, made_there)
-    lacking = [method for method in ("reset", "act") if not callable(getattr(made, method, None))]
+    lacking = [
+        method for method in ("reset", "act") if not callable(getattr(attribute, method, None))
+    ]
     if lacking:
         raise AgentLoadError(
             f"agent {path}:{name}: the class lacks {' and '.join(lacking)}; "
             "an agent has reset(info) and act(observation)"
         )
     try:
-        agent = cast("Agent", cast("type[Any]", made)())
+        agent = cast("Agent", cast("type[Any]", attribute)())
     except Exception as error:
         raise AgentLoadError(f"agent {path}:{name}: {name}() failed: {_text(error)}") from error
     for method, argument in (("reset", "info"), ("act", "observation")):

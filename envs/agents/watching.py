@@ -143,14 +143,12 @@ class Watch:
     def _digest(self, path: str) -> None:
         if path in self._digests or path in self._made:
             return
-        found = Path(path)
-        while not found.exists() and found.parent.suffix in (".zip", ".egg", ".whl", ".pyz"):
-            found = found.parent  # a module within an archive
+        file = Path(path)
+        while not file.exists() and file.parent.suffix in (".zip", ".egg", ".whl", ".pyz"):
+            file = file.parent  # a module within an archive
         with suppress(OSError, ValueError):
-            if found.is_file() and not excluded(found, self._home):
-                self._digests[path if found.name == Path(path).name else str(found)] = digest_of(
-                    found
-                )
+            if file.is_file() and not excluded(file, self._home):
+                self._digests[path if file.name == Path(path).name else str(file)] = digest_of(file)
 
 
 def name_of(read: Reference) -> str:
@@ -159,11 +157,11 @@ def name_of(read: Reference) -> str:
 
 
 def as_now(known: AgentFingerprint, read: Reference) -> AgentFingerprint:
-    """What an agent would be whose files are read again, without running anything of it.
+    """Return the fingerprint that an agent has now, without running any of its code.
 
     Args:
-        known: What it was; only the files in it are looked at.
-        read: Names the agent now.
+        known: Its fingerprint before. The files in it are read again, and no others.
+        read: The reference that names the agent now.
     """
     home = None if read.builtin else Path(read.where).resolve().parent
     files = dict[str, str]()
@@ -192,7 +190,7 @@ def agent_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def in_memory(agent: object = None) -> AgentFingerprint:
-    """The fingerprint of an agent of this process of which nothing was declared.
+    """The fingerprint of an agent in this process for which none was declared.
 
     Args:
         agent: The agent, or its class; None where only the process is known.
@@ -225,24 +223,26 @@ def excluded(path: Path, home: Path | None) -> bool:
         home: The folder of the agent's file; None for a builtin agent.
     """
     whole = path.resolve()
-    for one in {path, whole}:
-        if not _INSTALLED.isdisjoint(one.parts):
+    for candidate in {path, whole}:
+        if not _INSTALLED.isdisjoint(candidate.parts):
             return True
         for root in _roots():
-            within = one.is_relative_to(root)
-            at_home = home is not None and one.is_relative_to(home) and home.is_relative_to(root)
+            within = candidate.is_relative_to(root)
+            at_home = (
+                home is not None and candidate.is_relative_to(home) and home.is_relative_to(root)
+            )
             if within and not at_home:
                 return True
     return False
 
 
-class _Looking(threading.local):
+class _HookState(threading.local):
     """Whether this thread is within the hook."""
 
     now = False
 
 
-_looking: Final = _Looking()
+_looking: Final = _HookState()
 _watching: Final[list[Watch]] = []
 _kinds: Final[WeakKeyDictionary[type[Any], int]] = WeakKeyDictionary()
 
@@ -260,16 +260,16 @@ def _named(path: Path, home: Path | None) -> str:
 def _roots() -> tuple[Path, ...]:
     """Folders of the interpreter, of installed packages, of the machine and of our own caches."""
     package = Path(animalcat.__file__).parent
-    found = [Path(one) for one in _MACHINE]
-    found += [Path(one) for one in (sys.prefix, sys.base_prefix, sys.exec_prefix)]
-    found += [Path(one) for one in sysconfig.get_paths().values()]
-    found += [Path(one) for one in (*site.getsitepackages(), site.getusersitepackages())]
-    found += [package, *(one.resolve() for one in package.iterdir() if one.is_symlink())]
-    found.append(cache_folder(""))
+    folders = [Path(name) for name in _MACHINE]
+    folders += [Path(prefix) for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)]
+    folders += [Path(name) for name in sysconfig.get_paths().values()]
+    folders += [Path(name) for name in (*site.getsitepackages(), site.getusersitepackages())]
+    folders += [package, *(link.resolve() for link in package.iterdir() if link.is_symlink())]
+    folders.append(cache_folder(""))
     if numba := os.environ.get("NUMBA_CACHE_DIR"):
-        found.append(Path(numba))
+        folders.append(Path(numba))
     temporary = {Path(tempfile.gettempdir()), Path("/")}
-    both = {*found, *(one.resolve() for one in found)} - temporary
+    both = {*folders, *(folder.resolve() for folder in folders)} - temporary
     return tuple(sorted(both))
 
 

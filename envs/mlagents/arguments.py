@@ -88,14 +88,14 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     Raises:
         ArgumentsError: An option is given twice, or its value is not valid.
     """
-    found = _options(argv)
-    numbers = {name: _number(name, found.get(name), usual) for name, usual in _DEFAULTS.items()}
-    encoding = found.get(_ENCODING, "png")
+    options = _options(argv)
+    numbers = {name: _number(name, options.get(name), usual) for name, usual in _DEFAULTS.items()}
+    encoding = options.get(_ENCODING, "png")
     if encoding not in _ENCODINGS:
         raise ArgumentsError(f"{_ENCODING} {encoding}: the encodings are {', '.join(_ENCODINGS)}")
     try:
-        spec = _spec(found, numbers)
-        build = build_named(found.get(_BUILD, NEWEST))
+        spec = _spec(options, numbers)
+        build = build_named(options.get(_BUILD, NEWEST))
     except ValueError as error:
         raise ArgumentsError(str(error)) from None
     if encoding == "raw" and spec.camera and spec.camera.resolution > _HIGHEST_RAW_RESOLUTION:
@@ -105,11 +105,11 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         )
     return Arguments(
         spec,
-        _port(found.get(PORT)),
+        _port(options.get(PORT)),
         numbers["--playerMode"] > 0,
         encoding,
         build,
-        found.get(_LOGS) or None,
+        options.get(_LOGS) or None,
     )
 
 
@@ -127,17 +127,17 @@ def word_after(option: str, argv: Sequence[str]) -> str:
 
 def _options(argv: Sequence[str]) -> dict[str, str]:
     """Name of every known option -> the word after it; "" for flags and at the end."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for index, word in enumerate(argv):
         # Unity's own options, which have one dash, may be written in any case.
         name = word if word.startswith("--") else word.lower()
         if name not in _FLAGS and name not in _DEFAULTS and name not in _WORDS:
             continue
-        if name in found:
+        if name in options:
             raise ArgumentsError(f"{word} is given twice; Animal-AI's builds refuse that")
         takes_value = name not in _FLAGS and index + 1 < len(argv)
-        found[name] = argv[index + 1] if takes_value else ""
-    return found
+        options[name] = argv[index + 1] if takes_value else ""
+    return options
 
 
 def _number(name: str, text: str | None, usual: int) -> int:
@@ -158,11 +158,11 @@ def _port(text: str | None) -> int | None:
     return port
 
 
-def _spec(found: Mapping[str, str], numbers: Mapping[str, int]) -> ObservationSpec:
+def _spec(options: Mapping[str, str], numbers: Mapping[str, int]) -> ObservationSpec:
     side = min(max(numbers["--resolution"], _LOWEST_RESOLUTION), _HIGHEST_RESOLUTION)
-    camera = CameraSpec(side, "--grayscale" in found) if "--useCamera" in found else None
+    camera = CameraSpec(side, "--grayscale" in options) if "--useCamera" in options else None
     rays = None
-    if "--useRayCasts" in found:
+    if "--useRayCasts" in options:
         degrees = float(numbers["--rayMaxDegrees"])
         rays = RaySpec(numbers["--raysPerSide"], degrees, numbers["--rayTags"])
     return ObservationSpec(camera, rays, numbers["--decisionPeriod"])

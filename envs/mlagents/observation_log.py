@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from animalcat.arena_configs.placement import PlacedObject
-    from animalcat.envs.sim.journal import Played
+    from animalcat.envs.sim.journal import EpisodeView
     from animalcat.envs.types import RaySpec
 
 COLUMNS: Final = (
@@ -125,7 +125,7 @@ class ObservationLog(Journal):
                 self._buttons += 1
                 self._numbers[id(thing)] = self._buttons
 
-    def step(self, played: Played, move: int, turn: int) -> None:
+    def step(self, played: EpisodeView, move: int, turn: int) -> None:
         """Write the row of a physics step."""
         if self._file is None:
             return
@@ -145,7 +145,7 @@ class ObservationLog(Journal):
         self._action = (move, turn)
         self._row(played, velocity, yaw, shown, frozen=frozen)
 
-    def await_decision(self, played: Played) -> None:
+    def await_decision(self, played: EpisodeView) -> None:
         """Write the row of the step in which the agent would decide next."""
         if self._file is not None:
             agent, frozen = played.agent, played.episode.frozen_next
@@ -187,7 +187,7 @@ class ObservationLog(Journal):
 
     def _row(
         self,
-        played: Played,
+        played: EpisodeView,
         velocity: tuple[float, float, float],
         yaw: float,
         shown: tuple[int, int],
@@ -226,7 +226,7 @@ class ObservationLog(Journal):
         self._clear()
         self._write(",".join(fields))
 
-    def _seen(self, played: Played, yaw: float) -> str:
+    def _seen(self, played: EpisodeView, yaw: float) -> str:
         """What every ray hits, and how far away as a share of its length."""
         if self._rays is None:
             return ""

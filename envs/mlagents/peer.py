@@ -21,7 +21,7 @@ from animalcat.envs.types import Phase
 if TYPE_CHECKING:
     from animalcat.arena_configs.builds import Build
     from animalcat.envs.mlagents.handshake import ClientIdentity, Transport
-    from animalcat.envs.mlagents.source import EpisodeSource, Turn
+    from animalcat.envs.mlagents.source import EpisodeSource, ScheduledStep
     from animalcat.envs.types import ObservationSpec
 
 BEHAVIOUR: Final = "AnimalAI?team=0"
@@ -84,7 +84,7 @@ def converse(
 
 def _play(connection: Transport, source: EpisodeSource, encoder: Encoder, build: Build) -> None:
     request = connection.exchange(None).rl_input
-    turn: Turn | None = None
+    turn: ScheduledStep | None = None
     introduced: pb.InitializationOutput | None = introduction()
     try:
         while request.command != pb.COMMAND_QUIT:
@@ -93,8 +93,8 @@ def _play(connection: Transport, source: EpisodeSource, encoder: Encoder, build:
             turn = turns[-1]
             output = pb.UnityOutput(rl_initialization_output=introduced)
             introduced = None  # the client learns it with the first observations
-            for one in turns:
-                encoder.write(one.step, output.rl_output.agent_infos[BEHAVIOUR].value.add())
+            for following in turns:
+                encoder.write(following.step, output.rl_output.agent_infos[BEHAVIOUR].value.add())
             request = connection.exchange(output).rl_input
     except (ArenaError, ChannelError, ClientError, SourceFailedError, SourceOver) as error:
         _log(error)
@@ -103,7 +103,9 @@ def _play(connection: Transport, source: EpisodeSource, encoder: Encoder, build:
         raise
 
 
-def _turns(source: EpisodeSource, turn: Turn | None, request: pb.RlInput) -> list[Turn]:
+def _turns(
+    source: EpisodeSource, turn: ScheduledStep | None, request: pb.RlInput
+) -> list[ScheduledStep]:
     """The next steps for the client: one, or two when an episode ends and another begins."""
     if turn is None or request.command == pb.COMMAND_RESET:
         turns = [source.reset()]

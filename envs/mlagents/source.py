@@ -47,7 +47,7 @@ class SourceFailedError(Exception):
         self.unreachable = unreachable
 
 
-class Turn(NamedTuple):
+class ScheduledStep(NamedTuple):
     """A step, and when the agent decides next.
 
     Attributes:
@@ -71,7 +71,7 @@ class EpisodeSource(Protocol):
         """
         ...
 
-    def reset(self) -> Turn:
+    def reset(self) -> ScheduledStep:
         """Leave the episode and start another, on a RESET command.
 
         Raises:
@@ -81,7 +81,7 @@ class EpisodeSource(Protocol):
         """
         ...
 
-    def restart(self) -> Turn:
+    def restart(self) -> ScheduledStep:
         """Start the episode that follows automatically when one is over.
 
         Raises:
@@ -91,7 +91,7 @@ class EpisodeSource(Protocol):
         """
         ...
 
-    def step(self, action: int) -> Turn:
+    def step(self, action: int) -> ScheduledStep:
         """Take one decision: 3 x move + turn.
 
         Raises:
@@ -157,7 +157,7 @@ class ConfigSource:
         self._order.use(config)
         self._config = config
 
-    def reset(self) -> Turn:
+    def reset(self) -> ScheduledStep:
         """Start another episode.
 
         Raises:
@@ -168,7 +168,7 @@ class ConfigSource:
         carried = self._environment.episode_return if self._open else 0.0
         return self._start(idle, carried, first_row=1 - idle)
 
-    def restart(self) -> Turn:
+    def restart(self) -> ScheduledStep:
         """Start the episode that follows one that is over.
 
         Raises:
@@ -178,7 +178,7 @@ class ConfigSource:
         # sets every body anew.
         return self._start(self._left, landed=self._environment.landed)
 
-    def step(self, action: int) -> Turn:
+    def step(self, action: int) -> ScheduledStep:
         """Take one decision."""
         before = self._environment.physics_steps
         if self._log is not None:
@@ -203,7 +203,7 @@ class ConfigSource:
 
     def _start(
         self, idle: int, carried: float = 0.0, first_row: int = 1, *, landed: bool = False
-    ) -> Turn:
+    ) -> ScheduledStep:
         number = self._order.next(self._chance)
         arena = merged(self._config, number)
         if self._log is not None:
@@ -212,11 +212,11 @@ class ConfigSource:
         step = self._environment.load(arena, seed, idle, carried, landed=landed)
         return self._turn(step, idle)
 
-    def _turn(self, step: Step, due_at: int) -> Turn:
+    def _turn(self, step: Step, due_at: int) -> ScheduledStep:
         """Wrap a step; the next decision is due at physics step `due_at` of its episode."""
         self._open = step.phase is not Phase.LAST
         self._left = due_at - self._environment.physics_steps
-        return Turn(step, due=self._left == 0 and not self._open)
+        return ScheduledStep(step, due=self._left == 0 and not self._open)
 
 
 def config_source(

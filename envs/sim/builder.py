@@ -13,7 +13,7 @@ import numpy as np
 from animalcat.arena_configs.geometry import SHELL_INNER, Solid, solids
 from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.signs import Picture, sign_picture
-from animalcat.envs.sim.ground import Ground
+from animalcat.envs.sim.ground import FirmObjects
 from animalcat.envs.sim.looks import look_index
 from animalcat.envs.sim.physics import Ball, Body, Box, Collider, Hull, Surface
 from animalcat.envs.sim.rules import Pickup
@@ -70,8 +70,8 @@ class BuiltObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """An arena, ready to be simulated.
+class BuiltArena:
+    """The bodies, goals, zones and primitives of an arena, ready to be simulated.
 
     Attributes:
         bodies: The bodies; an index into the tuple is the body's index.
@@ -96,7 +96,7 @@ class Level:
     skipped: tuple[tuple[str, str], ...]
 
 
-def build_level(placement: Placement) -> Level:
+def build_level(placement: Placement) -> BuiltArena:
     """Turn a placement into bodies, rules and primitives."""
     bodies: list[Body] = []
     goals: dict[int, Pickup] = {}
@@ -105,7 +105,7 @@ def build_level(placement: Placement) -> Level:
     owners: list[int] = []
     offsets: list[Vector] = []
     active: list[tuple[PlacedObject, int, int]] = []
-    ground = Ground(placement.objects, placement.agent.position)
+    ground = FirmObjects(placement.objects, placement.agent.position)
     for thing in placement.objects:
         origin, mass = ground.settle(thing)
         built = make(thing, origin, mass)
@@ -121,7 +121,7 @@ def build_level(placement: Placement) -> Level:
         primitives.extend(built.primitives)
         owners.extend([body if mass else -1] * len(built.primitives))
         offsets.extend(built.offsets)
-    return Level(
+    return BuiltArena(
         tuple(bodies),
         goals,
         tuple(zones),

@@ -27,7 +27,7 @@ _DEEP: Final = 0.05
 """Metres that a ball may be in what keeps it from growing."""
 
 
-class Growing:
+class GrowingGoal:
     """A Grow or Shrink goal: its diameter is its value, and changes at every physics step.
 
     It gets its first diameter when Unity starts its script. From then on, after `delays` steps,
@@ -75,7 +75,7 @@ class Growing:
         self._stage.value(self._prop, size)
 
 
-class Aging:
+class AgingGoal:
     """A Decay or Ripen goal: its value, and its colour with it, changes at every physics step.
 
     It gets its size when Unity starts its script. From then on, after `delays` steps (rounded),
@@ -86,7 +86,7 @@ class Aging:
     """
 
     def __init__(self, stage: Stage, prop: Prop, *, late: bool) -> None:
-        """Change by the values of the goal's item; arguments as for `Growing`."""
+        """Change by the values of the goal's item; arguments as for `GrowingGoal`."""
         kind, item = prop.thing.kind, prop.thing.item
         self._stage, self._prop = stage, prop
         self._value = np.float32(prop.thing.reward)

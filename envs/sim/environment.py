@@ -194,9 +194,9 @@ class SimEnvironment:
         """
         stream = None if self._unity is None else self._unity.random.state
         placements: list[Placement] = []
-        for number, one in enumerate(episode_arenas(arena)):
-            refuse(one, self._build)
-            placements.append(place(one, self._placing(seed, number)))
+        for number, part in enumerate(episode_arenas(arena)):
+            refuse(part, self._build)
+            placements.append(place(part, self._placing(seed, number)))
         chance = np.random.default_rng([seed, _IN_PLAY])
         self.close()  # so that its memory can be reused for the next arena
         world = World(placements, chance, self._build, self._unity, self._journal, landed=landed)
@@ -315,7 +315,11 @@ class SimEnvironment:
 
 def _tell_skipped(placements: Iterable[Placement]) -> None:
     """Warn of objects that are not simulated."""
-    skipped = [f"{one.name} ({one.reason})" for placed in placements for one in placed.skipped]
+    skipped = [
+        f"{skipped_object.name} ({skipped_object.reason})"
+        for placed in placements
+        for skipped_object in placed.skipped
+    ]
     if skipped:
         more = f" and {len(skipped) - 5} more" if len(skipped) > 5 else ""
         warnings.warn(

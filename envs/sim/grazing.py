@@ -253,11 +253,11 @@ def _to_capsule(
     room = b * b - a * away
     if room < _ZERO:
         return np.float32(np.nan)
-    found, count = _FAR, 0
+    nearest, count = _FAR, 0
     root, one = np.float32(sqrt(room)), _ONE / a
     for t in ((-b - root) * one, (-b + root) * one):
         if -_PAST <= pw + t * dw <= size + _PAST:
-            found, count = min(found, t), count + 1
+            nearest, count = min(nearest, t), count + 1
     if count < 2:  # it enters or leaves by the balls at the ends
         b += pw * dw
         away += pw * pw
@@ -266,12 +266,12 @@ def _to_capsule(
             root = np.float32(sqrt(room))
             for t in (-b - root, -b + root):
                 if pw + t * dw <= _ZERO:
-                    found, count = min(found, t), count + 1
+                    nearest, count = min(nearest, t), count + 1
         b -= dw * size
         room = b * b - (away + size * (size - np.float32(2.0) * pw))
         if room > _ZERO:
             root = np.float32(sqrt(room))
             for t in (-b - root, -b + root):
                 if pw + t * dw >= size:
-                    found, count = min(found, t), count + 1
-    return found * share + ahead if count else np.float32(np.nan)
+                    nearest, count = min(nearest, t), count + 1
+    return nearest * share + ahead if count else np.float32(np.nan)

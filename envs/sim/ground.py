@@ -41,7 +41,7 @@ _BALANCED: Final = (
 """
 
 
-class Ground:
+class FirmObjects:
     """The objects that stand firm: heavy, and supported at the centre or on opposite sides.
 
     They are supported by the floor or by other firm objects. An object without such support falls,
@@ -132,7 +132,8 @@ def _stack_under(start: Point, firm: Sequence[tuple[Solid, PlacedObject]]) -> li
     while more := {
         base
         for base, _ in firm
-        if base not in stack and any(_stands(base, one) or _stands(one, base) for one in stack)
+        if base not in stack
+        and any(_stands(base, thing) or _stands(thing, base) for thing in stack)
     }:
         stack |= more
     return [thing for base, thing in firm if base in stack] if len(stack) > 1 else []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from animalcat.envs.sim.scene import Scene
 
 
-class Played(Protocol):
+class EpisodeView(Protocol):
     """An episode as it is played: what a journal may look at."""
 
     episode: EpisodeState
@@ -43,7 +43,7 @@ class Journal:
             things: The objects of the arena.
         """
 
-    def step(self, played: Played, move: int, turn: int) -> None:
+    def step(self, played: EpisodeView, move: int, turn: int) -> None:
         """A physics step begins; nothing of it has acted yet.
 
         Args:

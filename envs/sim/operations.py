@@ -76,17 +76,17 @@ def effect(operation: AnyOperation, host: Host, owner: PlacedObject) -> Effect:
     """
     match operation:
         case ToggleObject():
-            return _Toggle(operation, host, owner)
+            return _ToggleEffect(operation, host, owner)
         case LimitedInvocations(operation=inner, max_invocations=limit):
             limited = effect(inner, host, owner) if inner is not None else Effect()
-            return _Limited(limited, limit)
+            return _LimitedEffect(limited, limit)
         case OperationFromList(operations=operations, operation_weights=weights):
-            effects = [effect(one, host, owner) for one in operations]
-            return _Choice(effects, weights, host.rng)
+            effects = [effect(part, host, owner) for part in operations]
+            return _ChoiceEffect(effects, weights, host.rng)
         case NoneOperation():
             return Effect()
         case _:
-            return _Simple(operation, host)
+            return _SimpleEffect(operation, host)
 
 
 def button_operations(item: Item) -> tuple[AnyOperation, ...]:
@@ -119,7 +119,7 @@ def button_operations(item: Item) -> tuple[AnyOperation, ...]:
     return (*item.operations, either)
 
 
-class _Simple(Effect):
+class _SimpleEffect(Effect):
     """Grants rewards, ends the episode, or freezes the agent."""
 
     def __init__(self, operation: AnyOperation, host: Host) -> None:
@@ -144,7 +144,7 @@ class _Simple(Effect):
             self._host.episode.grant(self._operation.reward_per_step)
 
 
-class _Toggle(Effect):
+class _ToggleEffect(Effect):
     """Spawns and removes an item in turn; one without room is not spawned, and its turn is over."""
 
     def __init__(self, operation: ToggleObject, host: Host, owner: PlacedObject) -> None:
@@ -176,7 +176,7 @@ class _Toggle(Effect):
             self._props.append(prop)
 
 
-class _Limited(Effect):
+class _LimitedEffect(Effect):
     def __init__(self, inner: Effect, limit: int) -> None:
         self._inner, self._left = inner, limit
         self._running = False
@@ -197,7 +197,7 @@ class _Limited(Effect):
         self._running = False
 
 
-class _Choice(Effect):
+class _ChoiceEffect(Effect):
     """One of several operations: the first whose cumulative weight reaches a uniform draw."""
 
     def __init__(self, effects: Sequence[Effect], weights: Sequence[float], rng: Draws) -> None:

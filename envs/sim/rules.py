@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 REVISION: Final = "5"
 """Raised whenever the simulator moves or rewards anything otherwise. Recordings keep it, so that
-those made under other rules are not said to differ; those without one have 1."""
+those made under other rules are not said to differ."""
 
 LONGEST_WAIT: Final = 1e9
 """Seconds that replace any longer time."""

@@ -139,7 +139,7 @@ def _goal_at(
     )
 
 
-class _Hanging:
+class _HangingGoals:
     """Goals that grow where they hang, and then fall."""
 
     def __init__(self, stage: Stage, supply: Supply) -> None:
@@ -160,10 +160,10 @@ class _Hanging:
                 self._stage.value(prop, diameter)
                 if steps - born >= supply.ripening:
                     self._stage.release(prop)
-        self._goals = [one for one in self._goals if steps - one[1] < supply.ripening]
+        self._goals = [goal for goal in self._goals if steps - goal[1] < supply.ripening]
 
 
-class Tree:
+class FruitTree:
     """Bears GoodGoalMulti: ten, the first after 2 s, then one every 1.5 s.
 
     They hang on a sphere of 2.25 m round the crown, on its upper part, grow from 0.2 to 1 m in
@@ -188,7 +188,7 @@ class Tree:
             supply: What it bears.
         """
         self._stage, self._thing, self._spawn, self._rng = stage, prop.thing, spawn, rng
-        self._supply, self._hanging = supply, _Hanging(stage, supply)
+        self._supply, self._hanging = supply, _HangingGoals(stage, supply)
         self._steps = self._borne = 0
 
     def step(self) -> None:
@@ -236,9 +236,9 @@ class Stockpiler:
         rng: np.random.Generator,
         supply: Supply,
     ) -> None:
-        """Begin with the hatch closed; arguments as for `Tree`."""
+        """Begin with the hatch closed; arguments as for `FruitTree`."""
         self._stage, self._thing, self._spawn, self._rng = stage, prop.thing, spawn, rng
-        self._supply, self._hanging = supply, _Hanging(stage, supply)
+        self._supply, self._hanging = supply, _HangingGoals(stage, supply)
         self._height, self._opens = _HEIGHTS[prop.thing.name], _OPENS[prop.thing.name]
         again = prop.thing.item.times_between_door_opens
         self._pause = _steps(again[0]) if again and again[0] >= 0 else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from animalcat.envs.sim.builder import THINNEST, build_level, make
-from animalcat.envs.sim.ground import Ground
+from animalcat.envs.sim.ground import FirmObjects
 from animalcat.envs.sim.movement import THRUST, AgentBody
 from animalcat.envs.sim.physics import AGENT_RADIUS, CONTACT_GAP, GRAVITY, Ball, Body, Physics
 from animalcat.envs.sim.scene import Scene
@@ -205,7 +205,7 @@ class Stage:
             thing: The placed object.
             hanging: Whether it stays in place although it has a mass.
         """
-        origin, mass = Ground((thing,)).settle(thing)
+        origin, mass = FirmObjects((thing,)).settle(thing)
         built = make(thing, origin, 0.0 if hanging else mass)
         prop = Prop(thing, [], [], built.zone)
         body = -1

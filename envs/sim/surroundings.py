@@ -274,7 +274,7 @@ def _look_at_fence(
     its light over the plain one, and whether it has rails there (1) or is a post (0).
     """
     sin_yaw, cos_yaw = sin(radians(yaw)), cos(radians(yaw))
-    found = np.empty((8, n))
+    columns = np.empty((8, n))
     for column in range(n):
         u = (column + 0.5 - n / 2) / focal
         dx, dz = sin_yaw + u * cos_yaw, cos_yaw - u * sin_yaw
@@ -291,10 +291,15 @@ def _look_at_fence(
                 # From the left, as seen from inside.
                 place = along + 1.0 if east - north > 0.0 else 41.0 - along
                 top, shade, railed = _PICKET_TOP, pickets[int(place * _CELLS)], 1.0
-        found[0, column], found[1, column], found[2, column], found[3, column] = dx, dz, at, top
-        found[4, column], found[5, column] = east, north
-        found[6, column], found[7, column] = shade, railed
-    return found
+        columns[0, column], columns[1, column], columns[2, column], columns[3, column] = (
+            dx,
+            dz,
+            at,
+            top,
+        )
+        columns[4, column], columns[5, column] = east, north
+        columns[6, column], columns[7, column] = shade, railed
+    return columns
 
 
 @njit(cache=True, error_model="numpy")

@@ -33,7 +33,9 @@ class Button:
         x, z = rotate(_FACE_CENTER[0], _FACE_CENTER[2], thing.yaw)
         px, py, pz = thing.position
         self._face = Zone((px + x, py + _FACE_CENTER[1], pz + z), _FACE_HALF, thing.yaw, False)
-        self._effects = [effect(one, host, thing) for one in button_operations(thing.item)]
+        self._effects = [
+            effect(operation, host, thing) for operation in button_operations(thing.item)
+        ]
         self._move = _steps(thing.item.move_durations)
         self._reset = _steps(thing.item.reset_durations)
         self._busy = 0
@@ -53,8 +55,8 @@ class Button:
         self._touched = touched
 
     def _act(self) -> None:
-        for one in self._effects:
-            one.execute()
+        for active in self._effects:
+            active.execute()
 
 
 class DataZone:
@@ -65,7 +67,9 @@ class DataZone:
         half = (thing.size.x / 2, thing.size.y / 2, thing.size.z / 2)
         self._zone = Zone(thing.position, half, thing.yaw, False)
         self._thing, self._host = thing, host
-        self._effects: list[Effect] = [effect(one, host, thing) for one in thing.item.operations]
+        self._effects: list[Effect] = [
+            effect(operation, host, thing) for operation in thing.item.operations
+        ]
         self._inside = False
 
     def feel(self, position: Vector) -> None:
@@ -73,13 +77,13 @@ class DataZone:
         inside = self._zone.holds(position)
         if inside is not self._inside:
             self._host.journal.cross(self._thing, entered=inside)
-        for one in self._effects:
+        for active in self._effects:
             if inside and not self._inside:
-                one.execute()
+                active.execute()
             if inside:
-                one.step()
+                active.step()
             elif self._inside:
-                one.complete()
+                active.complete()
         self._inside = inside
 
 

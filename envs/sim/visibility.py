@@ -36,7 +36,7 @@ def hiders(scene: Scene, but: int = -1) -> npt.NDArray[np.int64]:
 
     Args:
         scene: The scene.
-        but: A row to leave out: what is looked at.
+        but: A row to leave out: that of what is looked at; -1 for none.
     """
     glass = (scene.style == Style.ZONE) | (scene.style == Style.TRANSPARENT)
     rows = np.flatnonzero(scene.active & ~scene.overlap_ok & ~glass)

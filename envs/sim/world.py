@@ -16,11 +16,11 @@ from animalcat.arena_configs.outcome import PlaceWatch
 from animalcat.arena_configs.placement import MAX_OBJECTS, place
 from animalcat.envs.sim.builder import counts
 from animalcat.envs.sim.builds import in_build, step_seconds
-from animalcat.envs.sim.changing import Aging, Growing
+from animalcat.envs.sim.changing import AgingGoal, GrowingGoal
 from animalcat.envs.sim.journal import Journal
 from animalcat.envs.sim.rules import EpisodeState, is_dark
 from animalcat.envs.sim.scene import Shape
-from animalcat.envs.sim.spawners import Stockpiler, Tree, supply
+from animalcat.envs.sim.spawners import FruitTree, Stockpiler, supply
 from animalcat.envs.sim.stage import Prop, Stage
 from animalcat.envs.sim.triggers import Button, DataZone
 
@@ -267,15 +267,15 @@ class World:
         return self._spawn(thing, hanging)
 
     def _animate(self, prop: Prop, *, late: bool) -> None:
-        """Give an object that acts by itself what it does; `late` as for `Growing`."""
+        """Give an object that acts by itself what it does; `late` as for `GrowingGoal`."""
         thing, stage = prop.thing, self._stage
         match thing.kind.reward:
             case "size":
-                prop.movers.append(Growing(stage, prop, late=late))
+                prop.movers.append(GrowingGoal(stage, prop, late=late))
             case "value":
-                prop.movers.append(Aging(stage, prop, late=late))
+                prop.movers.append(AgingGoal(stage, prop, late=late))
             case "spawner":
-                spawner = Tree if thing.name == "SpawnerTree" else Stockpiler
+                spawner = FruitTree if thing.name == "SpawnerTree" else Stockpiler
                 dispense, gives = partial(self._dispense, thing), supply(thing, self._build)
                 prop.movers.append(spawner(stage, prop, dispense, self._spawning, gives))
             case "button":

@@ -26,7 +26,7 @@ from animalcat.envs.unity.witness import STEPS_PER_UNIT, Mismatch, Witness
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.model import Arena
-    from animalcat.envs.unity.player import Seen
+    from animalcat.envs.unity.player import BuildStep
 
 TAGS: Final = 12
 """Number of ray tags that all builds share."""
@@ -197,7 +197,7 @@ class UnityEnvironment:
             process.kill()
         return UnityFault(f"{self._build.name}: {mismatch}; logs: {logs}")
 
-    def _observation(self, seen: Seen) -> Observation:
+    def _observation(self, seen: BuildStep) -> Observation:
         """Convert what the build sent, with rays of the specified tags."""
         number = 2 * self._rays.per_side + 1
         tags = seen.rays.size // number - 2
@@ -252,7 +252,7 @@ def _fixed(arena: Arena, seed: int) -> Arena:
     """Make every value explicit in an arena and in those that it merges with."""
     return of_parts(
         [
-            fix(one, np.random.default_rng([seed, index] if index else seed))
-            for index, one in enumerate(episode_arenas(arena))
+            fix(part, np.random.default_rng([seed, index] if index else seed))
+            for index, part in enumerate(episode_arenas(arena))
         ]
     )

@@ -35,7 +35,7 @@ HEADER = struct.Struct("<IB")
 OPEN, LOAD, STEP = 1, 2, 3
 """Requests: JSON of `Options`; JSON {seed, arena}, the text of a file; two bytes, move and turn."""
 READY, STEPPED, FAILED = 16, 17, 18
-"""Answers: to OPEN, JSON of versions; to LOAD and STEP, `Seen`; JSON {message}."""
+"""Answers: to OPEN, JSON of versions; to LOAD and STEP, `BuildStep`; JSON {message}."""
 
 SEEN = struct.Struct("<?d4I7f")
 """Over, reward, numbers of rays, camera's height, width and channels, vector; then float32 rays and
@@ -84,10 +84,11 @@ class Options(NamedTuple):
     builds: str
 
 
-class Seen(NamedTuple):
-    """What a build sent: whether the episode is over, reward, vector, rays, camera (or None).
+class BuildStep(NamedTuple):
+    """One step as a build sent it: whether the episode is over, and the reward and observation.
 
-    The vector holds health, local velocity and position; the camera is (H, W, C) uint8.
+    The vector holds health, local velocity and position. The camera is (H, W, C) uint8; None
+    without a camera.
     """
 
     over: bool
@@ -97,7 +98,7 @@ class Seen(NamedTuple):
     camera: Any
 
 
-class _Cancelled(Exception):  # noqa: N818
+class _BuildCancelled(Exception):  # noqa: N818
     """A build that was prepared is no longer wanted."""
 
 
@@ -156,7 +157,7 @@ class Build:
         """Whether nothing has gone wrong so far."""
         return self._error is None and (self._process is None or self._process.poll() is None)
 
-    def begin(self, arena: str, seed: int) -> Seen:
+    def begin(self, arena: str, seed: int) -> BuildStep:
         """Start its first episode."""
         self._write(arena)
         self._seed = seed
@@ -168,13 +169,13 @@ class Build:
             raise BuildError(f"it sent no observation within {self._options.start_seconds} s")
         return self._seen()
 
-    def again(self, arena: str) -> Seen:
+    def again(self, arena: str) -> BuildStep:
         """Start another episode, one physics step later as after any reset but the first."""
         self._write(arena)
         self._env.reset(self._arena)
         return self._seen()
 
-    def step(self, move: int, turn: int) -> Seen:
+    def step(self, move: int, turn: int) -> BuildStep:
         """Take one decision."""
         import numpy as np
 
@@ -265,10 +266,10 @@ class Build:
         """Wait for the seed of the episode, until there is an episode to play."""
         self._wanted.wait()
         if self._seed is None:
-            raise _Cancelled
+            raise _BuildCancelled
         return self._seed
 
-    def _seen(self) -> Seen:
+    def _seen(self) -> BuildStep:
         """What the build now sends; messages with neither a decision nor an end are skipped."""
         (name,) = self._env.behavior_specs
         for _ in range(_SILENT):
@@ -334,7 +335,7 @@ class Player:
         assert self._build is not None, "load an arena first"
         return STEPPED, pack_observation(self._build.step(*body))
 
-    def _load(self, arena: str, seed: int) -> Seen:
+    def _load(self, arena: str, seed: int) -> BuildStep:
         assert self._options is not None, "open first"
         builds = self._options.builds
         if builds == "kept" and self._build is not None and self._build.well:
@@ -373,13 +374,13 @@ def _environment_class() -> Any:
         port = int(arguments[arguments.index("--mlagents-port") + 1])
         return _starting[port].launch(path, arguments)
 
-    class Held(base):
+    class DelayedEnvironment(base):
         def _send_academy_parameters(self, init_parameters: Any) -> Any:
             init_parameters.seed = _starting[self._port].await_seed()
             return base._send_academy_parameters(self, init_parameters)
 
     env_utils.launch_executable = launch
-    return Held
+    return DelayedEnvironment
 
 
 _starting: dict[int, Build] = {}
@@ -388,11 +389,11 @@ _starting: dict[int, Build] = {}
 
 def versions() -> dict[str, str]:
     """Versions of the software between us and a build."""
-    found = {"unity-python": platform.python_version()}
+    names = {"unity-python": platform.python_version()}
     for name in ("animalai", "mlagents-envs", "mlagents-envs-aai"):
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            names[name] = metadata.version(name)
+    return names
 
 
 def find_build() -> dict[str, str]:
@@ -407,7 +408,7 @@ def find_build() -> dict[str, str]:
         return {"error": str(error).strip().split("\n\n")[0]}
 
 
-def pack_observation(seen: Seen) -> bytes:
+def pack_observation(seen: BuildStep) -> bytes:
     """Pack what a build sent as bytes."""
     shape = (0, 0, 0) if seen.camera is None else seen.camera.shape
     head = SEEN.pack(seen.over, seen.reward, len(seen.rays), *shape, *seen.vector.tolist())
@@ -415,7 +416,7 @@ def pack_observation(seen: Seen) -> bytes:
     return head + seen.rays.tobytes() + camera
 
 
-def unpack_observation(body: bytes) -> Seen:
+def unpack_observation(body: bytes) -> BuildStep:
     """Unpack what `pack_observation` packed; the arrays are copies."""
     import numpy as np
 
@@ -425,7 +426,7 @@ def unpack_observation(body: bytes) -> Seen:
     if channels:
         camera = np.frombuffer(body, np.uint8, offset=after).reshape(height, width, channels)
         camera = camera.copy()
-    return Seen(
+    return BuildStep(
         over,
         reward,
         np.array(vector, np.float32),
@@ -470,7 +471,7 @@ def _receive(connection: socket.socket, size: int) -> bytes | None:
     return bytes(data)
 
 
-def _seen(over: bool, reward: float, observations: list[Any]) -> Seen:
+def _seen(over: bool, reward: float, observations: list[Any]) -> BuildStep:
     """Assign the client's list of observations: camera if there is one, rays, vector."""
     import numpy as np
 
@@ -480,7 +481,7 @@ def _seen(over: bool, reward: float, observations: list[Any]) -> Seen:
             image = np.moveaxis(image, 0, 2)
         camera = np.ascontiguousarray(np.rint(image * 255.0).astype(np.uint8))
     rays, vector = (np.asarray(o, np.float32) for o in observations if o.ndim == 1)
-    return Seen(over, reward, vector, rays, camera)
+    return BuildStep(over, reward, vector, rays, camera)
 
 
 def _sentence(error: BaseException) -> str:

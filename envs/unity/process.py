@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from animalcat.envs.bare import bare_environment
 from animalcat.envs.unity import player
-from animalcat.envs.unity.player import Options, Seen
+from animalcat.envs.unity.player import BuildStep, Options
 
 _KEPT_LOGS: Final = 20
 """Number of log folders that are kept, the newest."""
@@ -76,7 +76,7 @@ class PlayerProcess:
         """Whether the process has ended."""
         return self._process.poll() is not None
 
-    def load(self, arena: str, seed: int) -> Seen:
+    def load(self, arena: str, seed: int) -> BuildStep:
         """Start an arena, given as text, in a new build; returns the first observation.
 
         Raises:
@@ -86,7 +86,7 @@ class PlayerProcess:
         # A build that was started for it may turn out dead; then another one is started.
         return player.unpack_observation(self._ask(player.LOAD, body, self._options.start_seconds))
 
-    def step(self, move: int, turn: int) -> Seen:
+    def step(self, move: int, turn: int) -> BuildStep:
         """Take a decision; returns the observation.
 
         Raises:

@@ -65,7 +65,7 @@ class UnitySettings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Read arguments first, then the environment, then the file."""
-        return init_settings, env_settings, _Stored(settings_cls)
+        return init_settings, env_settings, _StoredSettings(settings_cls)
 
     @property
     def log_folder(self) -> Path:
@@ -103,8 +103,8 @@ class UnitySettings(BaseSettings):
             for name in _BUILD_NAMES:
                 for suffix in _SUFFIXES:
                     pattern = f"env*/{name}.{suffix}" if folder == Path() else f"**/{name}.{suffix}"
-                    for found in sorted(folder.glob(pattern), reverse=True):
-                        return executable(found)
+                    for program in sorted(folder.glob(pattern), reverse=True):
+                        return executable(program)
         raise UnityError(
             f"no Unity build is set and none lies in ./env* or {cache}; name one: unity:PATH, or "
             "animalcat unity setup --build PATH; or let it be downloaded: animalcat unity setup"
@@ -149,7 +149,7 @@ def executable(build: Path) -> Path:
     return path
 
 
-class _Stored(PydanticBaseSettingsSource):
+class _StoredSettings(PydanticBaseSettingsSource):
     """What `store` kept."""
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:

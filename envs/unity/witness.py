@@ -99,9 +99,9 @@ class Witness:
                 f"{_point(self._expected.position)}: another arena was loaded"
             )
         assert seen.rays is not None
-        found, sure = self._table(seen.rays), self._sure()
-        wrong = sure & ~_alike(found, self._table(self._cast(0.0)))
-        goals = np.isin(found[:, 0], _GOALS), np.isin(self._table(self._cast(0.0))[:, 0], _GOALS)
+        table, sure = self._table(seen.rays), self._sure()
+        wrong = sure & ~_alike(table, self._table(self._cast(0.0)))
+        goals = np.isin(table[:, 0], _GOALS), np.isin(self._table(self._cast(0.0))[:, 0], _GOALS)
         if (sure & (goals[0] != goals[1])).any():
             raise Mismatch(
                 f"{goals[0][sure].sum()} rays meet goals where {goals[1][sure].sum()} should: "
@@ -159,11 +159,13 @@ class Witness:
         return np.stack([read.tags.astype(np.float64), read.distances], axis=1)
 
 
-def _alike(one: npt.NDArray[np.float64], two: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def _alike(
+    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]
+) -> npt.NDArray[np.bool_]:
     """Which rays hit the same thing at about the same distance."""
     ramp, immovable = 9, 1  # some builds give ramps a tag of their own
-    tags = [np.where(table[:, 0] == ramp, immovable, table[:, 0]) for table in (one, two)]
-    return (tags[0] == tags[1]) & (np.abs(one[:, 1] - two[:, 1]) < FAR)
+    tags = [np.where(table[:, 0] == ramp, immovable, table[:, 0]) for table in (first, second)]
+    return (tags[0] == tags[1]) & (np.abs(first[:, 1] - second[:, 1]) < FAR)
 
 
 def _point(position: npt.NDArray[np.float32]) -> str:

@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.retest import Retest
-from animalcat.layouts.adaptive.strata import (
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.watching.strata import (
     Stratification,
     known_stratifications,
     stratifications,
 )
-from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.model.instances import Instances
-from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -68,7 +68,7 @@ class Bank:
         Args:
             layout: The layout that is measured.
             features: (instances, features), in the layout's order and units.
-            paradigms: The paradigm of each instance, used for balance.
+            paradigms: The paradigm of each instance; random draws are balanced over them.
             names: The name of each instance; their row numbers if empty.
             variants: The group of variants to which each instance belongs. If empty, instances with
                 equal features are variants of one another: they differ only in what the layout does
@@ -212,18 +212,15 @@ class Bank:
 
     @cached_property
     def stratifications(self) -> tuple[Stratification, ...]:
-        """Stratifications of the instances by paradigm and by each meta-feature in `outside`."""
-        return stratifications(self.paradigms, self.outside)
+        """Stratifications of the instances, by which the layout is watched.
 
-    @cached_property
-    def known_stratifications(self) -> tuple[Stratification, ...]:
-        """Stratifications of the instances by each feature of the layout, and by pairs of them.
-
-        What a calibration taught is no demand, and says nothing of where an agent fails.
+        They are by paradigm, by each meta-feature in `outside`, by each feature of the layout, and
+        by pairs of these. What a calibration taught is no demand, and says nothing of where an
+        agent fails.
         """
         names, taught = self.layout.feature_names, self.layout.taught
         known = {name: self.features[:, i] for i, name in enumerate(names) if i not in taught}
-        return known_stratifications(known)
+        return stratifications(self.paradigms, self.outside) + known_stratifications(known)
 
     @cached_property
     def members(self) -> dict[str, Ints]:

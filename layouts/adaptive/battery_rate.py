@@ -31,13 +31,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
-
-from animalcat.layouts.adaptive.wager import Wager
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -63,6 +61,20 @@ _NOTHING: Final = "nothing was played"
 _NO_DRAW: Final = "none of the arenas played was drawn at random"
 _TILTS: Final = np.concatenate([[0.0], np.geomspace(1e-4, 1e6, 41)])
 """Sizes of bets that are tried first, in units of the mean propensity."""
+
+
+class Wager(NamedTuple):
+    """What is staked on an episode against each number of successes, before it is played.
+
+    Attributes:
+        before: How many instances of the battery had been begun before.
+        failure: Logarithm of the stake's factor if it fails, for each of `totals`.
+        success: The same if it succeeds.
+    """
+
+    before: int
+    failure: tuple[float, ...]
+    success: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)

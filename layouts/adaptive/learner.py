@@ -5,34 +5,32 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive import widening
-from animalcat.layouts.adaptive.advantage import Advantage
-from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, battery_rate
-from animalcat.layouts.adaptive.beyond import LIFTS, lifted
+from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, Wager, battery_rate
 from animalcat.layouts.adaptive.bound import InformationBound, information_bounds
 from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
 from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule, insist_on_rules
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
-from animalcat.layouts.adaptive.settled import Seen
-from animalcat.layouts.adaptive.stopping import Stopper, Verdict
+from animalcat.layouts.adaptive.selectors import Selector
+from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, Verdict
 from animalcat.layouts.adaptive.telling import Given, values_of
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
 from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.watching.alarm import MOST, Suspect
+from animalcat.layouts.watching.beyond import expected
+from animalcat.layouts.watching.watch import BettingWatch, LayoutWatch, Play
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -55,14 +53,6 @@ class Data(NamedTuple):
     features: Floats
     outcomes: Floats
     weights: Floats
-
-
-class Widened(NamedTuple):
-    """What to fit again after an alarm: the widened layout, its data, and the strata in words."""
-
-    layout: Layout
-    data: Data
-    where: str
 
 
 class Forecast(NamedTuple):
@@ -143,6 +133,8 @@ class Learner:
         rule: StoppingRule | None = None,
         seed: int = 0,
         *,
+        selector: Selector | None = None,
+        stopper: Stopper | None = None,
         rules: int = RULES,
         fallback: bool = True,
         determinism: DeterminismPrior | None = None,
@@ -154,6 +146,10 @@ class Learner:
             policy: How to choose; by default `Policy()`.
             rule: When to stop; by default `StoppingRule()`.
             seed: Seed of all randomness.
+            selector: Chooses in place of the policy, which then only says how often an instance may
+                be played and whether any may be made.
+            stopper: Tells when to stop in place of the rule, which then only says what counts as
+                precise in a profile.
             rules: Version of the decision rules; pass the stored one to continue an earlier test,
                 which is refused if it began under other rules.
             fallback: Whether choices are stratified random while the alarm stands.
@@ -174,7 +170,7 @@ class Learner:
         self._fallback = fallback
         self._determinism = determinism or _determinism_of(self.layout)
         endless = not self.policy.exposures and not self.rule.futility
-        if self.rule.combine == "all" and endless:
+        if self.rule.combine == "all" and endless and stopper is None:
             raise ValueError(
                 'stop: with "all", repeats without limit and no futility a session may never end; '
                 "give a futility above 0, a limit of repeats, or any"
@@ -184,7 +180,8 @@ class Learner:
         self._made: dict[str, Floats] = {}
         self._aside: set[str] = set()
         self._drawn: dict[tuple[int, str], _Drawn] = {}
-        self._stopper = Stopper(self.layout, self.rule)
+        self._selector = selector
+        self._stopper = stopper or RuleStopper(self.layout, self.rule)
         self._choose_from(bank)
         self._begin()
 
@@ -222,21 +219,12 @@ class Learner:
             self._history(pending),
             number,
             distrust=distrust,
-            doubt=self.doubt,
+            doubt=self._watch.doubt,
             bettor=self._bettor,
         )
         if choice is not None:
             self._drawn[number, choice.instance] = _Drawn(choice.reason == RANDOM, choice.wager)
         return choice
-
-    @property
-    def doubt(self) -> float:
-        """How far the layout is in doubt, from a third to 1, by what the session shows of it.
-
-        Random draws are rarer, and choices sharper, the less it is in doubt. It is doubted while
-        bets against it win, or while a regression on its demands predicts about as well.
-        """
-        return max(self._alarm.doubt, self._advantage.doubt)
 
     def tell(
         self,
@@ -319,7 +307,7 @@ class Learner:
             self._restarted = self.n
         self._told.append(_Told(number, instance, tuple(values.tolist()), random, wager))
         self._drawn = {at: one for at, one in self._drawn.items() if at[0] != number}
-        self._contradicted = self._alarm.raised and self._fails_in_hindsight()
+        self._contradicted = self._watch.raised_at is not None and self._stands()
 
     def learn(self, instance: str, offer: str, features: npt.ArrayLike) -> None:
         """Add an instance that was made for an offer, before it is told or set aside.
@@ -452,9 +440,9 @@ class Learner:
         """
         if not self._contradicted:
             return ""
-        suspects = self._alarm.suspects()[:MOST]
+        suspects = self._watch.suspects()[:MOST]
         where = "; ".join(map(_described, suspects)) or "predictions fail, in no stratum above all"
-        return f"since episode {self._alarm.raised_at}: {where}"
+        return f"since episode {self._watch.raised_at}: {where}"
 
     @property
     def suspects(self) -> list[Suspect]:
@@ -462,7 +450,7 @@ class Learner:
 
         It is empty if the alarm was not raised, or does not stand in hindsight.
         """
-        return self._alarm.suspects() if self._contradicted else []
+        return self._watch.suspects() if self._contradicted else []
 
     @property
     def forecasts(self) -> Sequence[Forecast]:
@@ -477,14 +465,14 @@ class Learner:
     @property
     def raised_at(self) -> int | None:
         """Number of episodes after which the alarm was raised; None if it was not."""
-        return self._alarm.raised_at
+        return self._watch.raised_at
 
     @property
     def alarm(self) -> dict[str, Any] | None:
         """When the alarm was raised, and whether it stands in hindsight; None if not raised."""
-        if not self._alarm.raised:
+        if self.raised_at is None:
             return None
-        return {"raised_at": self._alarm.raised_at, "stands": self._contradicted}
+        return {"raised_at": self.raised_at, "stands": self._contradicted}
 
     @property
     def retest(self) -> dict[str, Any] | None:
@@ -504,11 +492,6 @@ class Learner:
     def posterior(self) -> LivePosterior:
         """The live posterior; do not change it."""
         return self._posterior
-
-    @cached_property
-    def widened_layout(self) -> Layout:
-        """The layout widened for the outcomes of contradicted strata."""
-        return widening.widened(self.layout)
 
     @property
     def battery_rate(self) -> BatteryRate:
@@ -534,16 +517,6 @@ class Learner:
     def _succeeds(self) -> bool:
         """Whether success is what the layout is about, and nothing else."""
         return isinstance(self.layout.outcome, Bernoulli) and len(self.layout.outcomes) == 1
-
-    def widened(self) -> Widened | None:
-        """What to fit again after an alarm; None without an alarm, or if no stratum stands out."""
-        suspects = self._alarm.contradicted() if self._contradicted else ()
-        if not suspects:
-            return None
-        inside = self._alarm.inside(suspects)
-        data = self.data()
-        features = widening.with_strata(data.features, inside[self.played])
-        return Widened(self.widened_layout, data._replace(features=features), _named(suspects))
 
     def save(self) -> bytes:
         """Serialise what was told and what was chosen; `restore` continues from it."""
@@ -610,8 +583,7 @@ class Learner:
 
     def _begin(self) -> None:
         self._posterior = LivePosterior(self.layout, self.seed)
-        self._alarm = Alarm(self.bank.stratifications + self.bank.known_stratifications)
-        self._advantage = Advantage(len(self.layout.outcomes))
+        self._watch: LayoutWatch = BettingWatch(self.bank.evaluator, self.bank.stratifications)
         self._forecasts: list[Forecast] = []
         own = int(np.count_nonzero(~self.bank.offered))
         self._bettor = RateBettor(own) if self._succeeds else None
@@ -696,22 +668,23 @@ class Learner:
         return np.array([0.5 if isinstance(first, Beta) else 0.0, *rest])
 
     def _weigh_in(self, instance: str, y: Outcome, number: int, drawn: bool) -> float:
-        """Let the alarm bet on an outcome, and return the probability that was predicted for it."""
+        """Let the watch see an outcome, and return the probability that was predicted for it."""
         evaluator, posterior = self.bank.evaluator, self._posterior
         columns = evaluator.columns(self._features(instance))
         one = self._forecast(instance, columns, y, drawn)
         if instance not in self._evidence:  # the layout does not predict repeats
-            bets = log_factors(posterior, evaluator, columns, y, number)
             self._forecasts.append(one)
-            demands = np.delete(np.array(one.features), self.layout.taught)
-            self._advantage.update(demands, np.array(one.predicted), np.array(one.observed))
-            there = np.isfinite(one.observed)
-            abler = [self._predicted(columns, lift) for lift in LIFTS[1:]]
-            predicted, observed, *beyond = (
-                float(np.mean(np.array(v)[there])) for v in (one.predicted, one.observed, *abler)
+            play = Play(
+                posterior=posterior,
+                columns=columns,
+                row=self._row(instance),
+                outcome=y,
+                predicted=one.predicted,
+                observed=one.observed,
+                episode=number,
+                number=self.n + 1,
             )
-            seen = Seen(predicted, observed, (predicted, *beyond))
-            self._alarm.update(self._row(instance), bets, seen, self.n + 1)
+            self._watch.update(play)
         if self._succeeds:
             (predicted,) = one.predicted
             return predicted if y else 1.0 - predicted
@@ -729,20 +702,12 @@ class Learner:
             for one, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True)
         )
         features = self._features(instance)[0]
-        return Forecast(features, self._predicted(columns), observed, drawn)
-
-    def _predicted(self, columns: Floats, lift: float = 0.0) -> tuple[float, ...]:
-        """Expected value of each outcome, (outcomes,), for an agent so far beyond the ranges."""
-        theta = lifted(self.layout, self._posterior.particles, lift)
-        each = range(len(self.layout.outcomes))
-        p = [self.bank.evaluator.by_instance(theta, columns, np.float64, k)[0] for k in each]
-        if lift:  # what is a probability at the top of its range would be more than one
-            p = [np.clip(one, 0.0, 1.0) for one in p]
-        return tuple(float(self._posterior.weights @ one) for one in p)
+        predicted = expected(self._posterior, self.bank.evaluator, columns)
+        return Forecast(features, predicted, observed, drawn)
 
     def _choose_from(self, bank: Bank) -> None:
         self._places = {name: row for row, name in enumerate(bank.names)}
-        self._chooser = Chooser(bank, self.policy, aside=self._aside)
+        self._chooser = Chooser(bank, self.policy, selector=self._selector, aside=self._aside)
 
     def _history(self, pending: Sequence[str] = ()) -> History:
         retest = None if self.policy.exposures == 1 else self._evidence.retest
@@ -762,18 +727,14 @@ class Learner:
         made = self._made.get(instance)
         return self.bank.features[[self._rows[instance]]] if made is None else made
 
-    def _fails_in_hindsight(self) -> bool:
-        fresh = self._evidence.fresh
-        told = self._evidence.instances
-        instances = [told[i] for i in fresh]
+    def _stands(self) -> bool:
+        """Whether the layout is contradicted, by the episodes that were observed first."""
+        first, told = self._evidence.fresh, self._evidence.instances
+        instances = [told[i] for i in first]
         features = np.concatenate([self._features(instance) for instance in instances])
-        return self._alarm.stands(
-            self._posterior,
-            self.bank.evaluator,
-            self.bank.evaluator.columns(features),
-            self._evidence.outcomes[fresh],
-            np.array([self._row(instance) for instance in instances]),
-        )
+        rows = np.array([self._row(instance) for instance in instances])
+        columns, outcomes = self.bank.evaluator.columns(features), self._evidence.outcomes[first]
+        return self._watch.stands(self._posterior, columns, outcomes, rows)
 
     @cached_property
     def _made_with(self) -> dict[str, Any]:
@@ -792,6 +753,8 @@ class Learner:
             "fallback": self._fallback,
             "policy": asdict(self.policy),
             "rule": asdict(self.rule),
+            "selector": _identity(self._selector),
+            "stopper": _identity(self._stopper),
             "seed": self.seed,
             "version of the rules": self.rules,
             "determinism": asdict(self._determinism),
@@ -807,20 +770,18 @@ def _determinism_of(layout: Layout) -> DeterminismPrior:
     return DeterminismPrior(*made.determinism)
 
 
+def _identity(given: Selector | Stopper | None) -> str:
+    """What tells a selector or stopper from others: its class and, if it is data, its fields."""
+    named = f"{type(given).__module__}.{type(given).__qualname__}"
+    return f"{named} {given}" if is_dataclass(given) else named
+
+
 def _wager(saved: Sequence[Any] | None) -> Wager | None:
     """A wager that was saved; None if there was none."""
     if saved is None:
         return None
     before, failure, success = saved
     return Wager(before, tuple(failure), tuple(success))
-
-
-def _named(suspects: Sequence[Suspect]) -> str:
-    return "; ".join(
-        f"{'more' if s.more else 'less'} success than predicted "
-        f"where {s.stratification} is {s.stratum}"
-        for s in suspects
-    )
 
 
 def _described(suspect: Suspect) -> str:

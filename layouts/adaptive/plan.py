@@ -53,14 +53,11 @@ class Policy:
     Attributes:
         name: One of `POLICIES`.
         random_share: Share of stratified random draws under the first three policies, so that a
-            wrong layout shows. It is the most: the share shrinks to a third of it as the session's
-            own evidence for the layout grows, and choices grow sharper.
+            wrong layout shows.
         sharpness: How strongly "variance" and "information" prefer informative instances: the
             probability of an instance is proportional to this power of what it tells, and in a
             large battery most are among the 100 that tell most. With 0 the most
             informative one is always chosen.
-        balance: By how many plays a paradigm may be ahead of the one that is furthest behind and
-            still be chosen for what it tells; None for any number.
         exposures: How often an instance may be played; 0 for any number of times.
         probes: Share of draws that repeat an instance, where repeats are allowed, to learn how
             random the agent is; they end once that is known. It decides how much repeats count, see
@@ -78,9 +75,8 @@ class Policy:
     """
 
     name: Name = "variance"
-    random_share: float = 0.3
-    sharpness: float = 1.5
-    balance: int | None = None
+    random_share: float = 0.15
+    sharpness: float = 4.5
     exposures: int = 1
     probes: float = 0.1
     cool_down: int = 0
@@ -96,8 +92,8 @@ class Policy:
         for what in ("random_share", "probes"):
             if not 0.0 <= getattr(self, what) <= 1.0:
                 raise ValueError(f"{what} {getattr(self, what)} is not in [0, 1]")
-        for what in ("balance", "exposures", "cool_down"):
-            if (getattr(self, what) or 0) < 0:
+        for what in ("exposures", "cool_down"):
+            if getattr(self, what) < 0:
                 raise ValueError(f"{what} {getattr(self, what)} is below 0")
         if not 0.0 <= self.sharpness <= MOST_SHARPNESS:
             raise ValueError(f"sharpness {self.sharpness} is not in [0, {MOST_SHARPNESS:g}]")

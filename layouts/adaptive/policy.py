@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final, TypeAlias
@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.battery_rate import RateBettor
+from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import MOST_SHARPNESS, Policy
 from animalcat.layouts.adaptive.selectors import (
-    Balanced,
     Best,
     Branch,
     CoolDown,
@@ -30,16 +29,16 @@ from animalcat.layouts.adaptive.selectors import (
     Probe,
     SelectionContext,
     Selector,
+    StratifiedRandom,
     Threshold,
     UniformRandom,
     VarianceDrop,
     WorthProportional,
     propensities,
-    stratified_random,
 )
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.watching.watch import DOUBT
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -49,10 +48,12 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 RANDOM: Final = "random"
 """The reason of a random draw."""
 _SHARPER: Final = 5.0
-"""Factor of the sharpness of choices where the layout is in no doubt."""
+"""How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0
 """Factor of the sharpness of choices where instances may be repeated: what tells most is not used
 up then (docs/adaptive.md)."""
+_ROUNDING: Final = 1e-6
+"""How far probabilities may sum to something else than 1."""
 WORTHWHILE: Final = 0.05
 """A repeat that counts as less of an outcome than this is only played as a probe."""
 
@@ -94,14 +95,53 @@ class Choice:
     episode: int = 0
 
 
+class PolicySelector:
+    """The selector of a policy. The more a layout is in doubt, the more it draws at random.
+
+    For one thread at a time.
+    """
+
+    def __init__(self, policy: Policy, bank: Bank, aside: Collection[str] = ()) -> None:
+        """Build it, for the usual doubt.
+
+        Args:
+            policy: How to choose.
+            bank: The instances to choose from.
+            aside: Names of instances that are no longer in the bank; the policy may list them.
+
+        Raises:
+            ValueError: The policy's list names an instance that never was in the bank.
+        """
+        self._policy, self._bank, self._aside = policy, bank, frozenset(aside)
+        self._built = DOUBT, self._at(DOUBT)
+
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return the branches of what the policy is made of, at the doubt that there is."""
+        if context.doubt != self._built[0]:
+            self._built = context.doubt, self._at(context.doubt)
+        return self._built[1].branches(context, allowed)
+
+    def _at(self, doubt: float) -> Selector:
+        factor = (_SHARPER - (_SHARPER - 1.0) * doubt) / (_SHARPER - (_SHARPER - 1.0) * DOUBT)
+        if self._policy.exposures != 1:
+            factor *= _REPEATING
+        policy = replace(
+            self._policy,
+            random_share=min(doubt / DOUBT * self._policy.random_share, 1.0),
+            sharpness=min(factor * self._policy.sharpness, MOST_SHARPNESS),
+        )
+        return _selector_of(policy, self._bank, self._aside)
+
+
 class Chooser:
-    """Applies one policy to one bank, for any number of posteriors. For one thread at a time."""
+    """Chooses from one bank, for any number of posteriors. For one thread at a time."""
 
     def __init__(
         self,
         bank: Bank,
         policy: Policy | None = None,
         *,
+        selector: Selector | None = None,
         aside: Collection[str] = (),
     ) -> None:
         """Build the policy's selector.
@@ -109,14 +149,15 @@ class Chooser:
         Args:
             bank: The instances to choose from.
             policy: How to choose; by default `Policy()`.
+            selector: Chooses in place of the policy, which then only says how often an instance may
+                be played and whether any may be made.
             aside: Names of instances that are no longer in the bank; the policy may list them.
         """
         self.bank = bank
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
-        self._aside = frozenset(aside)
-        self._selected = 1.0, self._built(self._sharpened(1.0))
-        self._fallback = self._built(_fallback_of(self.policy))
+        self._selector = selector or PolicySelector(self.policy, bank, aside)
+        self._fallback = PolicySelector(_fallback_of(self.policy), bank, aside)
 
     def choose(
         self,
@@ -125,7 +166,7 @@ class Chooser:
         episode: int,
         *,
         distrust: bool = False,
-        doubt: float = 1.0,
+        doubt: float = DOUBT,
         bettor: RateBettor | None = None,
     ) -> Choice | None:
         """Choose the next instance.
@@ -136,8 +177,8 @@ class Chooser:
             episode: Number of the episode to come; it keys the randomness.
             distrust: Whether the layout is contradicted. What instances would tell is then unknown,
                 so the choice is stratified random, after what the policy lists.
-            doubt: How far the layout is in doubt, from 0 to 1. It is a factor of the share of
-                random draws; with 0 choices are `_SHARPER` times as sharp.
+            doubt: How far the layout is in doubt, from 0 to 1. The more it is, the more is drawn at
+                random, in proportion, and the softer choices are.
             bettor: What stakes on the success rate of the whole battery; None: nothing is staked.
 
         Returns:
@@ -175,7 +216,7 @@ class Chooser:
         history: History,
         *,
         distrust: bool = False,
-        doubt: float = 1.0,
+        doubt: float = DOUBT,
     ) -> Floats:
         """Probability of each instance to be chosen next, (instances,); 0 if none is left.
 
@@ -215,29 +256,11 @@ class Chooser:
         allowed = self.available(history, distrust=distrust)
         if not allowed.any():
             return ()
-        context = SelectionContext(posterior, self.bank, history, self.gains)
-        if distrust:
-            return self._fallback.branches(context, allowed)
-        return self._selector(doubt).branches(context, allowed)
-
-    def _selector(self, doubt: float) -> Selector:
-        """The policy's selector, as it is while the layout is so far in doubt."""
-        if doubt != self._selected[0]:
-            self._selected = doubt, self._built(self._sharpened(doubt))
-        return self._selected[1]
-
-    def _sharpened(self, doubt: float) -> Policy:
-        factor = 1.0 + (_SHARPER - 1.0) * (1.0 - doubt)
-        if self.policy.exposures != 1:
-            factor *= _REPEATING
-        return replace(
-            self.policy,
-            random_share=doubt * self.policy.random_share,
-            sharpness=min(factor * self.policy.sharpness, MOST_SHARPNESS),
-        )
-
-    def _built(self, policy: Policy) -> Selector:
-        return _selector_of(policy, self.bank, self._aside)
+        context = SelectionContext(posterior, self.bank, history, self.gains, doubt)
+        selector = self._fallback if distrust else self._selector
+        branches = selector.branches(context, allowed)
+        _insist_on_chances(selector, branches, len(self.bank))
+        return branches
 
     def _peers(
         self, history: History, index: int, chances: Floats, predicted: Floats
@@ -295,6 +318,28 @@ class Chooser:
         return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
 
 
+def _insist_on_chances(selector: Selector, branches: Sequence[Branch], size: int) -> None:
+    """Refuse branches that are no chances, since propensities would be wrong.
+
+    Raises:
+        ValueError: Shares or probabilities do not sum to 1, or are not of these instances.
+    """
+    name = type(selector).__name__
+    sums = {"shares of the branches": sum(b.share for b in branches)} if branches else {}
+    for b in branches:
+        if b.probabilities.shape != (size,):
+            raise ValueError(
+                f"{name}: the branch {b.reason!r} has probabilities of shape "
+                f"{b.probabilities.shape}; give one for each of the {size} instances"
+            )
+        if (b.probabilities < 0.0).any():
+            raise ValueError(f"{name}: the branch {b.reason!r} has a probability below 0")
+        sums[f"probabilities of the branch {b.reason!r}"] = float(b.probabilities.sum())
+    for what, whole in sums.items():
+        if not abs(whole - 1.0) <= _ROUNDING:  # NaN is refused too
+            raise ValueError(f"{name}: the {what} sum to {whole:g}; they must sum to 1")
+
+
 def _fallback_of(policy: Policy) -> Policy:
     """How to choose while the layout is contradicted: at random, but for what is listed.
 
@@ -326,18 +371,16 @@ def _selector_of(policy: Policy, bank: Bank, aside: Collection[str]) -> Selector
         case "random":
             made: Selector = UniformRandom()
         case "stratified":
-            made = stratified_random()
+            made = StratifiedRandom()
         case _:
             criterion = _criterion(policy)
             made = Best(criterion)
             if policy.sharpness and policy.name != "threshold":
                 made = WorthProportional(criterion, policy.sharpness)
-            if policy.balance is not None:
-                made = Balanced(made, policy.balance)
             if policy.generate:
                 made = OnDemand(made, criterion, policy.enough)
             share = policy.random_share
-            made = Mixture(((1.0 - share, made), (share, stratified_random())))
+            made = Mixture(((1.0 - share, made), (share, StratifiedRandom())))
     if policy.cool_down:
         made = CoolDown(made, policy.cool_down)
     if policy.exposures != 1 and policy.probes:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.watching.watch import DOUBT
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -49,12 +50,14 @@ class SelectionContext:
         bank: The instances to choose from.
         history: What was played.
         gains: Computes what each instance would tell.
+        doubt: How far the layout is in doubt, from 0 to 1.
     """
 
     posterior: LivePosterior
     bank: Bank
     history: History
     gains: GainEstimator
+    doubt: float = DOUBT
 
     @property
     def scores(self) -> ExpectedGains:
@@ -86,7 +89,10 @@ class Branch:
 
 
 class Selector(Protocol):
-    """Something that can choose the next instance."""
+    """Something that can choose the next instance: `Learner(selector=...)` takes any.
+
+    Its answer follows from its arguments alone, so that a test can be told again.
+    """
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """Describe how it would choose.
@@ -308,37 +314,31 @@ class First:
 
 
 @dataclass(frozen=True, slots=True)
-class Balanced:
-    """Another selector's choice among the paradigms that are due.
+class StratifiedRandom:
+    """Any instance of a paradigm that is due, all paradigms that are due with the same probability.
 
-    A paradigm is owed plays in proportion to its share of the battery. It is due unless it is more
-    than `slack` plays further ahead of what it is owed than the paradigm that is furthest behind.
-    If all were owed the same, rare paradigms would get most of the plays; where the layout is wrong
-    about these, it would then be wrong about everything (docs/adaptive.md).
-
-    With `evenly`, chance first picks among the paradigms that are due, all with the same
-    probability. A random choice is then stratified by paradigm.
+    A paradigm is owed plays in proportion to its share of the battery, and those furthest behind
+    are due. If all were owed the same, rare paradigms would get most of the plays; where the layout
+    is wrong about these, it would then be wrong about everything (docs/adaptive.md).
     """
 
-    selector: Selector
-    slack: int = 1
-    evenly: bool = False
+    reason: str = "random"
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """Return the other selector's branches among the paradigms that are due."""
+        """Return one branch, on the allowed instances of the paradigms that are due."""
         members, plays = context.bank.members, context.history.plays(context.bank)
         open_ones = [name for name, rows in members.items() if allowed[rows].any()]
         if not open_ones:
             return ()
-        share = sum(plays.values()) / sum(map(len, members.values()))
-        ahead = {name: plays[name] - share * len(members[name]) for name in open_ones}
+        played = sum(plays.values()) / sum(map(len, members.values()))
+        ahead = {name: plays[name] - played * len(members[name]) for name in open_ones}
         least = min(ahead.values()) + _ROUNDING
-        due = [name for name in open_ones if ahead[name] <= least + self.slack]
-        masks = [_only(allowed, members[name]) for name in due]
-        if not self.evenly:
-            return self.selector.branches(context, np.logical_or.reduce(masks))
-        offers = [self.selector.branches(context, mask) for mask in masks]
-        return _merged([(1.0 / len(offers), offer) for offer in offers])
+        due = [name for name in open_ones if ahead[name] <= least]
+        share, chances = 0.0, np.zeros(len(allowed))
+        for name in due:
+            share += 1.0 / len(due)
+            chances = chances + 1.0 / len(due) * _uniform(_only(allowed, members[name]))
+        return (Branch(share, self.reason, chances / share),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,25 +420,9 @@ class Mixture:
         )
 
 
-def stratified_random() -> Selector:
-    """Make a selector that draws at random from the paradigms that are furthest behind."""
-    return Balanced(UniformRandom(), slack=0, evenly=True)
-
-
 def propensities(branches: Sequence[Branch], size: int) -> Floats:
     """Probability of every instance over all branches, (instances,)."""
     return np.asarray(sum((b.share * b.probabilities for b in branches), np.zeros(size)))
-
-
-def _merged(offers: Sequence[tuple[float, tuple[Branch, ...]]]) -> tuple[Branch, ...]:
-    """Merge branches with the same reason."""
-    totals: dict[str, tuple[float, Floats]] = {}
-    for share, offer in offers:
-        for b in offer:
-            weight = share * b.share
-            before, sums = totals.get(b.reason, (0.0, np.zeros(len(b.probabilities))))
-            totals[b.reason] = (before + weight, sums + weight * b.probabilities)
-    return tuple(Branch(share, reason, sums / share) for reason, (share, sums) in totals.items())
 
 
 def _uniform(mask: Mask) -> Floats:

@@ -78,8 +78,37 @@ class _Condition(Protocol):
     def __call__(self, state: _State) -> str: ...
 
 
-class Stopper:
-    """Applies one stopping rule."""
+class Stopper(Protocol):
+    """Something that can tell when to stop: `Learner(stopper=...)` takes any.
+
+    Its answer follows from its arguments alone, so that a test can be told again.
+    """
+
+    def verdict(
+        self,
+        posterior: LivePosterior,
+        chooser: Chooser,
+        history: History,
+        *,
+        seconds: float = 0.0,
+        contradicted: bool = False,
+        settles: bool = True,
+    ) -> Verdict:
+        """Judge after an episode.
+
+        Args:
+            posterior: The current posterior.
+            chooser: Knows which instances could be played next, and what they would tell.
+            history: What was played; repeats count towards the budget.
+            seconds: How long the agent has played.
+            contradicted: Whether the alarm says that the layout does not describe the agent.
+            settles: Whether it is a reason to stop that every capability is known or given up.
+        """
+        ...
+
+
+class RuleStopper:
+    """Stops by a rule, which is data."""
 
     def __init__(self, layout: Layout, rule: StoppingRule) -> None:
         """Check the rule against the layout.
@@ -104,16 +133,7 @@ class Stopper:
         contradicted: bool = False,
         settles: bool = True,
     ) -> Verdict:
-        """Judge after an episode.
-
-        Args:
-            posterior: The current posterior.
-            chooser: Knows which instances could be played next.
-            history: What was played; repeats count towards the budget.
-            seconds: How long the agent has played.
-            contradicted: Whether the alarm says that the layout does not describe the agent.
-            settles: Whether it is a reason to stop that every capability is known or given up.
-        """
+        """Judge after an episode, as `Stopper.verdict` says."""
         columns = list(self.layout.capabilities)
         theta, weights = posterior.particles[:, columns], posterior.weights
         sd = np.sqrt(weights @ (theta - weights @ theta) ** 2)

@@ -58,19 +58,20 @@ _KNOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """Predictions of one held-out agent in one split.
+class AgentScores:
+    """How well one held-out agent was predicted in one split.
 
     Attributes:
         agent: Its name.
-        brier: Brier score by predictor and number of episodes told, as far as it has more episodes
-            than that.
-        early: Root mean squared error of the calibrated capabilities after `EARLY` episodes from
-            those after all instances, as shares of the ranges; NaN if there are not so many.
-        late: The same of the layout as written after `LATE` episodes.
-        place: Where the number of successes on the instances not told after `EARLY` episodes lies
-            in its predictive distribution: the probability of fewer, and of at most as many; NaN
-            if it has not so many.
+        brier: Brier score by predictor and number of episodes told. A number is absent where the
+            agent has no more episodes than that.
+        early: Root mean squared difference between the calibrated layout's capabilities after
+            `EARLY` episodes and after all of them, as shares of the ranges; NaN where the agent has
+            not so many.
+        late: The same difference of the layout as written, after `LATE` episodes.
+        place: Where the number of successes on the instances that were not told by `EARLY` episodes
+            lies in its predictive distribution: the probability of fewer, and of at most as many;
+            NaN where the agent has not so many.
     """
 
     agent: str
@@ -81,7 +82,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class PairedDifference:
     """A paired difference over agents, with its 90 % interval (Student's t).
 
     Attributes:
@@ -109,7 +110,7 @@ def assess(
     effort: Effort | None = None,
     particles: int = 2000,
     done: Callable[[str], object] = lambda _: None,
-) -> tuple[list[Scored], list[dict[str, Any]], Population]:
+) -> tuple[list[AgentScores], list[dict[str, Any]], Population]:
     """Hold out every agent once in each split, and predict it.
 
     Args:
@@ -126,16 +127,16 @@ def assess(
         One entry for each agent and split; the diagnostics of every fit; the last population.
     """
     model = population_model(layout, table)
-    scored: list[Scored] = []
+    scored: list[AgentScores] = []
     diagnostics: list[dict[str, Any]] = []
-    found = None
+    population = None
     for split, fold, test in parts(len(table.agents), seed, seeds, folds):
-        found = model.fit(1000 * seed + 100 * split + fold, effort, test)
-        diagnostics.append(dict(found.diagnostics))
-        scored.extend(_fold(layout, table, model, found, test, seed, split, particles))
+        population = model.fit(1000 * seed + 100 * split + fold, effort, test)
+        diagnostics.append(dict(population.diagnostics))
+        scored.extend(_fold(layout, table, model, population, test, seed, split, particles))
         done(f"split {split + 1}, part {fold + 1}")
-    assert found is not None
-    return scored, diagnostics, found
+    assert population is not None
+    return scored, diagnostics, population
 
 
 def parts(agents: int, seed: int, seeds: int, folds: int) -> Iterator[tuple[int, int, list[int]]]:
@@ -146,34 +147,39 @@ def parts(agents: int, seed: int, seeds: int, folds: int) -> Iterator[tuple[int,
             yield split, fold, sorted(order[fold::folds].tolist())
 
 
-def compared(scored: Sequence[Scored], other: str, told: int) -> Compared:
-    """Compare Brier scores with those of another predictor, by agents with so many episodes.
+def compared(scored: Sequence[AgentScores], other: str, told: int) -> PairedDifference:
+    """Compare the calibrated layout's Brier scores with those of another predictor.
+
+    Args:
+        scored: The scores of agents and splits.
+        other: The other predictor.
+        told: Number of episodes told; only agents with more episodes than that count.
 
     Raises:
         ValueError: There are fewer than two of them.
     """
-    there = [one for one in scored if (other, told) in one.brier]
+    there = [scores for scores in scored if (other, told) in scores.brier]
     return _paired(there, lambda s: (s.brier[CALIBRATED, told], s.brier[other, told]))
 
 
-def profiles_compared(scored: Sequence[Scored]) -> Compared:
+def profiles_compared(scored: Sequence[AgentScores]) -> PairedDifference:
     """Compare errors of profiles: calibrated after `EARLY`, as written after `LATE` episodes.
 
     Raises:
         ValueError: Fewer than two agents have so many episodes.
     """
-    there = [one for one in scored if np.isfinite(one.early) and np.isfinite(one.late)]
+    there = [scores for scores in scored if np.isfinite(scores.early) and np.isfinite(scores.late)]
     return _paired(there, lambda s: (s.early, s.late))
 
 
-def coverage(scored: Sequence[Scored], share: float = 0.9) -> float:
+def coverage(scored: Sequence[AgentScores], share: float = 0.9) -> float:
     """Share of predictive intervals that hold the number of successes on the rest.
 
     A number has a probability of its own, and an interval ends within some number. It then holds
     that number by the share of its probability that is inside. It is NaN if no agent has more than
     `EARLY` episodes.
     """
-    places = np.array([one.place for one in scored if np.isfinite(one.place[0])])
+    places = np.array([scores.place for scores in scored if np.isfinite(scores.place[0])])
     if not places.size:
         return float("nan")
     tail = (1.0 - share) / 2.0
@@ -191,7 +197,9 @@ def simulated_coverage(
     told: int = EARLY,
     particles: int = 2000,
 ) -> tuple[int, int]:
-    """Cover agents of the population: parameters are drawn from its posterior, not plugged in.
+    """Test the coverage of intervals on agents drawn from the population.
+
+    The population's parameters are drawn from its posterior for each agent, not plugged in.
 
     Args:
         layout: The layout as written.
@@ -226,11 +234,11 @@ def simulated_coverage(
 def judge(
     layout: Layout, table: OutcomeTable, seed: int, effort: Effort | None = None
 ) -> Callable[[PopulationModel], list[tuple[str, float]]]:
-    """Judge a model by agents held out, as `calibrate` keeps it: mean Brier scores.
+    """Make the function by which `calibrate` judges a model: mean Brier scores on held-out agents.
 
-    A part of the agents whose absence leaves too little to calibrate by is not judged, and neither
-    are numbers of episodes that fewer than two agents have. `held_out` is the number of agents that
-    were predicted.
+    A part of the agents is left out of the judgement if the others are too few to calibrate by.
+    Numbers of episodes that fewer than two agents have are left out as well. The entry `held_out`
+    is the number of agents that were predicted.
 
     Args:
         layout: The layout as written.
@@ -243,22 +251,22 @@ def judge(
         folds = min(FOLDS, len(table.agents) // 2)
         if folds < 2:
             return [("held_out", 0.0)]
-        scored: list[Scored] = []
+        scored: list[AgentScores] = []
         for split, fold, test in parts(len(table.agents), seed, 1, folds):
             try:
-                found = model.fit(seed + fold, effort, test)
+                population = model.fit(seed + fold, effort, test)
             except CalibrationError:
                 continue
             scored.extend(
-                _fold(layout, table, model, found, test, seed, split, 1000, baselines=False)
+                _fold(layout, table, model, population, test, seed, split, 1000, baselines=False)
             )
-        made = [("held_out", float(len({one.agent for one in scored})))]
+        findings = [("held_out", float(len({scores.agent for scores in scored})))]
         for told in TOLD:
-            if len({one.agent for one in scored if (WRITTEN, told) in one.brier}) < 2:
+            if len({scores.agent for scores in scored if (WRITTEN, told) in scores.brier}) < 2:
                 continue
             pair = compared(scored, WRITTEN, told)
-            made += [(f"brier_{told}", pair.ours), (f"brier_{told}_as_written", pair.theirs)]
-        return made
+            findings += [(f"brier_{told}", pair.ours), (f"brier_{told}_as_written", pair.theirs)]
+        return findings
 
     return judged
 
@@ -274,7 +282,7 @@ def _fold(
     particles: int,
     *,
     baselines: bool = True,
-) -> list[Scored]:
+) -> list[AgentScores]:
     ours = calibrated_layout(layout, table, population, CALIBRATED, without=test)
     train = [i for i in range(len(table.agents)) if i not in set(test)]
     items, trees = None, None
@@ -283,7 +291,7 @@ def _fold(
             table.instances, tuple(table.agents[i] for i in train), table.outcomes[train]
         )
         items = PopulationIRT(others)
-        trees = _Boosting(model.features, table.outcomes[train], seed + split)
+        trees = _BoostingFit(model.features, table.outcomes[train], seed + split)
     return [
         _agent(layout, ours, table, i, rng(seed, f"order of {i}", split), particles, items, trees)
         for i in test
@@ -298,8 +306,8 @@ def _agent(
     generator: np.random.Generator,
     particles: int,
     items: PopulationIRT | None,
-    trees: _Boosting | None,
-) -> Scored:
+    trees: _BoostingFit | None,
+) -> AgentScores:
     instances, y = table.of(table.agents[agent])
     columns = np.flatnonzero(np.isfinite(table.outcomes[agent]))
     order = generator.permutation(len(y))
@@ -336,7 +344,7 @@ def _agent(
         written.after(len(y))
         early = _apart(ours, means[EARLY], calibrated.means())
         late = _apart(layout, means[LATE], written.means())
-    return Scored(table.agents[agent], brier, early, late, place)
+    return AgentScores(table.agents[agent], brier, early, late, place)
 
 
 class _Run:
@@ -378,7 +386,7 @@ class _Run:
         return self._evaluator.by_instance(self._posterior.particles, self._columns, np.float64)
 
 
-class _Boosting:
+class _BoostingFit:
     """Gradient boosting on demands, the instance's rate and the agent's rate, over a population."""
 
     def __init__(self, features: Floats, outcomes: Floats, seed: int) -> None:
@@ -431,20 +439,25 @@ def _apart(layout: Layout, a: Floats, b: Floats) -> float:
     return float(np.sqrt(np.mean(((a - b) / spans) ** 2)))
 
 
-def _paired(scored: Sequence[Scored], pair: Callable[[Scored], tuple[float, float]]) -> Compared:
+def _paired(
+    scored: Sequence[AgentScores], pair: Callable[[AgentScores], tuple[float, float]]
+) -> PairedDifference:
     """Compare the means over splits of each agent."""
-    names = dict.fromkeys(one.agent for one in scored)
+    names = dict.fromkeys(scores.agent for scores in scored)
     if len(names) < 2:
         raise ValueError(
             f"{len(names)} of the agents have so many episodes; a comparison needs two"
         )
     pairs = np.array(
-        [np.mean([pair(one) for one in scored if one.agent == name], axis=0) for name in names]
+        [
+            np.mean([pair(scores) for scores in scored if scores.agent == name], axis=0)
+            for name in names
+        ]
     )
     apart = pairs[:, 0] - pairs[:, 1]
     error = float(apart.std(ddof=1) / np.sqrt(len(apart)))
     reach = float(stdtrit(len(apart) - 1, 0.95)) * error
     mean = float(apart.mean())
-    return Compared(
+    return PairedDifference(
         float(pairs[:, 0].mean()), float(pairs[:, 1].mean()), mean, mean - reach, mean + reach
     )

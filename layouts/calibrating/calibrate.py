@@ -27,11 +27,11 @@ from animalcat.layouts.model.calibration import (
     SHARPEST,
     SHARPNESS,
     Calibration,
-    Eased,
+    InstanceCalibration,
     features_digest,
 )
 from animalcat.layouts.model.instances import OutcomeTable
-from animalcat.layouts.model.links import SURE, LogisticMargin, OddsShift, Scaled
+from animalcat.layouts.model.links import SURE, LogisticMargin, OddsShift, Scaling
 from animalcat.layouts.model.nodes import Bernoulli, Derived, Feature, Latent, OutcomeNode
 from animalcat.layouts.model.priors import MovedBeta, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Layout
@@ -77,17 +77,18 @@ def calibrate(
         effort: How long to sample.
         versions: Versions of what fits, by name, for the provenance.
         determinism: Shares of agents that are fully random and fully deterministic, if known.
-        held_out: Judges the model by agents that are held out; what it finds is kept.
+        held_out: Judges the model by agents that are held out (`assessment.judge`); the layout
+            keeps what it finds.
 
     Raises:
-        CalibrationError: The outcomes do not do.
+        CalibrationError: The layout cannot be calibrated by these outcomes.
         NotConvergedError: The fit did not converge.
         ValueError: A feature of the layout is missing or out of range.
     """
     model = population_model(layout, table)
-    found = model.fit(seed, effort)
-    if not found.converged:
-        reasons = found.diagnostics["reasons"]
+    population = model.fit(seed, effort)
+    if not population.converged:
+        reasons = population.diagnostics["reasons"]
         raise NotConvergedError(
             f"the fit did not converge, so nothing is kept: {'; '.join(reasons[:3])}"
             f"{f' and {len(reasons) - 3} more' * (len(reasons) > 3)}. Give it more draws, or "
@@ -95,13 +96,13 @@ def calibrate(
         )
     judged = held_out(model) if held_out is not None else ()
     quality = [
-        ("rhat", float(found.diagnostics["rhat"])),
-        ("ess_bulk", float(found.diagnostics["ess_bulk"])),
-        ("divergences", float(found.diagnostics["divergences"])),
+        ("rhat", float(population.diagnostics["rhat"])),
+        ("ess_bulk", float(population.diagnostics["ess_bulk"])),
+        ("divergences", float(population.diagnostics["divergences"])),
         *judged,
     ]
     return calibrated_layout(
-        layout, table, found, name, versions=versions, determinism=determinism, fit=quality
+        layout, table, population, name, versions=versions, determinism=determinism, fit=quality
     )
 
 
@@ -168,7 +169,7 @@ def calibrated_layout(
     rows = tuple(
         (
             table.instances.names[i],
-            Eased(
+            InstanceCalibration(
                 round(float(easiness[i]), 4), features_digest(row), round(float(sharpness[i]), 4)
             ),
         )
@@ -299,7 +300,7 @@ def _as_predicted(
 def regressed(
     logits: Floats, passed: Floats, easiness: Floats, sharpness: Floats
 ) -> tuple[Floats, Floats]:
-    """Easiness and sharpness with which logits come nearest to shares that passed.
+    """Find the easiness and sharpness with which logits come nearest to shares that passed.
 
     Newton's steps are halved until the likelihood rises, and end at the ends of the ranges.
 
@@ -395,7 +396,7 @@ def _calibrated(
     slope = link.slope * by_slope
     units = {n.name: n.unit for n in (*layout.features, *layout.derived)}
     demand = f"{node.name}Demand"
-    scaled = Scaled(link.demand, round(by_demand, 6))
+    scaled = Scaling(link.demand, round(by_demand, 6))
     changed = replace(link, demand=demand, slope=float(f"{slope:.6g}"))
     return [
         Derived(demand, units[link.demand], scaled),

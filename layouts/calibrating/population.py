@@ -167,14 +167,14 @@ class PopulationModel:
         effort = effort or Effort()
         weights = np.zeros_like(self._played)
         weights[kept] = self._played[kept]
-        found = None
+        population = None
         for attempt in range(effort.attempts):
             drawn = int(rng(seed, "population", attempt).integers(1 << 31))
-            found = self._sample(drawn, effort, attempt, weights)
-            if found.converged:
+            population = self._sample(drawn, effort, attempt, weights)
+            if population.converged:
                 break
-        assert found is not None
-        return found
+        assert population is not None
+        return population
 
     def _sample(self, seed: int, effort: Effort, attempt: int, weights: Floats) -> Population:
         import nutpie
@@ -396,8 +396,8 @@ def _diagnostics(
     for name, values in posterior.items():
         flat = values.reshape(*values.shape[:2], -1)
         for i in range(flat.shape[2]):
-            one = flat[:, :, i]
-            rhat, ess = float(compat.rhat(one)), float(compat.ess(one, "bulk"))
+            draws = flat[:, :, i]
+            rhat, ess = float(compat.rhat(draws)), float(compat.ess(draws, "bulk"))
             worst_rhat, least_ess = max(worst_rhat, rhat), min(least_ess, ess)
             where = f"{name}[{i}]" if flat.shape[2] > 1 else name
             if not rhat < MAX_RHAT:

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from animalcat.installing import install
-from animalcat.layouts.checking.predict import Assessor, Fitted
+from animalcat.layouts.checking.predict import Assessor, FittedAssessor
 from animalcat.layouts.model.instances import Instances
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -33,9 +33,9 @@ class Aggregate:
 
     name: str = "aggregate"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Compute the mean."""
-        return _Constant(float(np.mean(outcomes)))
+        return _ConstantFit(float(np.mean(outcomes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Logistic:
     penalty: float = 1.0
     name: str = "logistic regression"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Maximise the penalised likelihood."""
         design = _Design.of(instances, self.columns)
         x = design.apply(instances)
@@ -66,8 +66,8 @@ class Logistic:
             gradient = np.concatenate([[off.sum()], x.T @ off + self.penalty * beta[1:]])
             return value + 0.5 * self.penalty * float(beta[1:] @ beta[1:]), gradient
 
-        found = minimize(loss, np.zeros(1 + len(design.columns)), jac=True, method="L-BFGS-B")
-        return _Linear(design, found.x, logistic=True)
+        optimum = minimize(loss, np.zeros(1 + len(design.columns)), jac=True, method="L-BFGS-B")
+        return _LinearFit(design, optimum.x, logistic=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class Linear:
     columns: tuple[str, ...] = ()
     name: str = "linear regression"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Solve the least squares problem; the minimum-norm solution if there are several."""
         design = _Design.of(instances, self.columns)
         x = design.apply(instances)
         beta = np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), outcomes)[0]
-        return _Linear(design, np.asarray(beta, dtype=np.float64), logistic=False)
+        return _LinearFit(design, np.asarray(beta, dtype=np.float64), logistic=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class GradientBoosting:
     seed: int = 0
     name: str = "gradient boosting"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Fit the trees.
 
         Raises:
@@ -122,7 +122,7 @@ class GradientBoosting:
             "nthread": 1,
         }
         model = xgboost.train(settings, data, num_boost_round=self.trees)
-        return _Boosted(columns, xgboost, model)
+        return _BoostedFit(columns, xgboost, model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class TabPFN:
     seed: int = 0
     name: str = "TabPFN"
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Fit TabPFN's classifier, or its regressor if outcomes are scores.
 
         Raises:
@@ -142,12 +142,12 @@ class TabPFN:
         tabpfn = _package("tabpfn", "pip install tabpfn, and see its licence")
         columns = self.columns or instances.columns
         if np.ptp(outcomes) == 0:
-            return _Constant(float(outcomes[0]))
+            return _ConstantFit(float(outcomes[0]))
         binary = bool(np.isin(outcomes, (0.0, 1.0)).all())
         kind = tabpfn.TabPFNClassifier if binary else tabpfn.TabPFNRegressor
         model = kind(random_state=self.seed)
         model.fit(instances.select(columns), outcomes.astype(int) if binary else outcomes)
-        return _Tabular(columns, model, binary)
+        return _TabularFit(columns, model, binary)
 
 
 def baselines(scores: bool = False) -> list[Assessor]:
@@ -186,7 +186,7 @@ class _Design:
 
 
 @dataclass(frozen=True, slots=True)
-class _Constant:
+class _ConstantFit:
     value: float
 
     def predict(self, instances: Instances) -> Floats:
@@ -194,7 +194,7 @@ class _Constant:
 
 
 @dataclass(frozen=True, eq=False)
-class _Linear:
+class _LinearFit:
     design: _Design
     beta: Floats
     logistic: bool
@@ -205,7 +205,7 @@ class _Linear:
 
 
 @dataclass(frozen=True, eq=False)
-class _Boosted:
+class _BoostedFit:
     columns: Sequence[str]
     xgboost: Any = field(repr=False)
     model: Any = field(repr=False)
@@ -216,15 +216,15 @@ class _Boosted:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tabular:
+class _TabularFit:
     columns: Sequence[str]
     model: Any = field(repr=False)
     binary: bool
 
     def predict(self, instances: Instances) -> Floats:
         x = instances.select(self.columns)
-        found = self.model.predict_proba(x)[:, 1] if self.binary else self.model.predict(x)
-        return np.clip(np.asarray(found, dtype=np.float64), 0.0, 1.0)
+        predicted = self.model.predict_proba(x)[:, 1] if self.binary else self.model.predict(x)
+        return np.clip(np.asarray(predicted, dtype=np.float64), 0.0, 1.0)
 
 
 def _package(name: str, remedy: str) -> Any:

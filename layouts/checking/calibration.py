@@ -40,8 +40,8 @@ _LEAST_P: Final = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
-    """The results of the simulated agents.
+class SimulationBasedCalibration:
+    """The results of simulation-based calibration of one layout: where the truth lay, per agent.
 
     Attributes:
         layout: The layout.
@@ -95,8 +95,8 @@ class Calibration:
         from scipy.stats import binomtest
 
         hits = int(self.covered[:, latent].sum())
-        found = binomtest(hits, len(self.covered)).proportion_ci(_CONFIDENCE, method="exact")
-        return found.low, found.high
+        interval = binomtest(hits, len(self.covered)).proportion_ci(_CONFIDENCE, method="exact")
+        return interval.low, interval.high
 
     @property
     def misses(self) -> Floats:
@@ -119,21 +119,21 @@ class Calibration:
             misses: (latents,): p-values of the coverage, corrected for all nodes of the run.
             uniformity: (latents,): p-values of uniformity, corrected in the same way.
         """
-        found: list[str] = []
+        faults: list[str] = []
         for i, name in enumerate(self.layout.latent_names):
             if misses[i] < _LEAST_COVERED:
                 low, high = self.interval(i)
-                found.append(
+                faults.append(
                     f"{name}: intervals hold the truth in {self.coverage[i]:.1%} of the agents "
                     f"({low:.3f} to {high:.3f}), not in {HDI_SHARE:.0%} (corrected p "
                     f"{misses[i]:.1g})"
                 )
             if uniformity[i] < _LEAST_P:
-                found.append(
+                faults.append(
                     f"{name}: the truth's place in the posterior is uneven (corrected p "
                     f"{uniformity[i]:.1g})"
                 )
-        return found
+        return faults
 
     def of_pooled(self) -> list[str]:
         """Describe what is wrong with the pooled coverage, if anything is."""
@@ -179,19 +179,22 @@ class Calibration:
         }
 
 
-def problems(run: Sequence[Calibration]) -> list[tuple[str, ...]]:
+def problems(run: Sequence[SimulationBasedCalibration]) -> list[tuple[str, ...]]:
     """What is wrong with each calibration of a run; empty if calibrated.
 
     The more nodes are tested, the more deviate by chance. So p-values are corrected for all nodes
     of the run by Holm's method; a correct run is called wrong in at most 5 % of cases.
     """
-    ends = np.cumsum([len(one.layout.latents) for one in run])[:-1]
-    misses = np.split(holm(np.concatenate([one.misses for one in run])), ends)
-    uneven = np.split(holm(np.concatenate([one.uniformity for one in run])), ends)
-    return [(*one.of_nodes(misses[i], uneven[i]), *one.of_pooled()) for i, one in enumerate(run)]
+    ends = np.cumsum([len(calibration.layout.latents) for calibration in run])[:-1]
+    misses = np.split(holm(np.concatenate([calibration.misses for calibration in run])), ends)
+    uneven = np.split(holm(np.concatenate([calibration.uniformity for calibration in run])), ends)
+    return [
+        (*calibration.of_nodes(misses[i], uneven[i]), *calibration.of_pooled())
+        for i, calibration in enumerate(run)
+    ]
 
 
-def calibrate(
+def simulate_calibration(
     layout: Layout,
     instances: npt.ArrayLike,
     *,
@@ -202,7 +205,7 @@ def calibrate(
     particles: int = 2000,
     missing: float = 0.0,
     done: Callable[[], object] | None = None,
-) -> Calibration:
+) -> SimulationBasedCalibration:
     """Draw agents from the prior, measure them, and compare with the truth.
 
     Args:
@@ -243,7 +246,7 @@ def calibrate(
             covered.append([n.hdi[0] <= t <= n.hdi[1] for n, t in zip(nodes, truth, strict=True)])
         if done is not None:
             done()
-    return Calibration(
+    return SimulationBasedCalibration(
         layout,
         engine,
         outcomes,
@@ -261,7 +264,7 @@ def spread(layout: Layout, count: int, generator: np.random.Generator) -> Floats
     Features of gates are 0 or 1, trials are whole numbers up to 10, and the rest is uniform.
     """
     likelihoods = [outcome.likelihood for outcome in layout.outcomes]
-    trials = {one.trials for one in likelihoods if isinstance(one, Binomial)}
+    trials = {likelihood.trials for likelihood in likelihoods if isinstance(likelihood, Binomial)}
     columns: list[Floats] = []
     for feature in layout.features:
         if feature.name in layout.gates:

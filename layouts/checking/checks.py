@@ -193,13 +193,13 @@ def residuals(
     features = instances.features(layout)
     y, made_up, p = _replicates(layout, draws, features, outcomes, seed)
     names = tuple(by) or (("paradigm",) if instances.paradigms else ()) + instances.columns
-    found: list[tuple[str, Check, int]] = []
+    groups: list[tuple[str, Check, int]] = []
     for name in names:
         for group, mask in group_instances(instances, name).items():
-            made = made_up[mask].mean(axis=0)
-            check = _check(group, float(y[mask].mean()), made, rng(seed, f"{name}={group}", 0))
-            found.append((name, check, int(mask.sum())))
-    adjusted: list[float] = holm([check.p_value for _, check, _ in found]).tolist()
+            simulated = made_up[mask].mean(axis=0)
+            check = _check(group, float(y[mask].mean()), simulated, rng(seed, f"{name}={group}", 0))
+            groups.append((name, check, int(mask.sum())))
+    adjusted: list[float] = holm([check.p_value for _, check, _ in groups]).tolist()
     rows = [
         Residual(
             name,
@@ -212,7 +212,7 @@ def residuals(
             check.p_value,
             corrected,
         )
-        for (name, check, count), corrected in zip(found, adjusted, strict=True)
+        for (name, check, count), corrected in zip(groups, adjusted, strict=True)
     ]
     return sorted(rows, key=lambda row: (row.adjusted, row.p_value))
 
@@ -230,18 +230,18 @@ def group_instances(instances: Instances, by: str) -> dict[str, npt.NDArray[np.b
         }
     column = instances.column(by)
     values = np.unique(column[np.isfinite(column)])
-    found: dict[str, npt.NDArray[np.bool_]] = {}
+    groups: dict[str, npt.NDArray[np.bool_]] = {}
     if len(values) <= _FEW:
-        found = {f"{value:g}": column == value for value in values}
+        groups = {f"{value:g}": column == value for value in values}
     else:
         edges = np.unique(np.nanquantile(column, np.linspace(0, 1, _BINS + 1)))
         for i, (low, high) in enumerate(pairwise(edges)):
             last = i == len(edges) - 2
             mask = (column >= low) & ((column <= high) if last else (column < high))
-            found[f"{low:.4g} to {high:.4g}"] = mask
+            groups[f"{low:.4g} to {high:.4g}"] = mask
     if np.isnan(column).any():
-        found["missing"] = np.isnan(column)
-    return {name: mask for name, mask in found.items() if mask.any()}
+        groups["missing"] = np.isnan(column)
+    return {name: mask for name, mask in groups.items() if mask.any()}
 
 
 def _replicates(
@@ -270,14 +270,14 @@ def _replicates(
     return y, made_up, made_up.mean(axis=1)
 
 
-def _check(name: str, observed: float, made: Floats, generator: np.random.Generator) -> Check:
+def _check(name: str, observed: float, simulated: Floats, generator: np.random.Generator) -> Check:
     """Compare one statistic; ties, which are common with few instances, are broken at random."""
-    above = np.sum(made > observed) + 0.0
-    ties = np.sum(made == observed) + 1.0  # the observed statistic counts as one of them
-    share = (above + generator.uniform() * ties) / (len(made) + 1.0)
-    low, high = np.quantile(made, [_TAIL, 1.0 - _TAIL])
+    above = np.sum(simulated > observed) + 0.0
+    ties = np.sum(simulated == observed) + 1.0  # the observed statistic counts as one of them
+    share = (above + generator.uniform() * ties) / (len(simulated) + 1.0)
+    low, high = np.quantile(simulated, [_TAIL, 1.0 - _TAIL])
     p_value = float(min(2.0 * min(share, 1.0 - share), 1.0))
-    return Check(name, observed, float(made.mean()), float(low), float(high), p_value)
+    return Check(name, observed, float(simulated.mean()), float(low), float(high), p_value)
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:

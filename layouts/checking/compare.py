@@ -184,7 +184,7 @@ def ranking(posteriors: Sequence[Posterior], node: str, seed: int = 0) -> list[R
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(1, len(posteriors) + 1)[:, np.newaxis], axis=0)
     tail = (1.0 - HDI_SHARE) / 2.0
-    found = [
+    rows = [
         Rank(
             posterior.name,
             float(posterior.column(node).mean()),
@@ -197,7 +197,7 @@ def ranking(posteriors: Sequence[Posterior], node: str, seed: int = 0) -> list[R
         )
         for posterior, row in zip(posteriors, ranks, strict=True)
     ]
-    return sorted(found, key=lambda entry: entry.rank)
+    return sorted(rows, key=lambda entry: entry.rank)
 
 
 @dataclass(frozen=True, slots=True)

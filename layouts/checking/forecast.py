@@ -32,8 +32,8 @@ _LEAST: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Telling:
-    """An instance that would tell much.
+class InformativeInstance:
+    """An instance that would tell much about a capability if it was played.
 
     Attributes:
         row: Its row among the instances.
@@ -50,20 +50,20 @@ class Telling:
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast:
-    """What is predicted of instances.
+class BatteryForecast:
+    """What a posterior predicts of the instances of a battery.
 
     Attributes:
         each: Predictions for every instance.
         passed: Expected number of instances passed, with the interval of the number itself.
         groups: The same by group.
-        telling: The few instances that together would tell most, the first one first.
+        telling: The few instances that together would tell most, in the order to play them.
     """
 
     each: Prediction
     passed: Estimate
     groups: Mapping[str, Estimate]
-    telling: Sequence[Telling]
+    telling: Sequence[InformativeInstance]
 
 
 def forecast(
@@ -74,7 +74,7 @@ def forecast(
     *,
     most: int = 5,
     without: Collection[int] = (),
-) -> Forecast:
+) -> BatteryForecast:
     """Predict instances, and choose those that would tell most.
 
     Args:
@@ -91,7 +91,7 @@ def forecast(
     by_group = {
         name: np.array([name == group for group in groups]) for name in dict.fromkeys(groups)
     }
-    return Forecast(
+    return BatteryForecast(
         predict(layout, draws, features),
         _passed(p, 0),
         {name: _passed(p[rows], k + 1) for k, (name, rows) in enumerate(by_group.items())},
@@ -113,7 +113,7 @@ def _passed(p: Floats, key: int) -> Estimate:
 
 def _most_telling(
     layout: Layout, theta: Floats, p: Floats, most: int, without: Collection[int]
-) -> list[Telling]:
+) -> list[InformativeInstance]:
     measured = layout.capabilities or tuple(range(len(layout.latents)))
     nodes = [layout.latents[i] for i in measured]
     span = np.array([node.prior.span for node in nodes])
@@ -131,9 +131,9 @@ def _most_telling(
     rows, shared = rows[kept], shared[kept]
     together = apart[kept] @ apart[kept].T / len(theta)
     noise = noise[kept]
-    found: list[Telling] = []
+    chosen: list[InformativeInstance] = []
     free = np.ones(len(rows), np.bool_)
-    while free.any() and len(found) < most:
+    while free.any() and len(chosen) < most:
         total = np.maximum(np.diagonal(together) + noise, _LEAST)
         drops = shared**2 / total[:, np.newaxis]
         gain = np.where(free, drops @ span**-2.0, -np.inf)
@@ -143,10 +143,10 @@ def _most_telling(
         k = int(np.argmax(drops[best] * span**-2.0))
         left = np.maximum(variance - drops[best], 0.0)
         before, after = float(variance[k] ** 0.5), float(left[k] ** 0.5)
-        found.append(Telling(int(rows[best]), nodes[k].name, before, after))
+        chosen.append(InformativeInstance(int(rows[best]), nodes[k].name, before, after))
         variance = left
         told = together[best] / total[best]
         shared = shared - np.outer(told, shared[best])
         together = together - np.outer(told, together[best])
         free[best] = False
-    return found
+    return chosen

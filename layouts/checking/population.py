@@ -98,8 +98,8 @@ class PopulationIRT:
             return 0.5 * float(prior) - float(total.sum()), gradient
 
         start = np.concatenate([np.zeros(count), np.log(rate / (1.0 - rate))])
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000})
-        return ItemModel(names, np.exp(found.x[:count]), found.x[count:])
+        optimum = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000})
+        return ItemModel(names, np.exp(optimum.x[:count]), optimum.x[count:])
 
     def fit(self, instances: Instances, outcomes: Floats) -> FittedAbility:
         """Estimate an agent's ability relative to the population.

@@ -108,7 +108,7 @@ def insist_on_one_outcome(layout: Layout) -> None:
         )
 
 
-class Fitted(Protocol):
+class FittedAssessor(Protocol):
     """An assessor that has learnt about one agent."""
 
     def predict(self, instances: Instances) -> Floats:
@@ -124,7 +124,7 @@ class Assessor(Protocol):
         """Its name in tables."""
         ...
 
-    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedAssessor:
         """Learn from outcomes.
 
         Args:
@@ -237,8 +237,8 @@ def splits(
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Predictions of held-out instances, all splits one after another.
+class HeldOutPredictions:
+    """Predictions and outcomes of held-out instances, all splits one after another.
 
     Attributes:
         rows: Index of the instance.
@@ -255,7 +255,7 @@ class HeldOut:
 
 def held_out(
     assessor: Assessor, instances: Instances, outcomes: npt.ArrayLike, by: Iterable[Split]
-) -> HeldOut:
+) -> HeldOutPredictions:
     """Fit an assessor to the learning part of each split, and predict the rest.
 
     Args:
@@ -275,7 +275,7 @@ def held_out(
         raise ValueError("no split was given")
     repeat = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
     together = np.concatenate(rows)
-    return HeldOut(together, np.concatenate(predicted), y[together], repeat)
+    return HeldOutPredictions(together, np.concatenate(predicted), y[together], repeat)
 
 
 def _spread(order: Rows, strata: Sequence[Hashable]) -> Rows:

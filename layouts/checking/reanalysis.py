@@ -38,8 +38,8 @@ BINS: Final = (0.2, 0.4, 0.6, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """An episode of a session, in the order chosen.
+class DrawnEpisode:
+    """An episode of a session, with the probabilities by which its instance was chosen.
 
     Attributes:
         paradigm: Paradigm of its instance.
@@ -108,7 +108,7 @@ class ParadigmResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class CalibrationBin:
     """A bin of similar predictions, weighted to represent the instances left of the battery.
 
     Attributes:
@@ -140,7 +140,7 @@ class Reanalysis:
 
     paradigms: tuple[ParadigmResult, ...]
     battery: ParadigmResult
-    calibration: tuple[Bin, ...]
+    calibration: tuple[CalibrationBin, ...]
     brier: float | None
     notes: tuple[str, ...]
 
@@ -149,7 +149,7 @@ class Reanalysis:
         return {"version": 1, "interval_share": SHARE, **asdict(self)}
 
 
-def reanalyse(draws: Sequence[Drawn], instances: Mapping[str, int]) -> Reanalysis:
+def reanalyse(draws: Sequence[DrawnEpisode], instances: Mapping[str, int]) -> Reanalysis:
     """Estimate success on a battery, and check predictions, by the recorded propensities.
 
     Args:
@@ -174,7 +174,7 @@ def reanalyse(draws: Sequence[Drawn], instances: Mapping[str, int]) -> Reanalysi
     return Reanalysis(paradigms, _whole(known), _calibration(usable), _brier(usable), tuple(notes))
 
 
-def _paradigm(name: str, draws: Sequence[Drawn], count: int) -> ParadigmResult:
+def _paradigm(name: str, draws: Sequence[DrawnEpisode], count: int) -> ParadigmResult:
     """Combine the steps of one paradigm."""
     known = done = 0.0
     totals: list[float] = []
@@ -269,29 +269,29 @@ def _clip(value: float, least: float, most: float) -> float:
     return min(max(value, least), most)
 
 
-def _calibration(draws: Sequence[Drawn]) -> tuple[Bin, ...]:
+def _calibration(draws: Sequence[DrawnEpisode]) -> tuple[CalibrationBin, ...]:
     predicted = np.array([d.predicted for d in draws])
     outcomes = np.array([d.outcome for d in draws])
     weights = _weights(draws)
     which = np.digitize(predicted, BINS)
     edges = (0.0, *BINS, 1.0)
-    made: list[Bin] = []
+    bins: list[CalibrationBin] = []
     for k in range(len(edges) - 1):
         rows = which == k
         if rows.any():
             mean = float(np.average(predicted[rows], weights=weights[rows]))
             observed = _mean(outcomes[rows], weights[rows], 0.0, 1.0)
-            made.append(Bin(edges[k], edges[k + 1], mean, observed, int(rows.sum())))
-    return tuple(made)
+            bins.append(CalibrationBin(edges[k], edges[k + 1], mean, observed, int(rows.sum())))
+    return tuple(bins)
 
 
-def _brier(draws: Sequence[Drawn]) -> float | None:
+def _brier(draws: Sequence[DrawnEpisode]) -> float | None:
     if not draws:
         return None
     errors = np.array([(d.outcome - d.predicted) ** 2 for d in draws])
     return float(np.average(errors, weights=_weights(draws)))
 
 
-def _weights(draws: Sequence[Drawn]) -> Floats:
+def _weights(draws: Sequence[DrawnEpisode]) -> Floats:
     """Weight of each draw relative to a uniform draw from the instances left."""
     return np.array([1.0 / (d.chance * d.peers.left) if d.peers else 0.0 for d in draws])

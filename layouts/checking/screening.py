@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.checking.predict import HeldOut
+from animalcat.layouts.checking.predict import HeldOutPredictions
 from animalcat.layouts.checking.scores import INTERVAL_SHARE, Estimate, bootstrap, r2
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.reporting.profile import NOT_READ, Profile
@@ -29,7 +29,7 @@ _EQUAL: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class ScreenedDemand:
     """What screening says about one demand.
 
     Attributes:
@@ -53,7 +53,7 @@ class Demand:
 class Screening:
     """What screening says about all demands, in the order given."""
 
-    demands: tuple[Demand, ...]
+    demands: tuple[ScreenedDemand, ...]
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -101,11 +101,11 @@ def screen_demands(
     preferred = set(prefer)
     ranked = sorted(range(len(names)), key=lambda i: (names[i] not in preferred, i))
     twins = {i: _first_twin(values, ranked, i) for i in ranked}
-    found = [
+    screened = [
         _judge(names, values, i, twins[i], sums, drawn.astype(np.float64))
         for i in range(len(names))
     ]
-    return Screening(tuple(found))
+    return Screening(tuple(screened))
 
 
 def _first_twin(values: Floats, ranked: Sequence[int], i: int) -> int | None:
@@ -126,10 +126,12 @@ def _covariance(values: Floats, i: int, j: int) -> float:
 
 def _judge(
     names: Sequence[str], values: Floats, i: int, twin: int | None, sums: Floats, drawn: Floats
-) -> Demand:
+) -> ScreenedDemand:
     x = values[:, i]
     if np.ptp(x) == 0:
-        return Demand(names[i], "constant", "", None, f"always {x[0]:g}: it explains nothing")
+        return ScreenedDemand(
+            names[i], "constant", "", None, f"always {x[0]:g}: it explains nothing"
+        )
     value = float(_correlations(x, sums, np.ones((1, len(x))))[0])
     tail = (1.0 - INTERVAL_SHARE) / 2.0
     low, high = np.nanquantile(_correlations(x, sums, drawn), [tail, 1.0 - tail])
@@ -138,12 +140,12 @@ def _judge(
         other = names[twin]
         turned = "against" if _covariance(values, i, twin) < 0 else "with"
         reason = f"rises and falls {turned} {other}: one capability cannot be told from the other"
-        return Demand(names[i], "duplicate", other, correlation, reason)
+        return ScreenedDemand(names[i], "duplicate", other, correlation, reason)
     if value >= 0.0:
         reason = "outcomes do not fall where it rises: no demand, or one that is turned round"
-        return Demand(names[i], "no demand", "", correlation, reason)
+        return ScreenedDemand(names[i], "no demand", "", correlation, reason)
     sure = "" if high < 0.0 else "; its interval reaches 0, so this is not sure"
-    return Demand(names[i], "kept", "", correlation, f"outcomes fall where it rises{sure}")
+    return ScreenedDemand(names[i], "kept", "", correlation, f"outcomes fall where it rises{sure}")
 
 
 def _correlations(x: Floats, sums: Floats, weights: Floats) -> Floats:
@@ -191,7 +193,7 @@ class Power:
         return f"held-out R2 {value:.2f} ({low:.2f} to {high:.2f}) {side} {self.least:g}"
 
 
-def predictive_power(held_out: HeldOut, least: float = LEAST_R2, seed: int = 0) -> Power:
+def predictive_power(held_out: HeldOutPredictions, least: float = LEAST_R2, seed: int = 0) -> Power:
     """Judge held-out predictions.
 
     Args:
@@ -200,8 +202,10 @@ def predictive_power(held_out: HeldOut, least: float = LEAST_R2, seed: int = 0) 
             true probabilities leave well below 1.
         seed: Seed of the resampling for the interval.
     """
-    found = bootstrap(r2, held_out.predicted, held_out.outcomes, seed, instances=held_out.rows)
-    return Power(found, least)
+    r2_estimate = bootstrap(
+        r2, held_out.predicted, held_out.outcomes, seed, instances=held_out.rows
+    )
+    return Power(r2_estimate, least)
 
 
 def gated(profile: Profile, power: Power) -> Profile:

@@ -1,4 +1,4 @@
-"""Change over training: the checkpoints of one agent as a walk, not as strangers.
+"""Change over training: each node of one agent as a random walk over its checkpoints.
 
 Checkpoints that were measured independently have wide intervals, although an agent is seldom far
 from where it was one checkpoint before. Here each node walks over the checkpoints (Brownian motion,
@@ -121,14 +121,16 @@ def walked(
     """
     if len(steps) != len(posteriors) or any(b <= a for a, b in itertools.pairwise(steps)):
         raise ValueError(f"{len(posteriors)} checkpoints want as many rising steps: {steps}")
-    if len({one.layout for one in posteriors}) != 1:
+    if len({posterior.layout for posterior in posteriors}) != 1:
         raise ValueError("checkpoints were measured with different layouts")
     paths: list[Trajectory] = []
     even = np.full(_DRAWS, 1.0 / _DRAWS)
     for node, unit in zip(posteriors[0].nodes, posteriors[0].units, strict=True):
         if node not in starts:
             raise ValueError(f"nothing says where {node} starts")
-        drawn = _walk(starts[node], [one.column(node) for one in posteriors], steps, node)
+        drawn = _walk(
+            starts[node], [posterior.column(node) for posterior in posteriors], steps, node
+        )
         intervals = [hdi(column, even) for column in drawn.T]
         paths.append(
             Trajectory(

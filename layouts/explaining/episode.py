@@ -108,16 +108,16 @@ class Explanation:
         """Convert to JSON values, as the schema "episode_explain" documents them."""
         needs = [
             {
-                **asdict(one),
-                "interval": None if one.interval is None else list(one.interval),
-                "without": dict(zip(("mean", "low", "high"), one.without, strict=True)),
+                **asdict(need),
+                "interval": None if need.interval is None else list(need.interval),
+                "without": dict(zip(("mean", "low", "high"), need.without, strict=True)),
             }
-            for one in self.needs
+            for need in self.needs
         ]
         return {
             **asdict(self),
             "needs": needs,
-            "discriminators": [asdict(one) for one in self.discriminators],
+            "discriminators": [asdict(discriminator) for discriminator in self.discriminators],
             "sentences": list(self.sentences),
         }
 
@@ -177,13 +177,13 @@ def explain(
     chance = float((decider < 0).mean())
     if chance >= CANDIDATE:
         candidates[CHANCE] = decider < 0
-    found = _discriminators(bank, theta, candidates, {instance, *played})
+    discriminators = _discriminators(bank, theta, candidates, {instance, *played})
     named = dict(
         zip(layout.feature_names, columns[0, : len(layout.features)].tolist(), strict=True)
     )
     mean = float(p.mean())
-    words = _words(layout, bank.features, instance, outcome, mean, needs, chance, found)
-    return Explanation(instance, outcome, mean, named, tuple(needs), chance, found, words)
+    words = _words(layout, bank.features, instance, outcome, mean, needs, chance, discriminators)
+    return Explanation(instance, outcome, mean, named, tuple(needs), chance, discriminators, words)
 
 
 def _need(
@@ -256,7 +256,7 @@ def _discriminators(
     names = list(candidates)
     bits, predicted = told_apart(bank, theta, [candidates[name] for name in names])
     order: list[int] = np.argsort(-bits, kind="stable").tolist()
-    made: list[Discriminator] = []
+    discriminators: list[Discriminator] = []
     seen: set[int] = set()
     for row in order:
         kind = int(bank.place[row])
@@ -264,10 +264,10 @@ def _discriminators(
             continue
         seen.add(kind)
         each = dict(zip(names, predicted[:, row].tolist(), strict=True))
-        made.append(Discriminator(bank.names[row], float(bits[row]), each))
-        if len(made) == _SHOWN:
+        discriminators.append(Discriminator(bank.names[row], float(bits[row]), each))
+        if len(discriminators) == _SHOWN:
             break
-    return tuple(made)
+    return tuple(discriminators)
 
 
 def _words(
@@ -278,7 +278,7 @@ def _words(
     mean: float,
     needs: Sequence[Need],
     chance: float,
-    found: Sequence[Discriminator],
+    discriminators: Sequence[Discriminator],
 ) -> tuple[str, ...]:
     failed = outcome < 1.0
     verb = "passed" if not failed else "failed" if outcome <= 0.0 else "did not fully pass"
@@ -303,8 +303,8 @@ def _words(
             f"{like}, success is predicted in {percent(mean_without)} of tries "
             f"(90 %: {100 * low:.0f} to {percent(high)})."
         )
-    if found:
-        best = found[0]
+    if discriminators:
+        best = discriminators[0]
         each = ", ".join(f"{percent(p)} if it was {name}" for name, p in best.predicted.items())
         said.append(f"The candidates are told apart best by {best.instance}: success {each}.")
     return tuple(said)

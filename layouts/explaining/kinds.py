@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, log_expit, logit, logsumexp
 
-from animalcat.layouts.adaptive.strata import PARADIGM, Stratification, stratifications
 from animalcat.layouts.explaining.limits import EDGE, HARDEST, Costs, as_shares, expected, left_out
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.watching.strata import PARADIGM, Stratification, stratifications
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -57,8 +57,8 @@ _CUTS: Final = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
-    """What an agent played, and what came of it.
+class PlayedEpisodes:
+    """The episodes that an agent played: features, outcomes and paradigms.
 
     Attributes:
         features: (episodes, features), in the layout's order and units.
@@ -99,8 +99,8 @@ class Played:
 
 
 @dataclass(frozen=True)
-class Rival:
-    """One explanation besides the layout.
+class RivalExplanation:
+    """An explanation of the outcomes that competes with the layout's: rates that differ by strata.
 
     Attributes:
         role: Whether it is by paradigm, by something that should not matter, or by a demand.
@@ -120,16 +120,16 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class KindFound:
-    """The kind of an agent.
+class KindEstimate:
+    """The most probable kind of an agent, with the probabilities of all kinds.
 
     Attributes:
         kind: The kind; "unclear" if none has at least the probability `NAMED`.
-        probability: Its posterior probability; of "unclear", what is left by the largest other.
+        probability: Its posterior probability; of "unclear", 1 less that of the likeliest kind.
         probabilities: Of all kinds, summing to 1.
         weakness: Name of the node that is most likely the single weakness; empty if there is none.
-        rival: The most probable rival of the layout, among those that make an agent of this kind if
-            there are any; None if nothing divides the episodes.
+        rival: The most probable rival of the layout. If any rivals speak for this kind, it is one
+            of them. None if nothing divides the episodes.
         why: Why the kind is unclear, in words; else empty.
     """
 
@@ -137,11 +137,11 @@ class KindFound:
     probability: float
     probabilities: Mapping[str, float]
     weakness: str
-    rival: Rival | None
+    rival: RivalExplanation | None
     why: str = ""
 
 
-def find_kind(layout: Layout, draws: Floats, played: Played, cost: Costs) -> KindFound:
+def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs) -> KindEstimate:
     """Compute the probability of each kind.
 
     Args:
@@ -159,17 +159,19 @@ def find_kind(layout: Layout, draws: Floats, played: Played, cost: Costs) -> Kin
     probabilities: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     probabilities["able"] = p_layout * able
     probabilities["single weakness"] = p_layout * single
-    for one in rivals:
-        probabilities[_kind_of(one)] += one.probability
+    for candidate in rivals:
+        probabilities[_kind_of(candidate)] += candidate.probability
     probabilities["unclear"] = max(0.0, 1.0 - sum(probabilities[name] for name in named))
     best = max(named, key=lambda kind: probabilities[kind])
     observed = int(np.count_nonzero(np.isfinite(shares).any(axis=1)))
     why = _why(observed, able, single, probabilities, best, p_layout)
-    of_kind = [] if why else [one for one in rivals if _kind_of(one) == best]
-    rival = max(of_kind or rivals, key=lambda one: one.probability, default=None)
+    of_kind = [] if why else [candidate for candidate in rivals if _kind_of(candidate) == best]
+    rival = max(of_kind or rivals, key=lambda candidate: candidate.probability, default=None)
     if why:
-        return KindFound("unclear", 1.0 - probabilities[best], probabilities, weakness, rival, why)
-    return KindFound(best, probabilities[best], probabilities, weakness, rival)
+        return KindEstimate(
+            "unclear", 1.0 - probabilities[best], probabilities, weakness, rival, why
+        )
+    return KindEstimate(best, probabilities[best], probabilities, weakness, rival)
 
 
 def _why(
@@ -192,7 +194,7 @@ def _why(
     return f"the nearest, {best}, has a probability of {probabilities[best]:.2f} only"
 
 
-def _kind_of(rival: Rival) -> AgentKind:
+def _kind_of(rival: RivalExplanation) -> AgentKind:
     """The kind of an agent whose outcomes this rival explains.
 
     A demand makes a single weakness if the agent does well where it is lowest, whatever shape the
@@ -222,8 +224,12 @@ def _by_layout(layout: Layout, draws: Floats, cost: Costs) -> tuple[float, float
     able = float(np.mean(enough & ~weak.any(axis=0)))
     before = np.array([node.prior.sd for node in layout.latents])
     known = draws.std(axis=0) < LEARNT * before
-    one = enough & somewhere & (weak[known].sum(axis=0) == 1)
-    shown = weak & (known & (weak.mean(axis=1) > cost.weak_before(WEAK)))[:, np.newaxis] & one
+    single_weakness = enough & somewhere & (weak[known].sum(axis=0) == 1)
+    shown = (
+        weak
+        & (known & (weak.mean(axis=1) > cost.weak_before(WEAK)))[:, np.newaxis]
+        & single_weakness
+    )
     if not shown.any():
         return able, 0.0, ""
     return (
@@ -234,8 +240,8 @@ def _by_layout(layout: Layout, draws: Floats, cost: Costs) -> tuple[float, float
 
 
 def _rivals(
-    evaluator: Evaluator, draws: Floats, played: Played, columns: Floats, shares: Floats
-) -> tuple[list[Rival], float]:
+    evaluator: Evaluator, draws: Floats, played: PlayedEpisodes, columns: Floats, shares: Floats
+) -> tuple[list[RivalExplanation], float]:
     """All rivals of the layout, and the probability that the layout explains the outcomes.
 
     Of several outcomes the first counts that was observed at all.
@@ -259,10 +265,10 @@ def _rivals(
         own = [(way, cuts) for r, way, cuts in ways if r == role]
         for way, cuts in own:
             share = (1.0 - PRIOR_LAYOUT) / 3.0 / len(own)
-            found = _evidence([way.labels, *cuts], tilted, counts)
+            evidence = _evidence([way.labels, *cuts], tilted, counts)
             if role == "paradigm":
-                found = np.logaddexp(found, _solved_or_not(way.labels, counts)) - np.log(2.0)
-            logs.append(np.log(share) + found)
+                evidence = np.logaddexp(evidence, _solved_or_not(way.labels, counts)) - np.log(2.0)
+            logs.append(np.log(share) + evidence)
             names.append((role, way))
     shares = np.exp(np.array(logs) - logsumexp(logs))
     rivals = [
@@ -272,18 +278,20 @@ def _rivals(
     return rivals, float(shares[0])
 
 
-def _rival(role: Role, way: Stratification, share: float, y: Floats, weights: Floats) -> Rival:
+def _rival(
+    role: Role, way: Stratification, share: float, y: Floats, weights: Floats
+) -> RivalExplanation:
     number = np.bincount(way.labels, weights, len(way.strata))
     passed = np.bincount(way.labels, weights * y, len(way.strata))
     held = np.flatnonzero(number > 0.0)
     smooth = (passed[held] + 0.5) / (number[held] + 1.0)
     low, high = int(held[np.argmin(smooth)]), int(held[np.argmax(smooth)])
     rates = (float(passed[low] / number[low]), float(passed[high] / number[high]))
-    return Rival(role, way.name, share, way.strata[low], way.strata[high], rates)
+    return RivalExplanation(role, way.name, share, way.strata[low], way.strata[high], rates)
 
 
 def _groupings(
-    layout: Layout, played: Played, rows: Ints
+    layout: Layout, played: PlayedEpisodes, rows: Ints
 ) -> list[tuple[Role, Stratification, list[Ints]]]:
     """Ways to group the episodes: by paradigm and by every feature, with its cuts in two.
 
@@ -297,14 +305,14 @@ def _groupings(
     outside = {name: np.asarray(v, np.float64)[rows] for name, v in played.outside.items()}
     columns = _distinct({**own, **outside})
     paradigms = [str(played.paradigms[i]) if played.paradigms else "" for i in rows]
-    made: list[tuple[Role, Stratification, list[Ints]]] = []
+    groupings: list[tuple[Role, Stratification, list[Ints]]] = []
     for way in stratifications(paradigms, columns):
         if way.name == PARADIGM:
-            made.append(("paradigm", way, []))
+            groupings.append(("paradigm", way, []))
             continue
         role: Role = "irrelevant" if way.name in played.irrelevant else "demand"
-        made.append((role, way, _cuts(columns[way.name])))
-    return made
+        groupings.append((role, way, _cuts(columns[way.name])))
+    return groupings
 
 
 def _distinct(columns: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -345,18 +353,18 @@ def _evidence(ways: Sequence[Ints], tilted: Sequence[Floats], counts: Floats) ->
     way, half is on rates of their own (uniform), and half on the layout's predictions with a shift
     of the logit (normal) in every stratum.
     """
-    found: list[float] = []
+    evidences: list[float] = []
     for labels in ways:
         passed, failed = (_sums(labels, column) for column in counts.T)
         rates = float(np.sum(_rate(passed, failed)))
         shifted = [_shifted(labels, table) for table in tilted]
-        found.append(
+        evidences.append(
             float(np.logaddexp(rates, logsumexp(shifted) - np.log(len(shifted))) - np.log(2.0))
         )
-    if len(found) == 1:
-        return found[0]
-    cuts = float(logsumexp(found[1:]) - np.log(len(found) - 1))
-    return float(np.logaddexp(found[0], cuts) - np.log(2.0))
+    if len(evidences) == 1:
+        return evidences[0]
+    cuts = float(logsumexp(evidences[1:]) - np.log(len(evidences) - 1))
+    return float(np.logaddexp(evidences[0], cuts) - np.log(2.0))
 
 
 def _sums(labels: Ints, values: Floats) -> Floats:

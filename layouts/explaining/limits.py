@@ -71,8 +71,9 @@ class Costs:
             several outcomes, the first.
         gain: (nodes, draws, instances): by how much success rises if this node alone is at its
             best.
-        alone: (nodes, draws): what the node costs an agent whose capabilities and biases are
-            otherwise at their best, on the fifth of the instances it touches on which that is most.
+        alone: (nodes, draws): what the node costs an agent whose other capabilities and biases are
+            at their best. Of the instances in which the node plays a part, the fifth on which it
+            costs most counts, and the mean over these is given.
         before: (nodes, prior draws): `alone` for draws of the prior.
         able: (draws,): mean success if every capability and bias is at its best.
         touched: (instances, nodes): whether the node plays a part in the instance.

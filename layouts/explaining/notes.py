@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.explaining.kinds import Played
+from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.wording import is_share
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
@@ -24,9 +24,9 @@ _NEAR: Final = 0.02
 
 
 def notes(
-    layout: Layout, nodes: list[NodeSummary], draws: Floats, played: Played
+    layout: Layout, nodes: list[NodeSummary], draws: Floats, played: PlayedEpisodes
 ) -> dict[str, NodeNote]:
-    """Note of every node what its estimate and interval do not say.
+    """Make the note of every node: what its estimate and interval do not say.
 
     Args:
         layout: The layout.
@@ -40,7 +40,7 @@ def notes(
     shares = played.shares(layout, columns)
     parents = {node.name: node.link.parents for node in layout.derived}
     parts = [reached(outcome.parents, parents) for outcome in layout.outcomes]
-    made: dict[str, NodeNote] = {}
+    noted: dict[str, NodeNote] = {}
     for i, (node, latent) in enumerate(zip(nodes, layout.latents, strict=True)):
         told = np.array([latent.name in part for part in parts])
         own = shares[touched[:, i, np.newaxis] & told & np.isfinite(shares)]
@@ -59,8 +59,8 @@ def notes(
             text = "nothing that was played asks for it: this is the prior"
         elif latent.kind == "capability" and not is_share(latent):
             text = _ends(node, latent.prior.low, latent.prior.high)
-        made[node.name] = NodeNote(side, bound, text)
-    return made
+        noted[node.name] = NodeNote(side, bound, text)
+    return noted
 
 
 def _ends(node: NodeSummary, low: float, high: float) -> str:

@@ -22,12 +22,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
-from animalcat.layouts.adaptive.alarm import QUIET
 from animalcat.layouts.adaptive.learner import Forecast
-from animalcat.layouts.adaptive.regression import RunningRegression
 from animalcat.layouts.explaining.limits import expected, left_out
+from animalcat.layouts.explaining.regression import RunningRegression
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.watching.alarm import QUIET
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Standing: TypeAlias = Literal["better", "cannot be told", "worse"]
@@ -45,8 +45,8 @@ _MATTERS: Final = 0.02
 
 
 @dataclass(frozen=True)
-class Rival:
-    """The layout's predictions beside those of one rival, on random draws.
+class RivalForecast:
+    """The scores of the layout's predictions and of one rival's, on random draws.
 
     Attributes:
         name: The rival.
@@ -70,7 +70,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class PredictionTest:
     """Whether the layout predicts this agent.
 
     Attributes:
@@ -86,15 +86,15 @@ class Prediction:
     standing: Standing
     draws: int
     hindsight: float | None
-    rivals: tuple[Rival, ...]
+    rivals: tuple[RivalForecast, ...]
     text: str
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, as the schema "profile" documents them."""
-        return {**asdict(self), "rivals": [asdict(one) for one in self.rivals]}
+        return {**asdict(self), "rivals": [asdict(rival) for rival in self.rivals]}
 
 
-def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Prediction:
+def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> PredictionTest:
     """Compare a session's one-step-ahead predictions with those of simple rivals.
 
     Args:
@@ -103,32 +103,32 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
         draws: (draws, latents) of the posterior that knows all outcomes, for hindsight; they weigh
             the same.
     """
-    scored = [i for i, one in enumerate(forecasts) if one.random and i >= QUIET]
+    scored = [i for i, forecast in enumerate(forecasts) if forecast.random and i >= QUIET]
     if not scored:
         after = f" after the first {QUIET} episodes" if len(forecasts) else ""
         text = (
             f"Nothing was drawn at random{after}, so how well the layout predicts cannot be told."
         )
-        return Prediction("cannot be told", 0, None, (), text)
-    ours = np.array([one.predicted for one in forecasts], np.float64)
-    y = np.array([one.observed for one in forecasts], np.float64)
-    random = np.array([one.random for one in forecasts])
-    features = np.array([one.features for one in forecasts], np.float64)
+        return PredictionTest("cannot be told", 0, None, (), text)
+    ours = np.array([forecast.predicted for forecast in forecasts], np.float64)
+    y = np.array([forecast.observed for forecast in forecasts], np.float64)
+    random = np.array([forecast.random for forecast in forecasts])
+    features = np.array([forecast.features for forecast in forecasts], np.float64)
     hindsight = _hindsight(layout, features[random], y[random], draws)
     demands = np.delete(features, layout.taught, axis=1)
-    made = [
+    rivals = [
         _rival(AVERAGE, ours[scored], _averages(y, random)[scored], y[scored]),
         _rival(LOGISTIC, ours[scored], _regressions(demands, y, scored), y[scored]),
     ]
-    first = made[0]
+    first = rivals[0]
     overruled = first.standing == "worse" and hindsight <= _MATTERS
     standing = "cannot be told" if overruled else first.standing
-    made = [replace(first, standing=standing), *made[1:]]
+    rivals = [replace(first, standing=standing), *rivals[1:]]
     text = _text(standing, len(scored), first, overruled)
-    return Prediction(standing, len(scored), hindsight, tuple(made), text)
+    return PredictionTest(standing, len(scored), hindsight, tuple(rivals), text)
 
 
-def _text(standing: Standing, draws: int, average: Rival, overruled: bool) -> str:
+def _text(standing: Standing, draws: int, average: RivalForecast, overruled: bool) -> str:
     score = f"Brier score {average.brier:.2f} against {average.rival_brier:.2f}"
     on = f"on {draws} random draw{'s' * (draws != 1)}"
     if overruled:
@@ -151,7 +151,7 @@ def _text(standing: Standing, draws: int, average: Rival, overruled: bool) -> st
     )
 
 
-def _rival(name: str, ours: Floats, theirs: Floats, y: Floats) -> Rival:
+def _rival(name: str, ours: Floats, theirs: Floats, y: Floats) -> RivalForecast:
     """Compare two forecasts, all (episodes, outcomes); outcomes NaN where missing."""
     p, q = (np.clip(values, _EDGE, 1.0 - _EDGE) for values in (ours, theirs))
     worse, better = _e_value(p, q, y), _e_value(q, p, y)
@@ -160,17 +160,18 @@ def _rival(name: str, ours: Floats, theirs: Floats, y: Floats) -> Rival:
         standing = "worse"
     elif better >= LEVEL:
         standing = "better"
-    brier, theirs_brier = (float(np.nanmean((one - y) ** 2)) for one in (p, q))
+    brier, theirs_brier = (float(np.nanmean((predicted - y) ** 2)) for predicted in (p, q))
     log, theirs_log = (
-        float(-np.nanmean(xlogy(y, one) + xlogy(1.0 - y, 1.0 - one))) for one in (p, q)
+        float(-np.nanmean(xlogy(y, predicted) + xlogy(1.0 - y, 1.0 - predicted)))
+        for predicted in (p, q)
     )
-    return Rival(name, standing, brier, theirs_brier, log, theirs_log, better, worse)
+    return RivalForecast(name, standing, brier, theirs_brier, log, theirs_log, better, worse)
 
 
 def _e_value(p: Floats, q: Floats, y: Floats) -> float:
     """E-value that q is expected to score better than p: the mean of those by both scores."""
-    found = [_stake(p, q, y, point) for point in ((p + q) / 2.0, _log_indifference(p, q))]
-    return float(np.mean(np.exp(np.minimum(found, 600.0))))
+    stakes = [_stake(p, q, y, point) for point in ((p + q) / 2.0, _log_indifference(p, q))]
+    return float(np.mean(np.exp(np.minimum(stakes, 600.0))))
 
 
 def _log_indifference(p: Floats, q: Floats) -> Floats:
@@ -203,19 +204,19 @@ def _averages(y: Floats, random: npt.NDArray[np.bool_]) -> Floats:
     counted = random[:, np.newaxis] & np.isfinite(y)
     number, total = np.cumsum(counted, axis=0), np.cumsum(np.where(counted, y, 0.0), axis=0)
     first = np.zeros((1, y.shape[1]))
-    before, sums = (np.concatenate([first, one[:-1]]) for one in (number, total))
+    before, sums = (np.concatenate([first, totals[:-1]]) for totals in (number, total))
     return (sums + 0.5) / (before + 1.0)
 
 
 def _regressions(features: Floats, y: Floats, scored: Sequence[int]) -> Floats:
     """Forecasts by a logistic regression on what was played before, (scored, outcomes)."""
     regression, wanted = RunningRegression(y.shape[1]), set(scored)
-    made: list[Floats] = []
+    predictions: list[Floats] = []
     for i, (row, observed) in enumerate(zip(features, y, strict=True)):
         if i in wanted:
-            made.append(regression.forecast(row))
+            predictions.append(regression.forecast(row))
         regression.learn(row, observed)
-    return np.array(made)
+    return np.array(predictions)
 
 
 def _hindsight(layout: Layout, features: Floats, y: Floats, draws: Floats) -> float:
@@ -230,11 +231,11 @@ def _hindsight(layout: Layout, features: Floats, y: Floats, draws: Floats) -> fl
     evaluator = Evaluator(layout)
     columns = evaluator.columns(features)
     apart: list[Floats] = []
-    for k, one in enumerate(y.T):
-        there = np.isfinite(one)
+    for k, outcomes in enumerate(y.T):
+        there = np.isfinite(outcomes)
         if not there.any():
             continue
-        seen = one[there]
+        seen = outcomes[there]
         p = expected(evaluator, draws, columns[there], k)
         ours = left_out(p, seen, np.ones(len(seen)))
         average = (seen.sum() - seen + 0.5) / len(seen)

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.explaining.episode import Explanation, explain
-from animalcat.layouts.explaining.kinds import Played
+from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.limits import thinned
-from animalcat.layouts.explaining.prediction import Prediction, predicts
+from animalcat.layouts.explaining.prediction import PredictionTest, predicts
 from animalcat.layouts.explaining.verdict import DRAWS, Verdict, verdict
 from animalcat.layouts.explaining.wording import scale_of, words_of
 from animalcat.layouts.reporting.profile import NOT_READ, Profile
@@ -24,7 +24,7 @@ MISFITS: Final = 8
 """Most strata that a profile names as misfits."""
 
 
-def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> Played:
+def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> PlayedEpisodes:
     """What a learner was told, with paradigms and all features.
 
     Args:
@@ -33,7 +33,7 @@ def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> Pl
             colours; by default all that the layout does not use.
     """
     bank, data, rows = learner.bank, learner.data(), learner.played
-    return Played(
+    return PlayedEpisodes(
         data.features,
         data.outcomes,
         data.weights,
@@ -62,17 +62,17 @@ def verdict_of(
         be read if the layout predicts the agent worse than the agent's own average does.
     """
     bank, posterior = learner.bank, learner.posterior
-    found = prediction_of(learner, draws)
-    if found.standing == "worse" and not learner.contradicted:
+    prediction = prediction_of(learner, draws)
+    if prediction.standing == "worse" and not learner.contradicted:
         profile = replace(profile, status=dict.fromkeys(profile.status, NOT_READ))
-    made = verdict(
+    result = verdict(
         profile,
         posterior.particles if draws is None else draws,
         played_by(learner, irrelevant),
         bank.features[~bank.offered],
         weights=posterior.weights if draws is None else None,
         misfit=learner.misfit,
-        prediction=found,
+        prediction=prediction,
     )
     played = learner.data().features
     layout = profile.layout
@@ -80,22 +80,22 @@ def verdict_of(
         node.name: words_of(
             node,
             scale_of(layout, k, played),
-            made.notes[node.name].side,
-            made.notes[node.name].bound,
+            result.notes[node.name].side,
+            result.notes[node.name].bound,
         )
         for k, node in enumerate(profile.nodes)
     }
     profile = replace(
         profile,
         words=words,
-        notes=made.notes,
-        predicts=found.to_dict(),
+        notes=result.notes,
+        predicts=prediction.to_dict(),
         misfits=misfits_of(learner),
     )
-    return profile, made
+    return profile, result
 
 
-def prediction_of(learner: Learner, draws: Floats | None = None) -> Prediction:
+def prediction_of(learner: Learner, draws: Floats | None = None) -> PredictionTest:
     """Tell whether the layout predicts the agent of a learner.
 
     Args:
@@ -118,7 +118,7 @@ def misfits_of(learner: Learner, most: int = MISFITS) -> list[dict[str, Any]]:
         learner: The learner that was told the outcomes.
         most: Most strata that are given.
     """
-    return [asdict(one) for one in learner.suspects[:most]]
+    return [asdict(suspect) for suspect in learner.suspects[:most]]
 
 
 def explain_of(learner: Learner, instance: str, outcome: float) -> Explanation:

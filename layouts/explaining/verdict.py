@@ -13,14 +13,14 @@ from animalcat.layouts.explaining.kinds import (
     LEARNT,
     NAMED,
     WEAK,
-    KindFound,
-    Played,
-    Rival,
+    KindEstimate,
+    PlayedEpisodes,
+    RivalExplanation,
     find_kind,
 )
 from animalcat.layouts.explaining.limits import Costs, costs, thinned
 from animalcat.layouts.explaining.notes import notes
-from animalcat.layouts.explaining.prediction import Prediction
+from animalcat.layouts.explaining.prediction import PredictionTest
 from animalcat.layouts.explaining.wording import (
     Scale,
     is_share,
@@ -52,8 +52,8 @@ _NOISY: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Fails:
-    """What would most likely make the agent fail on the battery.
+class ExpectedFailures:
+    """How much of the battery the agent is expected to fail, and which node costs it most.
 
     Attributes:
         share: Expected share of the battery's instances that it fails.
@@ -78,8 +78,8 @@ class Verdict:
     """
 
     sentences: tuple[str, ...]
-    found: KindFound
-    fails: Fails
+    found: KindEstimate
+    fails: ExpectedFailures
     notes: Mapping[str, NodeNote]
 
     @property
@@ -89,15 +89,15 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, as the schema "profile" documents them."""
-        found = self.found
+        kind = self.found
         return {
             "sentences": list(self.sentences),
-            "kind": found.kind,
-            "probability": found.probability,
-            "probabilities": dict(found.probabilities),
-            "why_unclear": found.why,
-            "weakness": found.weakness,
-            "depends_on": None if found.rival is None else _rival_dict(found.rival),
+            "kind": kind.kind,
+            "probability": kind.probability,
+            "probabilities": dict(kind.probabilities),
+            "why_unclear": kind.why,
+            "weakness": kind.weakness,
+            "depends_on": None if kind.rival is None else _rival_dict(kind.rival),
             "fails": asdict(self.fails),
         }
 
@@ -105,12 +105,12 @@ class Verdict:
 def verdict(
     profile: Profile,
     draws: Floats,
-    played: Played,
+    played: PlayedEpisodes,
     battery: npt.ArrayLike,
     *,
     weights: Floats | None = None,
     misfit: str = "",
-    prediction: Prediction | None = None,
+    prediction: PredictionTest | None = None,
 ) -> Verdict:
     """Make the verdict.
 
@@ -130,7 +130,7 @@ def verdict(
     instances = _spread(instances if len(instances) else np.asarray(played.features, np.float64))
     noted = notes(layout, nodes, some, played)
     cost = costs(layout, thinned(some, None, _JUDGED), instances)
-    found = find_kind(layout, some, played, cost)
+    kind = find_kind(layout, some, played, cost)
     fails = _fails(cost)
     said: list[str] = []
     worse = prediction is not None and prediction.standing == "worse"
@@ -157,10 +157,10 @@ def verdict(
         said += _abilities(layout, nodes, noted, cost, instances)
         said += _others(layout, nodes, some)
         said.append(_failing(layout, fails, failed=bool((shares < 1.0).any())))
-    elif found.rival is not None and found.rival.probability >= NAMED:
-        said.append(_by_rival(found.rival))
-    said.append(_kind(layout, found))
-    return Verdict(tuple(_short(said)), found, fails, noted)
+    elif kind.rival is not None and kind.rival.probability >= NAMED:
+        said.append(_by_rival(kind.rival))
+    said.append(_kind(layout, kind))
+    return Verdict(tuple(_short(said)), kind, fails, noted)
 
 
 def _short(said: Sequence[str]) -> list[str]:
@@ -225,14 +225,18 @@ def _abilities(
         scale = scale_of(layout, i, instances)
         short = weak[i] >= NAMED and note.side != "at least" and not scale.full(node)
         (cannot if short else can).append(_ability(scale, node, note))
-    made: list[str] = []
+    sentences: list[str] = []
     if can:
-        made.append(f"It {_listed(can)}.")
+        sentences.append(f"It {_listed(can)}.")
     if cannot:
-        made.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {_listed(cannot)}.")
+        sentences.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {_listed(cannot)}.")
     if unknown:
-        made.append(f"Little was learnt of {_names(unknown)}.")
-    return made if len(made) < 3 else [made[0], f"{made[1].removesuffix('.')}; {_lower(made[2])}"]
+        sentences.append(f"Little was learnt of {_names(unknown)}.")
+    return (
+        sentences
+        if len(sentences) < 3
+        else [sentences[0], f"{sentences[1].removesuffix('.')}; {_lower(sentences[2])}"]
+    )
 
 
 def _ability(scale: Scale, node: NodeSummary, note: NodeNote) -> str:
@@ -269,16 +273,16 @@ def _value(node: NodeSummary) -> str:
     return f"{node.name} {value} (90 %: {interval})"
 
 
-def _fails(cost: Costs) -> Fails:
+def _fails(cost: Costs) -> ExpectedFailures:
     share = 1.0 - float(cost.success.mean())
     gain = cost.gain.mean(axis=(1, 2))
     best = int(np.argmax(gain))
     if gain[best] < 0.01:
-        return Fails(share, "", share)
-    return Fails(share, cost.layout.latents[best].name, share - float(gain[best]))
+        return ExpectedFailures(share, "", share)
+    return ExpectedFailures(share, cost.layout.latents[best].name, share - float(gain[best]))
 
 
-def _failing(layout: Layout, fails: Fails, *, failed: bool) -> str:
+def _failing(layout: Layout, fails: ExpectedFailures, *, failed: bool) -> str:
     if not failed:
         return (
             f"Of arenas like these the layout expects it to pass {percent(1.0 - fails.share)}; "
@@ -298,7 +302,7 @@ def _failing(layout: Layout, fails: Fails, *, failed: bool) -> str:
     )
 
 
-def _by_rival(rival: Rival) -> str:
+def _by_rival(rival: RivalExplanation) -> str:
     low, high = rival.rates
     return (
         f"It passed {percent(high)} where {rival.name} is {rival.high}, and {percent(low)} where "
@@ -306,13 +310,13 @@ def _by_rival(rival: Rival) -> str:
     )
 
 
-def _kind(layout: Layout, found: KindFound) -> str:
-    sure = f"(probability {found.probability:.2f})"
-    rival = found.rival
-    if found.kind == "able":
+def _kind(layout: Layout, kind: KindEstimate) -> str:
+    sure = f"(probability {kind.probability:.2f})"
+    rival = kind.rival
+    if kind.kind == "able":
         return f"Its kind: able {sure}, with no weakness that these arenas show."
-    if found.kind == "single weakness":
-        where = found.weakness
+    if kind.kind == "single weakness":
+        where = kind.weakness
         if rival is not None and rival.role == "demand" and rival.probability >= NAMED:
             low, high = rival.rates
             where = (
@@ -320,11 +324,11 @@ def _kind(layout: Layout, found: KindFound) -> str:
                 f"where it is {rival.low}"
             )
         return f"Its kind: a single weakness {sure}, {where or 'which is not named'}."
-    if found.kind in ("fraudster", "context") and rival is not None:
-        noun = "apparatus" if found.kind == "context" else rival.name
+    if kind.kind in ("fraudster", "context") and rival is not None:
+        noun = "apparatus" if kind.kind == "context" else rival.name
         what = (
             f"a fraudster {sure}, whose success depends on {rival.name}, which should not matter"
-            if found.kind == "fraudster"
+            if kind.kind == "fraudster"
             else f"a context agent {sure}, whose success depends on the apparatus"
         )
         low, high = rival.rates
@@ -332,10 +336,10 @@ def _kind(layout: Layout, found: KindFound) -> str:
             f"Its kind: {what}: it passed {percent(high)} where {noun} is {rival.high}, and "
             f"{percent(low)} where it is {rival.low}."
         )
-    return f"Its kind is unclear: {found.why}."
+    return f"Its kind is unclear: {kind.why}."
 
 
-def _rival_dict(rival: Rival) -> dict[str, Any]:
+def _rival_dict(rival: RivalExplanation) -> dict[str, Any]:
     return {**asdict(rival), "rates": list(rival.rates)}
 
 

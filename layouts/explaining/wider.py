@@ -68,29 +68,29 @@ def with_wider(profile: Profile, learner: Learner, draws: Floats, seed: int) -> 
         draws: (draws, latents) of that fit.
         seed: Seed of a second fit, if one is needed.
     """
-    made = [wider_prior(node) for node in learner.layout.latents]
-    if not any(made) or not learner.n:
+    priors = [wider_prior(node) for node in learner.layout.latents]
+    if not any(priors) or not learner.n:
         return profile
     latents = [
         node if prior is None else replace(node, prior=prior)
-        for node, prior in zip(learner.layout.latents, made, strict=True)
+        for node, prior in zip(learner.layout.latents, priors, strict=True)
     ]
     try:
         layout = replace(learner.layout, latents=tuple(latents))
     except SpecificationError:  # its formulas do not allow such values
         return profile
-    found = _found(profile.nodes, learner, draws, made, layout, seed)
+    wider = _found(profile.nodes, learner, draws, priors, layout, seed)
     notes = {**profile.notes}
     played = learner.data().features
-    for k, (node, prior) in enumerate(zip(profile.nodes, made, strict=True)):
-        wide = found[node.name]
+    for k, (node, prior) in enumerate(zip(profile.nodes, priors, strict=True)):
+        wide = wider[node.name]
         if prior is None or not _differs(node, wide):
             continue
         scale = scale_of(learner.layout, k, played)
         said = f"{WIDER}: {scale.quantity(wide.mean, *wide.hdi)}"
         note = notes.get(node.name, NodeNote())
         notes[node.name] = replace(note, text="; ".join(filter(None, (note.text, said))))
-    return replace(profile, wider=found, notes=notes)
+    return replace(profile, wider=wider, notes=notes)
 
 
 def _differs(node: NodeSummary, wide: WiderPrior) -> bool:
@@ -101,38 +101,41 @@ def _found(
     nodes: Sequence[NodeSummary],
     learner: Learner,
     draws: Floats,
-    made: Sequence[Prior | None],
+    priors: Sequence[Prior | None],
     wider: Layout,
     seed: int,
 ) -> dict[str, WiderPrior]:
     layout = learner.layout
-    if _ruled_out(layout, draws, made):
-        log_weights = _log_weights(layout, draws, made)
+    if _ruled_out(layout, draws, priors):
+        log_weights = _log_weights(layout, draws, priors)
         if not np.ptp(log_weights):
             return {node.name: WiderPrior(node.mean, node.sd, node.hdi, "same") for node in nodes}
         weights = _smoothed(log_weights)
         if weights is not None:
             ess = np.full(len(nodes), 1.0 / np.sum(weights**2))
             again = summarise(layout, draws, weights, ess)
-            return {one.name: WiderPrior(one.mean, one.sd, one.hdi, "reweighted") for one in again}
+            return {
+                node.name: WiderPrior(node.mean, node.sd, node.hdi, "reweighted") for node in again
+            }
     posterior = LivePosterior(wider, seed)
     data = learner.data()
     posterior.update_all(data.features, data.outcomes)
     posterior.reweigh(data.weights)
     return {
-        one.name: WiderPrior(one.mean, one.sd, one.hdi, "refitted") for one in posterior.summary()
+        node.name: WiderPrior(node.mean, node.sd, node.hdi, "refitted")
+        for node in posterior.summary()
     }
 
 
-def _ruled_out(layout: Layout, draws: Floats, made: Sequence[Prior | None]) -> bool:
+def _ruled_out(layout: Layout, draws: Floats, priors: Sequence[Prior | None]) -> bool:
     """Whether the data rule out the values that wider priors add, at every end that moves.
 
     Draws cannot be weighed to where none of them is, and weights would not show it. A moved prior
     is stretched as a whole, so nothing is ruled out.
     """
-    if any(isinstance(prior, MovedBeta) for prior in made):
+    if any(isinstance(prior, MovedBeta) for prior in priors):
         return False
-    for i, (node, prior) in enumerate(zip(layout.latents, made, strict=True)):
+    for i, (node, prior) in enumerate(zip(layout.latents, priors, strict=True)):
         old = node.prior
         if not isinstance(prior, ScaledBeta) or not isinstance(old, ScaledBeta):
             continue
@@ -145,10 +148,10 @@ def _ruled_out(layout: Layout, draws: Floats, made: Sequence[Prior | None]) -> b
     return True
 
 
-def _log_weights(layout: Layout, draws: Floats, made: Sequence[Prior | None]) -> Floats:
+def _log_weights(layout: Layout, draws: Floats, priors: Sequence[Prior | None]) -> Floats:
     """Logarithms of the ratios of the wider prior's density to the prior's, (draws,)."""
     total = np.zeros(len(draws))
-    for i, (node, prior) in enumerate(zip(layout.latents, made, strict=True)):
+    for i, (node, prior) in enumerate(zip(layout.latents, priors, strict=True)):
         if prior is not None:
             total += _log_density(prior, draws[:, i]) - _log_density(node.prior, draws[:, i])
     return total

@@ -92,7 +92,7 @@ class Scale:
         Args:
             low: One end.
             high: The other.
-            finer: How many times as exact as usual its ends are.
+            finer: How many times finer than usual its ends are given.
         """
         width = self.width(low, high) / finer
         first, last = (self.end(end, width) for end in sorted((low, high), key=self.convert))
@@ -137,7 +137,9 @@ class Scale:
         apart = np.array([*map(self.convert, first)]) - [*map(self.convert, second)]
         low, high = hdi(apart, np.full(len(apart), 1.0 / len(apart)))
         width = (high - low) / 3.3
-        mean, low, high = (_signed(figure(one, width)) for one in (float(apart.mean()), low, high))
+        mean, low, high = (
+            _signed(figure(number, width)) for number in (float(apart.mean()), low, high)
+        )
         return NodeWords(
             _minus(_with(mean, self.unit)), _minus(_with(f"{low} to {high}", self.unit))
         )
@@ -170,9 +172,10 @@ class Scale:
 def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scale:
     """Find how the values of one node are read.
 
-    A capability with a margin is read in the unit of the feature that asks most for it, if its
-    demand can be turned round; the other features are at their lowest. Where nothing is asked then,
-    they are as in the middle of the given instances, if they do not change what the feature asks.
+    A capability with a margin is read in the unit of the feature that asks most for it, if the
+    feature's value follows from the demand. The other features are then at their lowest. Where they
+    ask nothing at their lowest, they are at the middle of the given instances instead, provided
+    that they do not change what the feature asks.
 
     Args:
         layout: The layout.
@@ -181,9 +184,9 @@ def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scal
     """
     node = layout.latents[index]
     if node.kind == "capability":
-        found = _by_feature(Evaluator(layout), index, features)
-        if found is not None:
-            return found
+        scale = _by_feature(Evaluator(layout), index, features)
+        if scale is not None:
+            return scale
     about = described(node)
     if is_share(node):
         chance = re.fullmatch(r"chance to (\w+)(.*)", about)
@@ -259,10 +262,10 @@ def _by_feature(evaluator: Evaluator, index: int, features: Floats | None) -> Sc
     typical = lowest
     if features is not None and len(features):
         typical = _opened(layout, np.nanmedian(features, axis=0))
-    found = _main_feature(evaluator, index, typical)
-    if found is None:
+    main = _main_feature(evaluator, index, typical)
+    if main is None:
         return None
-    feature, values, demand = found
+    feature, values, demand = main
     pure = _demands_along(evaluator, index, lowest, feature)
     base, demand = (typical, demand) if pure is None else (lowest, pure)
     # What is 0 at its lowest is absent there, and the reading is that of the plain case.

@@ -167,7 +167,9 @@ def netcdf_bytes(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, str]
             if name in _SINGLE:
                 kept["dtype"] = "float32"
             encoding = {
-                str(key): kept for key, one in data.data_vars.items() if one.dtype != object
+                str(key): kept
+                for key, variable in data.data_vars.items()
+                if variable.dtype != object
             }
             group: Any = data
             group.to_netcdf(path, mode="a", group=name, engine="h5netcdf", encoding=encoding)

@@ -186,11 +186,11 @@ class Evaluator:
         """
         kinds = self._program.demands
         playing = self._playing(columns)
-        found = {node: playing(node) for pairs in kinds for _, node in pairs}
+        masks = {node: playing(node) for pairs in kinds for _, node in pairs}
         out = np.full((columns.shape[0], len(kinds)), np.nan)
         for k, pairs in enumerate(kinds):
             for index, node in pairs:
-                demand = np.where(found[node], columns[:, index], np.nan)
+                demand = np.where(masks[node], columns[:, index], np.nan)
                 out[:, k] = np.fmax(out[:, k], demand)
         return out
 
@@ -286,7 +286,7 @@ def _moderate(values: Floats) -> bool:
 
 def _fill(fills: tuple[Fill, ...], given: Floats) -> Floats:
     """Compute rows (or columns) one after the other; the first ones are taken from `given`."""
-    made = list(given)
+    rows = list(given)
     for fill in fills[len(given) :]:
-        made.append(fill(made))
-    return np.array(made)
+        rows.append(fill(rows))
+    return np.array(rows)

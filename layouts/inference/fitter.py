@@ -53,8 +53,8 @@ _STDERR_KEPT: Final = 4000
 _SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept", "sampler")
 
 
-class Fitting(NamedTuple):
-    """What makes fits now, and what waits for it.
+class FitterStatus(NamedTuple):
+    """The processes that make fits, and how many requests wait for them.
 
     Attributes:
         processes: For each process its machine, empty while it has none, and whether it works.
@@ -70,7 +70,7 @@ class Fitting(NamedTuple):
 class Fits(Protocol):
     """What makes fits, on this machine or on another."""
 
-    def fitting(self) -> Fitting:
+    def fitting(self) -> FitterStatus:
         """Say where fits are made, and how many wait."""
         ...
 
@@ -117,13 +117,13 @@ class Fitter:
         """Id of the process; None while it does not run."""
         return self._process.pid if self._process is not None else None
 
-    def fitting(self) -> Fitting:
+    def fitting(self) -> FitterStatus:
         """Say whether the process runs and works, and how many requests wait for it."""
         works = self._turn.locked()
         running = self._process is not None and self._process.returncode is None
         processes = ((socket.gethostname(), works),) if running else ()
         waiting = self._asked - (works and self._asked > 0)
-        return Fitting(processes, waiting, bool(self._warming))
+        return FitterStatus(processes, waiting, bool(self._warming))
 
     async def start(self, *layouts: Layout, weighted: bool = False) -> None:
         """Start the process, and compile layouts in the background.

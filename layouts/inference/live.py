@@ -46,8 +46,8 @@ class TellError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
-    """What was told of one episode.
+class ToldOutcome:
+    """The outcome of one episode, as it was told to a live posterior.
 
     Attributes:
         episode: Its number.
@@ -94,7 +94,7 @@ class LivePosterior:
         self.seed = seed
         self._size = particles
         self._evaluator = Evaluator(layout)
-        self._tells: list[Tell] = []
+        self._tells: list[ToldOutcome] = []
         self._reseeds: list[_Reseed] = []
         self._columns: list[Floats] = []
         self._moves = 0
@@ -111,7 +111,7 @@ class LivePosterior:
         return self._weights
 
     @property
-    def tells(self) -> Sequence[Tell]:
+    def tells(self) -> Sequence[ToldOutcome]:
         """Outcomes told so far, in order."""
         return tuple(self._tells)
 
@@ -198,7 +198,7 @@ class LivePosterior:
         given = np.asarray(outcome, np.float64)[np.newaxis]
         (y,) = _told(self.layout.check_outcomes(given, checked))
         columns = self._evaluator.columns(checked)
-        self._tells.append(Tell(episode, tuple(checked[0].tolist()), y, weight))
+        self._tells.append(ToldOutcome(episode, tuple(checked[0].tolist()), y, weight))
         self._columns.append(columns)
         self._reweight(len(self._tells) - 1)
 
@@ -222,7 +222,7 @@ class LivePosterior:
         columns = self._evaluator.columns(checked)
         done = len(self._tells)
         for number, row, outcome in zip(numbers, checked.tolist(), _told(y), strict=True):
-            self._tells.append(Tell(number, tuple(row), outcome))
+            self._tells.append(ToldOutcome(number, tuple(row), outcome))
         self._columns.extend(columns[i : i + 1] for i in range(len(y)))
         start = 0
         while start < len(y):
@@ -287,10 +287,10 @@ class LivePosterior:
         self._reseed(_Reseed(told, array, known))
 
     def restart(self) -> None:
-        """Sample the posterior anew from the prior on, in case that particles were lost on the way.
+        """Sample the posterior anew, starting from the prior, in case particles have died out.
 
-        Early outcomes may leave no particle where later outcomes would want many: those of an agent
-        that fails everything and then wakes, say. Small steps do not find the way back. So the
+        Early outcomes may leave no particle where later outcomes want many, as with an agent that
+        first fails everything and then succeeds. Small steps do not find the way back. So the
         particles are drawn from the prior, and the likelihood of all outcomes at once is raised to
         a power that grows to 1 in steps (Neal 2001; Del Moral, Doucet and Jasra 2006). That takes
         some 20 times as long as a move.
@@ -298,14 +298,14 @@ class LivePosterior:
         log_likelihood = self._log_likelihood(len(self._tells))
         generator = rng(self.seed, "restart", self._tells[-1].episode if self._tells else 0)
         z = generator.standard_normal(self._z.shape)
-        at, power = _At(z, log_likelihood(z)), 0.0
+        at, power = _Particles(z, log_likelihood(z)), 0.0
         while power < 1.0:
             step = _step(at.log_likelihood, 1.0 - power)
             weights = _tempered(at.log_likelihood, step)
             root = _root(at.z, weights)
             rows = _systematic(weights, generator.random())
             power = min(power + step, 1.0)
-            at = _At(at.z[rows], at.log_likelihood[rows])
+            at = _Particles(at.z[rows], at.log_likelihood[rows])
             at = _swept(generator, at, root, log_likelihood, power, redrawn=True)
         self._moves += 1
         self._start(at.z)
@@ -383,20 +383,22 @@ class LivePosterior:
                 f"saved with layout {message['layout'][:12]}, not {layout.name} "
                 f"({layout.variant}) {layout.digest[:12]}"
             )
-        made = cls(layout, int(message["seed"]), len(arrays["z"]))
+        posterior = cls(layout, int(message["seed"]), len(arrays["z"]))
         kept = ("features", "outcomes", "episodes", "tell_weights")
         rows, outcomes, episodes, weights = (arrays[name] for name in kept)
         for row, y, episode, weight in zip(rows, _told(outcomes), episodes, weights, strict=True):
-            made._tells.append(Tell(int(episode), tuple(row.tolist()), y, float(weight)))
-            made._columns.append(made._evaluator.columns(row[np.newaxis]))
-        made._reseeds = [
+            posterior._tells.append(
+                ToldOutcome(int(episode), tuple(row.tolist()), y, float(weight))
+            )
+            posterior._columns.append(posterior._evaluator.columns(row[np.newaxis]))
+        posterior._reseeds = [
             _Reseed(int(told), arrays[f"reseed{i}"], arrays[f"reseed_weights{i}"])
             for i, told in enumerate(message["reseeds"])
         ]
-        made._start(arrays["z"])
-        made._weigh(arrays["log_weights"])
-        made._moves = int(message["moves"])
-        return made
+        posterior._start(arrays["z"])
+        posterior._weigh(arrays["log_weights"])
+        posterior._moves = int(message["moves"])
+        return posterior
 
     def _start(self, z: Floats) -> None:
         self._z = z
@@ -448,7 +450,7 @@ class LivePosterior:
         root = _root(self._z, self._weights)
         z = self._z[_systematic(self._weights, generator.random())]
         log_likelihood = self._log_likelihood(told)
-        at = _At(z, log_likelihood(z))
+        at = _Particles(z, log_likelihood(z))
         self._moves += 1
         self._start(_swept(generator, at, root, log_likelihood).z)
 
@@ -462,8 +464,8 @@ class LivePosterior:
         return lambda z: self._evaluator.log_likelihood(self._values(z), columns, outcomes, weights)
 
 
-class _At(NamedTuple):
-    """Where particles are.
+class _Particles(NamedTuple):
+    """The particles, and how likely each makes the outcomes.
 
     Attributes:
         z: (particles, latents).
@@ -477,9 +479,9 @@ class _At(NamedTuple):
         """Log of the prior times a power of the likelihood, but for a constant."""
         return -0.5 * np.einsum("ij,ij->i", self.z, self.z) + power * self.log_likelihood
 
-    def where(self, chosen: Mask, other: _At) -> _At:
+    def where(self, chosen: Mask, other: _Particles) -> _Particles:
         """These particles where they are chosen, and others elsewhere."""
-        return _At(
+        return _Particles(
             np.where(chosen[:, np.newaxis], self.z, other.z),
             np.where(chosen, self.log_likelihood, other.log_likelihood),
         )
@@ -487,12 +489,12 @@ class _At(NamedTuple):
 
 def _swept(
     generator: np.random.Generator,
-    at: _At,
+    at: _Particles,
     root: Floats,
     log_likelihood: LogLikelihood,
     power: float = 1.0,
     redrawn: bool = False,
-) -> _At:
+) -> _Particles:
     """Sweep over particles, of which the prior times a power of the likelihood is invariant.
 
     Args:
@@ -508,7 +510,7 @@ def _swept(
     width = 2.38 / math.sqrt(dim)  # Roberts, Gelman and Gilks 1997
     for _ in range(_SWEEPS):
         z = at.z + width * generator.standard_normal((size, dim)) @ root.T
-        proposed = _At(z, log_likelihood(z))
+        proposed = _Particles(z, log_likelihood(z))
         gain = proposed.density(power) - at.density(power)
         accept = np.log(generator.random(size)) < gain
         at = proposed.where(accept, at)
@@ -516,7 +518,7 @@ def _swept(
         if redrawn:
             anew = generator.random((size, dim)) < generator.random((size, 1))
             z = np.where(anew, generator.standard_normal((size, dim)), at.z)
-            proposed = _At(z, log_likelihood(z))
+            proposed = _Particles(z, log_likelihood(z))
             gain = power * (proposed.log_likelihood - at.log_likelihood)
             at = proposed.where(np.log(generator.random(size)) < gain, at)
     return at
@@ -554,7 +556,7 @@ def _systematic(weights: Floats, offset: float) -> npt.NDArray[np.int64]:
 
 
 def _told(outcomes: Floats) -> list[float | tuple[float, ...]]:
-    """Outcomes in the form of `Tell.outcome`, one entry per episode."""
+    """Outcomes in the form of `ToldOutcome.outcome`, one entry per episode."""
     if outcomes.ndim == 1:
         return outcomes.tolist()
     return [tuple(row) for row in outcomes.tolist()]

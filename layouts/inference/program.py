@@ -112,7 +112,7 @@ class Program:
 
 def compile_program(layout: Layout) -> Program:
     """Compile a layout."""
-    builder = _Builder(_inner_products(layout))
+    builder = _ProgramBuilder(_inner_products(layout))
     values: dict[str, Value] = {}
     ranges: dict[str, Range] = {node.name: (node.low, node.high) for node in layout.features}
     ranges |= {node.name: (node.prior.low, node.prior.high) for node in layout.latents}
@@ -152,7 +152,7 @@ def operands(code: Code) -> npt.NDArray[np.int64]:
 
 
 def _lower(
-    b: _Builder,
+    b: _ProgramBuilder,
     expression: Expression,
     values: Mapping[str, Value],
     ranges: Mapping[str, Range],
@@ -206,7 +206,7 @@ Instruction: TypeAlias = tuple[Op, Vector, tuple[Operand, ...]]
 
 
 @dataclass(slots=True)
-class _Builder:
+class _ProgramBuilder:
     inner: Mapping[str, Expression]
     columns: list[Fill] = field(default_factory=list[Fill])
     rows: list[Fill] = field(default_factory=list[Fill])
@@ -255,10 +255,10 @@ class _Builder:
         assert isinstance(vector, Vector)  # sums of vectors are vectors
         assert isinstance(number, float | Column)  # sums of numbers and columns are not vectors
         column = self.number(number)
-        odds = self.column(lambda made: _odds(made[column.index], _REACH))
+        odds = self.column(lambda values: _odds(values[column.index], _REACH))
         if vector.mixed:
             return self.emit(Op.ODDS_VS, self.emit(Op.ODDS, vector), odds)
-        row = self.row(lambda made: _odds(made[vector.index], _REACH_MIXED))
+        row = self.row(lambda values: _odds(values[vector.index], _REACH_MIXED))
         return self.emit(Op.ODDS_VS, row, odds)
 
     def apply(self, name: str, value: Value) -> Value:
@@ -266,9 +266,9 @@ class _Builder:
         function = ONE_ARGUMENT[name]
         match value:
             case Column(i):
-                return self.column(lambda made: function(made[i]))
+                return self.column(lambda values: function(values[i]))
             case Vector(i, False):
-                return self.row(lambda made: function(made[i]))
+                return self.row(lambda values: function(values[i]))
             case Vector() if name == "logistic":
                 return self.emit(Op.ODDS_VS, self.emit(Op.ODDS, value), self.number(1.0))
             case Vector():
@@ -280,9 +280,9 @@ class _Builder:
         """Raise to a fixed power."""
         match base:
             case Column(i):
-                return self.column(lambda made: np.power(made[i], exponent))
+                return self.column(lambda values: np.power(values[i], exponent))
             case Vector(i, False):
-                return self.row(lambda made: np.power(made[i], exponent))
+                return self.row(lambda values: np.power(values[i], exponent))
             case Vector():
                 return self.emit(Op.POW_VS, base, self.number(exponent))
             case _:
@@ -347,7 +347,7 @@ def _pick(i: int) -> Fill:
 
 
 def _constant_row(value: float) -> Fill:
-    return lambda made: np.full_like(made[0], value)
+    return lambda values: np.full_like(values[0], value)
 
 
 def _folded(
@@ -356,8 +356,8 @@ def _folded(
     known: float,
     neutral: float,
 ) -> Fill:
-    def fill(made: list[Floats]) -> Floats:
-        total = reduce(function, [made[i] for i in indices])
+    def fill(values: list[Floats]) -> Floats:
+        total = reduce(function, [values[i] for i in indices])
         return total if known == neutral else function(total, known)
 
     return fill

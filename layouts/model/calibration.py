@@ -21,8 +21,8 @@ SHARPEST: Final = 10.0
 """Largest sharpness of an instance; its inverse is the least."""
 
 
-class Eased(NamedTuple):
-    """What is known of an instance.
+class InstanceCalibration(NamedTuple):
+    """What earlier agents taught of one instance.
 
     Attributes:
         easiness: In logits, 0 for an instance that is as hard as its demands say.
@@ -37,7 +37,7 @@ class Eased(NamedTuple):
     sharpness: float = 1.0
 
     def value(self, feature: str) -> float:
-        """What is known by the name of a feature of `TAUGHT`."""
+        """The value of a feature of `TAUGHT`: the easiness or the sharpness."""
         return self.easiness if feature == EASINESS else self.sharpness
 
 
@@ -63,18 +63,18 @@ class Calibration:
     agents: tuple[str, ...]
     episodes: int
     outcomes: str
-    instances: tuple[tuple[str, Eased], ...]
+    instances: tuple[tuple[str, InstanceCalibration], ...]
     determinism: tuple[float, float] | None = None
     versions: tuple[tuple[str, str], ...] = ()
     fit: tuple[tuple[str, float], ...] = ()
 
     @cached_property
-    def by_name(self) -> Mapping[str, Eased]:
+    def by_name(self) -> Mapping[str, InstanceCalibration]:
         """What is known of every instance, by its name."""
         return dict(self.instances)
 
-    def known(self, name: str, features: Sequence[float]) -> Eased | None:
-        """What is known of an instance; None if it has no row, or other demands than the row's.
+    def known(self, name: str, features: Sequence[float]) -> InstanceCalibration | None:
+        """What is known of an instance; None if it has no row, or its demands are not the row's.
 
         Args:
             name: Name of the instance.
@@ -89,9 +89,9 @@ class Calibration:
     def digest(self) -> str:
         """SHA-256 of what a session depends on: what is known of instances, and determinism."""
         rows = sorted(
-            f"{name}\t{one.easiness!r}\t{one.features}"
-            + (f"\t{one.sharpness!r}" if one.sharpness != 1.0 else "")
-            for name, one in self.instances
+            f"{name}\t{row.easiness!r}\t{row.features}"
+            + (f"\t{row.sharpness!r}" if row.sharpness != 1.0 else "")
+            for name, row in self.instances
         )
         if self.determinism is not None:
             rows.append(f"determinism\t{self.determinism!r}")
@@ -108,7 +108,7 @@ class Calibration:
             **({"determinism": list(self.determinism)} if self.determinism else {}),
             "versions": dict(self.versions),
             "fit": dict(self.fit),
-            "instances": {name: list(one) for name, one in self.instances},
+            "instances": {name: list(row) for name, row in self.instances},
         }
 
 
@@ -146,7 +146,7 @@ def calibration_from_dict(data: object) -> Calibration:
 
 
 def features_digest(features: Sequence[float]) -> str:
-    """Digest of an instance's features, to four digits; what is missing is missing."""
+    """Digest of an instance's features, to four digits; a missing feature counts as such."""
     text = " ".join("-" if math.isnan(value) else f"{value + 0.0:.4g}" for value in features)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -162,7 +162,7 @@ def _shares(value: object) -> tuple[float, float]:
     return random, fixed
 
 
-def _eased(row: object, name: str) -> Eased:
+def _eased(row: object, name: str) -> InstanceCalibration:
     where = f"calibration: instance {name}"
     entries = _listed(row, where)
     if len(entries) not in (2, 3):
@@ -177,7 +177,7 @@ def _eased(row: object, name: str) -> Eased:
         raise SpecificationError(
             f"{where}: a sharpness of {sharpness:g} is not from {1.0 / SHARPEST:g} to {SHARPEST:g}"
         )
-    return Eased(easiness, str(entries[1]), sharpness)
+    return InstanceCalibration(easiness, str(entries[1]), sharpness)
 
 
 def _listed(value: object, where: str) -> list[object]:

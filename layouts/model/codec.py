@@ -18,10 +18,10 @@ class SpecificationError(ValueError):
 
 def encode(value: Any) -> dict[str, Any]:
     """Convert a dataclass of numbers, strings and tuples of them to a plain dict."""
-    made = {f.name: getattr(value, f.name) for f in fields(value)}
+    data = {f.name: getattr(value, f.name) for f in fields(value)}
     return {
         name: list(cast("tuple[object, ...]", item)) if isinstance(item, tuple) else item
-        for name, item in made.items()
+        for name, item in data.items()
     }
 
 
@@ -106,12 +106,12 @@ def _convert(hint: Any, value: object, where: str) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise SpecificationError(f"{where}: expected a number, not {value!r}")
         try:
-            found = float(value)
+            parsed = float(value)
         except OverflowError:  # a whole number, too long for a float and to be shown
-            found = math.inf
-        if not math.isfinite(found):
-            raise SpecificationError(f"{where}: {found} is not finite")
-        return found
+            parsed = math.inf
+        if not math.isfinite(parsed):
+            raise SpecificationError(f"{where}: {parsed} is not finite")
+        return parsed
     if parts and value not in parts:
         raise SpecificationError(f"{where}: {value!r} is not one of {', '.join(parts)}")
     if not isinstance(value, str):

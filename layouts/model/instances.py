@@ -23,7 +23,7 @@ from animalcat.layouts.model.tables import (
 )
 from animalcat.layouts.model.units import UnitError, conversion
 
-__all__ = ["Covered", "Instances", "OutcomeTable", "TableError", "read_csv"]
+__all__ = ["CoveredInstances", "Instances", "OutcomeTable", "TableError", "read_csv"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | Sequence[int]
@@ -117,16 +117,16 @@ class Instances:
             ).reshape(table.shape)
         return layout.check_features(table, self.called)
 
-    def covered(self, layout: Layout) -> Covered:
-        """What a layout describes of these instances, by the rule by which sessions go.
+    def covered(self, layout: Layout) -> CoveredInstances:
+        """Find which of these instances a layout describes, by the same rule as sessions.
 
-        Excluded is by the columns that are there.
+        An exclusion by a feature counts only if the table has a column for that feature.
 
         Raises:
             TableError: A column is absent, misspelt or in a unit that is not understood.
         """
         exclusions = self._exclusions(layout)
-        names = [*layout.feature_names, *(one.feature for one in exclusions)]
+        names = [*layout.feature_names, *(exclusion.feature for exclusion in exclusions)]
         table = np.column_stack([self._features(layout), *exclusions.values()])
         known = replace(layout, excludes=tuple(exclusions))
         reasons = tuple(
@@ -134,7 +134,9 @@ class Instances:
             for row in table.tolist()
         )
         rows = [i for i, why in enumerate(reasons) if not why]
-        return Covered(layout.name, self.rows(rows), reasons, (*self._notes(layout, table, rows),))
+        return CoveredInstances(
+            layout.name, self.rows(rows), reasons, (*self._notes(layout, table, rows),)
+        )
 
     def rows(self, rows: Rows) -> Instances:
         """Select instances, by index or by mask."""
@@ -151,17 +153,19 @@ class Instances:
     def _features(self, layout: Layout) -> Floats:
         """The features that a layout uses, in its units; NaN where they are missing."""
         unknown = np.full(len(self), np.nan)
-        return np.stack([self._wanted(one, layout, unknown) for one in layout.features], axis=1)
+        return np.stack(
+            [self._wanted(feature, layout, unknown) for feature in layout.features], axis=1
+        )
 
     def _exclusions(self, layout: Layout) -> dict[Exclusion, Floats]:
         """The features by which a layout excludes, as far as they are here, in its units."""
-        found: dict[Exclusion, Floats] = {}
-        for one in layout.excludes:
-            if one.feature in self:
-                found[one] = self._in_unit(one.feature, one.unit)
+        columns: dict[Exclusion, Floats] = {}
+        for exclusion in layout.excludes:
+            if exclusion.feature in self:
+                columns[exclusion] = self._in_unit(exclusion.feature, exclusion.unit)
             else:
-                self._check_spelling(one.feature, layout)
-        return found
+                self._check_spelling(exclusion.feature, layout)
+        return columns
 
     def _wanted(self, feature: Feature, layout: Layout, unknown: Floats) -> Floats:
         if feature.name in self:
@@ -181,7 +185,7 @@ class Instances:
 
     def _check_spelling(self, name: str, layout: Layout) -> None:
         """Refuse that a column which is not there has one of nearly its name."""
-        known = {*layout.feature_names, *(one.feature for one in layout.excludes)}
+        known = {*layout.feature_names, *(exclusion.feature for exclusion in layout.excludes)}
         for column in self.columns:
             if column not in known and nearest(column, [name]):
                 raise TableError(
@@ -197,7 +201,9 @@ class Instances:
                 unit = f" {feature.unit}" * (feature.unit != "1")
                 who = f"{lost} of {len(column)} instances have no" if lost < len(column) else "no"
                 yield f"{who} {feature.name}: {feature.if_missing:g}{unit} is taken (if_missing)"
-        absent = [one.feature for one in layout.excludes if one.feature not in self]
+        absent = [
+            exclusion.feature for exclusion in layout.excludes if exclusion.feature not in self
+        ]
         if absent:
             yield (
                 f"the table has no column {', '.join(absent)}, by which layout {layout.name} "
@@ -233,13 +239,14 @@ def _taught(layout: Layout) -> set[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Covered:
-    """What a layout describes of a table of instances.
+class CoveredInstances:
+    """The instances of a table that a layout describes, and why it does not describe the others.
 
     Attributes:
         layout: Name of the layout.
         instances: Those that it describes.
-        reasons: For every instance of the table why it does not describe it; empty if it does.
+        reasons: For every instance of the table, why the layout does not describe it; empty if it
+            does.
         notes: What is assumed of those that it describes, in sentences.
     """
 
@@ -332,11 +339,13 @@ class OutcomeTable:
         reasons = [""] * len(self.instances)
         notes: dict[str, None] = {}
         for layout in layouts:
-            found = self.instances.covered(layout)
-            if not found.rows:
-                raise TableError(f"layout {layout.name} covers none of the instances: {found.gaps}")
-            reasons = [a or b for a, b in zip(reasons, found.reasons, strict=True)]
-            notes |= dict.fromkeys(found.notes)
+            covered = self.instances.covered(layout)
+            if not covered.rows:
+                raise TableError(
+                    f"layout {layout.name} covers none of the instances: {covered.gaps}"
+                )
+            reasons = [a or b for a, b in zip(reasons, covered.reasons, strict=True)]
+            notes |= dict.fromkeys(covered.notes)
             if len(layout.outcomes) == 1 and isinstance(layout.outcome, Bernoulli):
                 self._check_passed()
         rows = [i for i, why in enumerate(reasons) if not why]

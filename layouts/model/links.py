@@ -57,7 +57,7 @@ class Link(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaling:
     """factor x input: the same quantity in another unit."""
 
     input: str
@@ -86,7 +86,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True)
-class LogScaled:
+class LogScaling:
     """top x ln(easiest / input) / ln(easiest / hardest): 0 at `easiest`, `top` at `hardest`."""
 
     input: str
@@ -497,8 +497,8 @@ class Formula:
 
 
 LINKS: Final[dict[str, type[Link]]] = {
-    "scaled": Scaled,
-    "log_scaled": LogScaled,
+    "scaled": Scaling,
+    "log_scaled": LogScaling,
     "weighted_sum": WeightedSum,
     "product": Product,
     "minimum": Minimum,

@@ -17,7 +17,7 @@ from animalcat.layouts.model.calibration import (
     EASINESS,
     TAUGHT,
     Calibration,
-    Eased,
+    InstanceCalibration,
     calibration_from_dict,
 )
 from animalcat.layouts.model.codec import (
@@ -104,7 +104,7 @@ class Layout:
     def __post_init__(self) -> None:
         check_graph(self.features, self.latents, self.derived, self.outcomes)
         if self.calibration is not None:
-            sharp = any(one.sharpness != 1.0 for _, one in self.calibration.instances)
+            sharp = any(taught.sharpness != 1.0 for _, taught in self.calibration.instances)
             for name in TAUGHT if sharp else (EASINESS,):
                 if name not in self.feature_names:
                     raise SpecificationError(f"calibration: the layout has no feature {name!r}")
@@ -259,7 +259,7 @@ class Layout:
             row[i] = math.nan if known is None else known.value(self.feature_names[i])
         return row
 
-    def known_of(self, name: str, row: Sequence[float]) -> Eased | None:
+    def known_of(self, name: str, row: Sequence[float]) -> InstanceCalibration | None:
         """What a calibration knows of an instance; None if nothing, or if there is none.
 
         Args:
@@ -309,9 +309,9 @@ class Layout:
                 bad = np.flatnonzero((column != 0.0) & (column != 1.0))
                 wanted = "0 or 1"
             if bad.size:
-                found = f"{column[bad[0]]:g} {feature.unit}"
+                problem = f"{column[bad[0]]:g} {feature.unit}"
                 raise ValueError(
-                    f"feature {feature.name} of {called(int(bad[0]))} is {found}; "
+                    f"feature {feature.name} of {called(int(bad[0]))} is {problem}; "
                     f"layout {self.name} takes {wanted}"
                 )
         return array

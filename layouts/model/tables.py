@@ -1,4 +1,4 @@
-"""Reads the text of a table as a sheet with named columns; what is doubtful is refused."""
+"""Reads the text of a table as a sheet with named columns; whatever is ambiguous is refused."""
 
 from __future__ import annotations
 
@@ -213,10 +213,10 @@ def read_sheet(
 
 def name_and_unit(head: str) -> tuple[str, str | None]:
     """The name in a column's head, and its unit; None if it says none."""
-    if (found := _BRACKETS.fullmatch(head)) and found[1]:
-        return found[1], found[2].strip() or None
-    if (found := _ROUND.fullmatch(head)) and found[1] and is_unit(found[2].strip()):
-        return found[1], found[2].strip()
+    if (match := _BRACKETS.fullmatch(head)) and match[1]:
+        return match[1], match[2].strip() or None
+    if (match := _ROUND.fullmatch(head)) and match[1] and is_unit(match[2].strip()):
+        return match[1], match[2].strip()
     return head, None
 
 
@@ -235,8 +235,8 @@ def check_alike(names: Iterable[str], what: str) -> None:
 
 def plain_name(name: str) -> str:
     """A name without case, units and what stands between its words."""
-    found = _ROUND.fullmatch(name) or _BRACKETS.fullmatch(name)
-    bare = found[1] if found and found[1] else name
+    match = _ROUND.fullmatch(name) or _BRACKETS.fullmatch(name)
+    bare = match[1] if match and match[1] else name
     return re.sub(r"[\W_]+", "", bare).casefold() or name
 
 
@@ -252,19 +252,19 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 def guess(name: str, known: Sequence[str]) -> str:
     """The end of a sentence about an unknown name: what it is likely to stand for."""
-    found = nearest(name, known)
-    return f" Did you mean {found!r}?" if found else ""
+    close = nearest(name, known)
+    return f" Did you mean {close!r}?" if close else ""
 
 
-def _distance(one: str, other: str) -> int:
+def _distance(first: str, other: str) -> int:
     """How many letters are changed, left out, put in, or swapped with the next."""
     before: list[int] = []
     last = list(range(len(other) + 1))
-    for i, a in enumerate(one, 1):
+    for i, a in enumerate(first, 1):
         row = [i]
         for j, b in enumerate(other, 1):
             best = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == other[j - 2] and b == one[i - 2]:
+            if i > 1 and j > 1 and a == other[j - 2] and b == first[i - 2]:
                 best = min(best, before[j - 2] + 1)
             row.append(best)
         before, last = last, row

@@ -1,4 +1,4 @@
-"""Units: those of nodes, some of which are multiples, and one length or time in another's."""
+"""The units of nodes, which may be multiples such as "10 m", and conversion between units."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class UnitError(ValueError):
 
 def plain_unit(unit: str) -> tuple[float, str]:
     """Split a unit that is a multiple into the factor and the unit: "10 m" is 10 and "m"."""
-    found = _MULTIPLE.fullmatch(unit)
-    if found and not found[2].startswith(("lg", "ln", "log")):
-        return float(found[1]), found[2]
+    match = _MULTIPLE.fullmatch(unit)
+    if match and not match[2].startswith(("lg", "ln", "log")):
+        return float(match[1]), match[2]
     return 1.0, "" if unit == "1" else unit
 
 
 def is_unit(text: str) -> bool:
-    """Whether a text is a unit that can be told in others; a bare number is none."""
+    """Whether a text is a unit that can be converted to others; a bare number is none."""
     known = all(_base(part)[1] in _KNOWN for part in text.split("/"))
     return known and not text.replace(".", "").isdigit()
 
 
 def conversion(given: str, wanted: str) -> float:
-    """By what to multiply a number in one unit to have it in another.
+    """Return the factor by which to multiply a number in one unit to have it in another.
 
     Args:
         given: A unit, perhaps a multiple ("10 m") or a rate ("km/min"); "" and "1" for none.

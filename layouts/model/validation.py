@@ -102,8 +102,8 @@ def _check_outcomes(
     for outcome in outcomes:
         _check_outcome(features, latents, parents, outcome, ranges)
     roots = [outcome.parents[0] for outcome in outcomes]
-    found = reached([p for outcome in outcomes for p in outcome.parents], parents)
-    lost = [n.name for n in (*features, *latents, *derived) if n.name not in found]
+    influential = reached([p for outcome in outcomes for p in outcome.parents], parents)
+    lost = [n.name for n in (*features, *latents, *derived) if n.name not in influential]
     if lost:
         raise SpecificationError(
             f"{', '.join(lost)}: no influence on the outcome; every node must reach "
@@ -224,11 +224,11 @@ def open_parents(
 
 def reached(roots: Iterable[str], parents: Mapping[str, tuple[str, ...]]) -> set[str]:
     """The roots and all their ancestors."""
-    found: set[str] = set()
+    names: set[str] = set()
     pending = list(roots)
     while pending:
         name = pending.pop()
-        if name not in found:
-            found.add(name)
+        if name not in names:
+            names.add(name)
             pending.extend(parents.get(name, ()))
-    return found
+    return names

@@ -21,12 +21,12 @@ from animalcat.layouts.model.links import (
     GeneralisedMean,
     Link,
     LogisticMargin,
-    LogScaled,
+    LogScaling,
     Maximum,
     Minimum,
     NoiseMixture,
     Product,
-    Scaled,
+    Scaling,
     WeightedSum,
 )
 from animalcat.layouts.model.nodes import Bernoulli, Beta, Binomial
@@ -61,8 +61,8 @@ _OUTCOME: Final = " "
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What is drawn in a node that was inferred.
+class NodeEstimate:
+    """The estimate of a node, as it is drawn in the graph.
 
     Attributes:
         words: The estimate with its interval, in few characters.
@@ -93,7 +93,7 @@ def draw_layout(layout: Layout, path: Path) -> None:
         figure.savefig(path, dpi=150, metadata=stamps.get(path.suffix.lower()))
 
 
-def layout_figure(layout: Layout, known: Mapping[str, Known] | None = None) -> Figure:
+def layout_figure(layout: Layout, known: Mapping[str, NodeEstimate] | None = None) -> Figure:
     """Draw the graph of a layout as a figure.
 
     Args:
@@ -126,7 +126,7 @@ def layout_figure(layout: Layout, known: Mapping[str, Known] | None = None) -> F
 
 
 def _draw_known(
-    axes: Axes, centre: tuple[float, float], kind: str, title: str, known: Known
+    axes: Axes, centre: tuple[float, float], kind: str, title: str, known: NodeEstimate
 ) -> None:
     """A latent node with its densities: grey before, blue after."""
     x, y = centre
@@ -149,16 +149,16 @@ def _draw_known(
 
 def _nodes(layout: Layout) -> list[tuple[str, str, str, str]]:
     """Name, kind, title and small print of every node."""
-    found: list[tuple[str, str, str, str]] = []
+    nodes: list[tuple[str, str, str, str]] = []
     for f in layout.features:
         unit = f" {f.unit}" if f.unit != "1" else ""
         span = "0 or 1" if f.name in layout.gates else f"{f.low:g} to {f.high:g}{unit}"
-        found.append((f.name, "feature", f.name, span))
-    found += [
+        nodes.append((f.name, "feature", f.name, span))
+    nodes += [
         (n.name, n.kind, n.name, str(n.prior) + f" {n.unit}" * (n.unit != "1"))
         for n in layout.latents
     ]
-    found += [(n.name, "derived", n.name, _symbol(n.link)) for n in layout.ordered]
+    nodes += [(n.name, "derived", n.name, _symbol(n.link)) for n in layout.ordered]
     for outcome in layout.outcomes:
         match outcome.likelihood:
             case Binomial(_, trials):
@@ -168,16 +168,16 @@ def _nodes(layout: Layout) -> list[tuple[str, str, str, str]]:
             case Bernoulli():
                 small = "Bernoulli"
         title = "outcome" if len(layout.outcomes) == 1 else outcome.name
-        found.append((_OUTCOME + outcome.name, "outcome", title, small))
-    return found
+        nodes.append((_OUTCOME + outcome.name, "outcome", title, small))
+    return nodes
 
 
 def _symbol(link: Link) -> str:
     """A linking function in a few characters; the arrows show its inputs."""
     match link:
-        case Scaled(_, factor):
+        case Scaling(_, factor):
             return f"× {factor:.3g}"
-        case LogScaled():
+        case LogScaling():
             return "logarithm, scaled"
         case WeightedSum():
             return "weighted sum"

@@ -130,7 +130,7 @@ class Profile:
             "diagnostics": dict(self.diagnostics),
             "provenance": dict(self.provenance),
             **({} if self.predicts is None else {"predicts": dict(self.predicts)}),
-            **({"misfits": [dict(one) for one in self.misfits]} if self.misfits else {}),
+            **({"misfits": [dict(misfit) for misfit in self.misfits]} if self.misfits else {}),
         }
 
     def nodes_dict(self) -> dict[str, dict[str, Any]]:

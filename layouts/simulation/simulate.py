@@ -53,8 +53,8 @@ def simulate_outcomes(
         outcomes of its layout's kind, and (instances, outcomes) if the layout has several.
     """
     origin = agent
-    while isinstance(origin, Lapses | Drift | Hidden):
-        origin = origin.before if isinstance(origin, Drift) else origin.agent
+    while isinstance(origin, LapsingAgent | DriftingAgent | ImpairedAgent):
+        origin = origin.before if isinstance(origin, DriftingAgent) else origin.agent
     if not isinstance(origin, LayoutAgent):
         p = agent.probability(instances, episode)
         return (generator.random(len(p)) < p).astype(np.float64)
@@ -153,7 +153,7 @@ class FeatureRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Lapses:
+class LapsingAgent:
     """An agent that sometimes does not attend, and then succeeds by chance alone.
 
     Attributes:
@@ -177,7 +177,7 @@ class Lapses:
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class DriftingAgent:
     """An agent that gradually turns into another one: it learns, or tires.
 
     Attributes:
@@ -202,8 +202,8 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
-    """An agent that is worse on some instances, by a meta-feature that a layout need not use.
+class ImpairedAgent:
+    """An agent that is worse on some instances, which may differ by a feature no layout uses.
 
     Attributes:
         agent: The agent elsewhere.

@@ -92,8 +92,7 @@ class Battery:
         instances: The instances in order of name.
         problems: Problems found in the files, one line each.
         folder: The battery's folder, in which its arenas are.
-        versions: Version of the definition by measured meta-feature; empty in batteries of table
-            version 1.
+        versions: Version of the definition by measured meta-feature.
         recipe: What its recipe says of it, as `recipes.recipe_head` has it; empty without one.
         unsolved: Why the planner did not solve an instance, by its name; None where it did not try.
         drawn: What its file leaves to chance beside looks and was drawn when the battery was made,
@@ -341,19 +340,23 @@ def load(digest: str, store: Path) -> Battery:
 
     Raises:
         FileNotFoundError: There is no such battery.
-        ValueError: A newer version wrote its table.
+        ValueError: Another version wrote its table.
     """
     folder = store / digest
     table: dict[str, Any] = json.loads((folder / "battery.json").read_text("utf-8"))
-    if table["version"] > TABLE_VERSION:
-        raise ValueError(f"{folder} was written by a newer version of animalcat; update animalcat")
+    if table["version"] != TABLE_VERSION:
+        raise ValueError(
+            f"{folder}: its table has version {table['version']}, and this animalcat reads version "
+            f"{TABLE_VERSION}. Update animalcat if a newer one wrote it; otherwise import or build "
+            "the battery again"
+        )
     return Battery(
         digest=digest,
         units=table["units"],
         instances=tuple(_instance(row) for row in table["instances"]),
         problems=tuple(table["problems"]),
         folder=folder,
-        versions=table.get("versions", {}),
+        versions=table["versions"],
         recipe=table.get("recipe", {}),
         unsolved=table.get("unsolved"),
         drawn=table.get("drawn", {}),

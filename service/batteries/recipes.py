@@ -8,8 +8,8 @@ from typing import Any
 
 from animalcat.arena_configs.batteries import (
     Counts,
-    Drawn,
     Recipe,
+    RecipeInstance,
     counts_for,
     draw,
     full_counts,
@@ -143,7 +143,7 @@ def recipe_readings(recipe: Recipe, processes: int, tick: Tick = silent) -> dict
 
 def drawn_instances(
     recipe: Recipe, counts: Sequence[Counts], seed: int, tick: Tick = silent
-) -> list[Drawn]:
+) -> list[RecipeInstance]:
     """Draw the instances of a recipe.
 
     Args:
@@ -159,7 +159,7 @@ def drawn_instances(
     return draw(recipe, counts, seed, _measure, lambda done: tick(done, whole, "drawing arenas"))
 
 
-def recipe_drafts(drawn: Sequence[Drawn], seed: int) -> list[Draft]:
+def recipe_drafts(drawn: Sequence[RecipeInstance], seed: int) -> list[Draft]:
     """Instances as drafts, which can be measured and stored.
 
     An instance and its controls have the same seed.
@@ -193,7 +193,9 @@ def recipe_head(recipe: Recipe, counts: Sequence[Counts], seed: int) -> dict[str
     }
 
 
-def check_recipe_claims(recipe: Recipe, drawn: Sequence[Drawn], made: Sequence[Fixed]) -> None:
+def check_recipe_claims(
+    recipe: Recipe, drawn: Sequence[RecipeInstance], made: Sequence[Fixed]
+) -> None:
     """Compare what families claim with what was measured on the instances of a recipe.
 
     Args:

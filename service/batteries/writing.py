@@ -22,10 +22,7 @@ TABLE: Final = "battery.json"
 RECIPE: Final = "recipe.json"
 """File of the recipe that a battery was built from, in its folder."""
 TABLE_VERSION: Final = 2
-"""Version of a battery's table on disk, and part of its digest.
-
-Version 1 has only the features of `aaio`, and does not say why one is missing.
-"""
+"""Version of a battery's table on disk, and part of its digest."""
 
 
 def write_battery(
@@ -41,9 +38,8 @@ def write_battery(
     """Write a battery; of one that exists already only the table, where that is another.
 
     The digest is of the arenas, their features and where these come from. What a recipe says of the
-    battery is part of it, and so is then where each instance comes from. Batteries without a recipe
-    keep the digests that they had before there were recipes. What the planner solved is not part
-    of it.
+    battery is part of it, and so is then where each instance comes from. What the planner solved is
+    not part of it.
 
     Args:
         made: The instances in order of name.

@@ -18,7 +18,7 @@ from animalcat.envs.patience import Patience
 from animalcat.envs.types import ObservationSpec, Step
 from animalcat.envs.worker_client import CLOSE_SECONDS, Worker, WorkerFault
 from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest, FitResult
-from animalcat.layouts.inference.fitter import Fitting
+from animalcat.layouts.inference.fitter import FitterStatus
 from animalcat.layouts.model.spec import Layout
 from animalcat.networks import parse_networks, within
 from animalcat.service.cluster.connect import Connection, join
@@ -301,10 +301,10 @@ class RayFits:
         self._waiting = 0
         self._add()
 
-    def fitting(self) -> Fitting:
+    def fitting(self) -> FitterStatus:
         """Say on which nodes the hosts are, and how many requests wait for one."""
         hosts = ((self._nodes.get(host, ""), host in self._busy) for host in self._hosts)
-        return Fitting(tuple(hosts), self._waiting)
+        return FitterStatus(tuple(hosts), self._waiting)
 
     async def start(self, *layouts: Layout, weighted: bool = False) -> None:
         """Compile layouts in the background, on a host that has nothing else to do."""

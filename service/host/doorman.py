@@ -11,6 +11,7 @@ import os
 import resource
 import socket
 import stat
+import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -26,6 +27,10 @@ LOOK_SECONDS: Final = 0.5
 FLOOD_SECONDS: Final = 10.0
 FLOOD_CALLS: Final = 200
 """A connection with more calls than this in that time by which nobody proves anything is ended."""
+FLOODED_SECONDS: Final = 0.05
+"""How often they are looked at while an agent of this machine makes too many."""
+MOST_OF_AGENT: Final = 64
+"""Most connections of an agent's process that was started here, with all that come from it."""
 LEAST_SHARE: Final = 4
 """Strangers have at most this part of the descriptors that there are for connections."""
 MANY: Final = 1 << 20
@@ -35,6 +40,10 @@ FILES: Final = "/dev/fd"
 EVICTED: Final = "connections ended"
 """What is counted of connections that were ended."""
 
+_WHO: Final = struct.Struct("3i")
+"""What the system tells of who made a connection: process, user, group."""
+OF_MACHINE: Final = "an agent of this machine"
+"""What is said of who came by the socket for agents that were started here."""
 Address = tuple[str, int]
 """Host and port of who called."""
 
@@ -108,7 +117,11 @@ class Doorman:
         self._refusals = refusals
         self._now = now
         self._connections: dict[Address, _Connection] = {}
+        self._local: dict[int, str] = {}
+        self._beyond = set[int]()
+        self._flooded = False
         self.port = 0
+        self.door = ""
 
     @contextmanager
     def admitted(self, peer: str, caller: str, most: int) -> Generator[None]:
@@ -154,11 +167,12 @@ class Doorman:
     async def watch(self) -> None:
         """Look at the connections for as long as the server lives; ends by being cancelled."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(FLOODED_SECONDS if self._flooded else LOOK_SECONDS)
             self.look()
 
     def look(self) -> None:
         """Look at the connections, and end those beyond the budget."""
+        self._look_at_door()
         now = self._now()
         here = {address for address, _ in _connections(self.port)}
         for gone in self._connections.keys() - here:
@@ -182,6 +196,32 @@ class Doorman:
             idle = sorted((a for a in its if not known[a].calls), key=lambda a: known[a].used)
             if number > most and idle:
                 self._end(idle[: number - most], f"more than {most} of the token {caller}")
+
+    def _look_at_door(self) -> None:
+        """End what an agent of this machine has too many of, so that others come in, too.
+
+        gRPC does not tell calls of such connections apart, so the newest go.
+        """
+        if not self.door:
+            return
+        known = dict[int, str]()
+        for number, process, user, _ in _local_connections(self.door):
+            place = self._local.get(number)
+            known[number] = _place(process, user) if place is None else place
+        held, beyond = Counter[str](), set[int]()
+        for number in sorted(known, key=lambda number: number not in self._local):
+            held[known[number]] += 1
+            if known[number] and held[known[number]] > MOST_OF_AGENT:
+                beyond.add(number)
+        self._local, self._flooded = known, bool(beyond)
+        new, self._beyond = beyond - self._beyond, beyond  # gRPC needs a while to close one
+        if new:
+            for number, _, _, connection in _local_connections(self.door):
+                if number in new:
+                    with suppress(OSError):  # it is gone
+                        connection.shutdown(socket.SHUT_RDWR)
+            why = f"more than {MOST_OF_AGENT} of one process"
+            self._refusals.count(EVICTED, OF_MACHINE, why, len(new))
 
     def _of(self, peer: str) -> _Connection | None:
         address = _address(peer)
@@ -241,7 +281,42 @@ def _plain(host: str) -> str:
 
 
 def _connections(port: int) -> Iterator[tuple[Address, socket.socket]]:
-    """Yield who is connected to a port of this process, and the connection.
+    """Yield who is connected to a port of this process, and the connection."""
+    for one in _sockets(socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError):  # it listens, or is gone
+            if one.getsockname()[1] == port:
+                host, its_port = one.getpeername()[:2]
+                yield (_plain(host), its_port), one
+
+
+def _local_connections(path: str) -> Iterator[tuple[int, int, int, socket.socket]]:
+    """Yield connections to a unix socket of this process.
+
+    Each with its number, the process that made it, and the number of that one's user.
+    """
+    if not hasattr(socket, "SO_PEERCRED"):
+        return
+    for one in _sockets(socket.AF_UNIX):
+        with suppress(OSError):  # it listens, or is gone
+            if one.getsockname() == path and one.getpeername() is not None:
+                who = one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _WHO.size)
+                process, user, _ = _WHO.unpack(who)
+                yield os.fstat(one.fileno()).st_ino, process, user, one
+
+
+def _place(process: int, user: int) -> str:
+    """Return in what an agent is kept apart; empty for what is not, as commands are not."""
+    try:
+        inside = os.readlink(f"/proc/{process}/ns/pid")
+        if inside != os.readlink("/proc/self/ns/pid"):
+            return inside
+    except OSError:  # it has ended, or is somebody else's
+        pass
+    return "" if user == os.geteuid() else f"user {user}"
+
+
+def _sockets(*families: int) -> Iterator[socket.socket]:
+    """Yield copies of this process's sockets of some families.
 
     A descriptor may be closed and taken again at any time by gRPC's threads, so each is looked at
     by a copy of its own.
@@ -260,12 +335,5 @@ def _connections(port: int) -> Iterator[tuple[Address, socket.socket]]:
             continue
         one = socket.socket(fileno=copy)
         with one:
-            try:
-                if one.family not in (socket.AF_INET, socket.AF_INET6):
-                    continue
-                if one.getsockname()[1] != port:
-                    continue
-                host, its_port = one.getpeername()[:2]
-            except OSError:  # it listens, or is gone
-                continue
-            yield (_plain(host), its_port), one
+            if one.family in families:
+                yield one

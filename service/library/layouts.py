@@ -138,11 +138,8 @@ def layout_of(spec: SessionSpec, store: SessionStore) -> Layout:
     """Return the layout of a session, as it was when the session was created.
 
     Raises:
-        ServiceError: The store does not have it; or the session is older than stored layouts and
-            names one that is not shipped.
+        ServiceError: The store does not have it.
     """
-    if not spec.layout_digest:
-        return shipped_layout(spec.layout, spec.layout_variant)
     record = store.layout(spec.layout_digest)
     if record is None:
         raise ServiceError(

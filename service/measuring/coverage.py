@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -17,10 +16,6 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.marks import UNPASSABLE
 from animalcat.service.errors import Code, ServiceError
-
-_ONCE_COVERED: Final = {"aaio": ("01-0[1-9]-*", "01-1[0-7]-*", "07-0[1-6]-*", "navigation-*")}
-"""For each layout, the instance names it covered when tables of features had version 1."""
-
 
 SAME_ARENA: Final = (
     "the same arena as another under another name, which would be a repeat and no new evidence"
@@ -73,33 +68,29 @@ class Coverage:
 
 
 def covered_features(
-    layout: Layout, battery: Battery, *, as_once: bool = False, keep_unpassable: bool = False
+    layout: Layout, battery: Battery, *, keep_unpassable: bool = False
 ) -> dict[str, Sequence[float]]:
     """Return the features of the covered instances by name, in the order of the layout's columns.
 
     Arguments and errors are those of `some_coverage`.
     """
-    found = some_coverage(layout, battery, as_once=as_once, keep_unpassable=keep_unpassable)
+    found = some_coverage(layout, battery, keep_unpassable=keep_unpassable)
     return dict(found.features)
 
 
-def some_coverage(
-    layout: Layout, battery: Battery, *, as_once: bool = False, keep_unpassable: bool = False
-) -> Coverage:
+def some_coverage(layout: Layout, battery: Battery, *, keep_unpassable: bool = False) -> Coverage:
     """Return what a layout covers of a battery, which has to be something.
 
     Args:
         layout: The layout.
         battery: The battery.
-        as_once: Whether a battery with a table of version 1 is covered by instance names, as it was
-            then.
         keep_unpassable: Whether instances that no play can pass are covered too.
 
     Raises:
         ServiceError: As for `coverage`; or no instance is covered, and the message says why and
             what to do.
     """
-    found = coverage(layout, battery, as_once=as_once, keep_unpassable=keep_unpassable)
+    found = coverage(layout, battery, keep_unpassable=keep_unpassable)
     if not found.features:
         advice = f". {found.advice}" if found.advice else ""
         raise ServiceError(
@@ -110,16 +101,12 @@ def some_coverage(
     return found
 
 
-def coverage(
-    layout: Layout, battery: Battery, *, as_once: bool = False, keep_unpassable: bool = False
-) -> Coverage:
+def coverage(layout: Layout, battery: Battery, *, keep_unpassable: bool = False) -> Coverage:
     """Return what a layout covers of a battery, and why it leaves out the rest.
 
     Args:
         layout: The layout.
         battery: The battery.
-        as_once: Whether a battery with a table of version 1 is covered by instance names, as it was
-            then.
         keep_unpassable: Whether instances that no play can pass are covered too.
 
     Raises:
@@ -134,8 +121,6 @@ def coverage(
     for instance in battery.instances:
         if instance.name in aside:
             why = UNPASSABLE
-        elif as_once and not battery.versions:
-            why = _once_not_covered(layout, instance.name, instance.features)
         else:
             why = layout.why_not(instance.features, instance.missing) or _unseen(layout, instance)
         first = battery.same_arena.get(instance.name, instance.name)
@@ -208,13 +193,6 @@ def _unseen(layout: Layout, instance: Instance) -> str:
     return f"its episodes give no {' and no '.join(sorted(wanted))}"
 
 
-def _once_not_covered(layout: Layout, name: str, features: Mapping[str, float]) -> str:
-    """Apply the rule for tables of version 1, so that their sessions go on as they began."""
-    if not any(fnmatchcase(name, glob) for glob in _ONCE_COVERED.get(layout.name, ("*",))):
-        return "measured by an older version"
-    return replace(layout, excludes=()).why_not(features, {})
-
-
 def _advice(layout: Layout, battery: Battery, reasons: Iterable[str]) -> str:
     """Say what the user can do about instances that are not covered."""
     if set(reasons) == {UNPASSABLE}:
@@ -222,8 +200,6 @@ def _advice(layout: Layout, battery: Battery, reasons: Iterable[str]) -> str:
             "Correct the pass marks (0 where the goal is to be reached), or play these arenas all "
             "the same with --keep-unpassable (keep_unpassable=True)"
         )
-    if not battery.versions:
-        return "Import or build the battery again, so that all its features are measured"
     own = [
         f.name
         for f in layout.features

@@ -12,12 +12,12 @@ import numpy as np
 
 from animalcat.envs.places import can_watch
 from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.stopping import Verdict
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.explaining.wording import Scale, scale_of
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
@@ -116,7 +116,6 @@ class Measurement:
         self.coverage = some_coverage(
             layout,
             battery,
-            as_once=not spec.layout_digest,
             keep_unpassable=spec.keep_unpassable,
         )
         covered = self.coverage.features
@@ -248,8 +247,7 @@ class Measurement:
     def tell(self, episode: Episode) -> None:
         """Tell the learner what was observed in an episode that counts.
 
-        An outcome whose source gave no value is missing. Attempts stored by older versions have
-        only their success.
+        An outcome whose source gave no value is missing.
         """
         seen = {"success": float(episode.outcome is Outcome.SUCCESS), **episode.outcomes}
         known = {

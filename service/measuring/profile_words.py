@@ -12,7 +12,6 @@ STATUS_MEANS: Final = {
     "measuring": "its target is not reached yet.",
     "precise, if the layout holds": "its target is reached by the fit. That the layout describes "
     "the agent is assumed, and checked by the alarm only.",
-    "measured": "what older versions called precise, if the layout holds.",
     "budget": "the session has ended, and the fit is not at its target.",
     "limited by the battery": "no arena of the battery would tell much more.",
     "limited by noise": "the agent's own chance hides what more arenas could tell.",
@@ -59,10 +58,4 @@ def warnings(profile: Mapping[str, Any]) -> list[str]:
 
 def battery_rate(profile: Mapping[str, Any]) -> str:
     """The success rate on the whole battery as a sentence."""
-    rate: Mapping[str, Any] | None = profile.get("battery_rate")
-    if rate is None:
-        return (
-            "Success rate of the whole battery: cannot be told, since an older version made this "
-            "profile."
-        )
-    return str(rate["text"])
+    return str(profile["battery_rate"]["text"])

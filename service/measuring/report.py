@@ -15,7 +15,7 @@ from animalcat.envs.types import CameraSpec
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.stopping import settled_status
 from animalcat.layouts.checking.reanalysis import (
-    Drawn,
+    DrawnEpisode,
     Reanalysis,
     WeightedEstimate,
     reanalyse,
@@ -60,33 +60,9 @@ OBSERVED: Final = {
     "choice": "choice",
 }
 """For each column of the table of outcomes besides success, the source that it shows."""
-LABEL: Final = "refitted with the contradicted part widened"
-"""Label of the second reading of a contradicted profile."""
 
 
-_NO_VERSIONS: Final = "played by an older animalcat, or cut short by the end of a server"
-
-
-class SecondReading(NamedTuple):
-    """A profile fitted again after an alarm, or the reason why there is none.
-
-    Attributes:
-        where: Where outcomes were given a rate of their own.
-        fitted: The fit of the widened layout; None if there is none.
-        failed: Why there is no fit; empty if there is one.
-    """
-
-    where: str
-    fitted: FitResult | None
-    failed: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values that follow the schema "profile"."""
-        about: dict[str, Any] = {"label": LABEL, "where": self.where}
-        if self.fitted is None:
-            return {**about, "failed": self.failed}
-        whole = Profile.of_fit(self.fitted).to_dict()
-        return {**about, **{key: whole[key] for key in ("layout", "nodes", "diagnostics")}}
+_NO_VERSIONS: Final = "cut short by the end of a server"
 
 
 class Report(NamedTuple):
@@ -103,14 +79,11 @@ def exported_profile(
     attempts: Sequence[Episode],
     certificates: Mapping[int, StoredCertificate],
     versions: Mapping[str, str],
-    second: SecondReading | None = None,
 ) -> Report:
     """Return the profile of a finished session: nodes and statuses by NUTS.
 
     A capability is precise if the fit reaches its target, whatever the live posterior said when the
     session stopped.
-
-    After an alarm, a second reading stands beside the first one, which stays.
 
     Args:
         session: The session.
@@ -120,7 +93,6 @@ def exported_profile(
         attempts: All attempts of the session.
         certificates: The certificates by number of episodes.
         versions: Version by package of the server that makes the profile.
-        second: The second reading after an alarm; None if there is none.
     """
     verdict = measurement.verdict(_seconds(attempts))
     about = provenance(session, attempts, versions)
@@ -157,8 +129,6 @@ def exported_profile(
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
     rate = measurement.learner.battery_rate.to_dict()
     content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
-    if second is not None:
-        content["second_reading"] = second.to_dict()
     return Report(content, measurement.exported(profile))
 
 
@@ -501,7 +471,6 @@ def reanalysis(
         for name in covered_features(
             layout,
             battery,
-            as_once=not spec.layout_digest,
             keep_unpassable=spec.keep_unpassable,
         )
         if name not in practised
@@ -511,7 +480,7 @@ def reanalysis(
         key=lambda episode: episode.number,
     )
     draws = [
-        Drawn(
+        DrawnEpisode(
             paradigm=played_instance(battery, e.decision).paradigm,
             outcome=float(e.outcome is Outcome.SUCCESS),
             predicted=e.decision.predicted,

@@ -11,16 +11,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from animalcat.envs.types import PHYSICS_STEP
+from animalcat.maps.moving import PANEL, Map
 from animalcat.service.person.web import Answer, whole_number
 from animalcat.service.recording.about import (
     NOTABLE,
     action_words,
     asked_for,
+    colour_of,
     labels,
     outcome_words,
     who,
 )
-from animalcat.service.recording.film import PANEL, Map
 from animalcat.service.recording.reader import Recording, RecordingError
 from animalcat.service.recording.verify import other_motion, seen_again, stage
 from animalcat.wire import ended_by_from_proto, spec_from_proto
@@ -85,7 +86,7 @@ class Replayed:
             ][:_MARKS],
         }
         self._drawing = seen_again(recording, resolution, backend=backend, state=True)
-        self._map = Map()
+        self._map = Map(colour_of)
         self._plan = np.empty((PANEL, PANEL, 3), np.uint8)
         self._draw_next()  # what cannot be played is said before the page is opened
         self._thread = threading.Thread(target=self._draw, daemon=True)

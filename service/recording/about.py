@@ -19,7 +19,6 @@ RGB: TypeAlias = tuple[int, int, int]
 NOTABLE: Final = 0.05
 """Rewards beyond this are pickups and zones, not the small loss of every step."""
 AGENT_COLOUR: Final[RGB] = (31, 94, 168)
-ZONES: Final = ("DeathZone", "HotZone", "DataZone")
 """Tags of what bodies pass through."""
 _COLOURS: Final[Mapping[str, RGB]] = {
     "Immovable": (140, 140, 150),

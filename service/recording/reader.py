@@ -9,7 +9,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 from mcap.exceptions import EndOfFile
 from mcap.records import Channel as ChannelRecord
 from mcap.records import Chunk, McapRecord, Message
@@ -18,10 +20,11 @@ from mcap.stream_reader import StreamReader, breakup_chunk
 from animalcat.protocol import PROTOCOL, version
 from animalcat.service.recording.channels import Channel
 from animalcat.service.recording.sums import MAGIC, DamageError, check_sums
-from animalcat.v1 import results_pb2, types_pb2
-from animalcat.words import REASONS
+from animalcat.v1 import results_pb2
 
 _RECORD: Final = struct.Struct("<BQ")
+_VARINT: Final = 0
+"""How protobuf writes whole numbers, among its types of fields."""
 
 
 class RecordingError(ValueError):
@@ -39,8 +42,8 @@ class Recording:
         footer: How the episode ended; None if the recording was cut, or this part is damaged.
         damage: What is wrong with the file; empty if nothing is, or if it was merely cut while the
             episode played.
-        checked: Whether check sums cover every byte. They do not if the episode did not end or an
-            older version recorded it. None if the recording was not read from a file.
+        checked: Whether check sums cover every byte, as they do once the episode has ended. None if
+            the recording was not read from a file.
     """
 
     header: results_pb2.EpisodeHeader
@@ -80,7 +83,7 @@ def read_episode(path: Path) -> Recording:
         path: The mcap file.
 
     Raises:
-        RecordingError: There is no complete header, or it is one of a newer protocol.
+        RecordingError: There is no complete header, or it is one of another protocol.
         OSError: The file cannot be read.
     """
     header: results_pb2.EpisodeHeader | None = None
@@ -91,9 +94,9 @@ def read_episode(path: Path) -> Recording:
         for message in log.messages():
             match message.channel:
                 case Channel.HEADER if header is None:
-                    header = header_from(message.data)
+                    header = _header(message.data, path)
                 case Channel.STEP if message.sequence == len(steps):
-                    steps.append(step_from(message.data))
+                    steps.append(results_pb2.RecordedStep.FromString(message.data))
                 case Channel.FOOTER if message.sequence == max(0, len(steps) - 1):
                     footer = results_pb2.EpisodeFooter.FromString(message.data)
                 case _:
@@ -107,39 +110,41 @@ def read_episode(path: Path) -> Recording:
     if header is None:
         why = f" ({damage})" if damage else ""
         raise RecordingError(f"{path}: not a recording, or cut before its header ends{why}")
-    if header.protocol > PROTOCOL:
-        raise RecordingError(
-            f"{path}: a newer version recorded it, by protocol {header.protocol}; this version, "
-            f"animalcat {version()}, reads up to {PROTOCOL}. Update it: "
-            "pip install --upgrade animalcat"
-        )
     return Recording(header, tuple(steps), footer, damage, log.checked)
 
 
-def header_from(data: bytes) -> results_pb2.EpisodeHeader:
-    """Parse a header into its present form, even if it was recorded with protocol 0.
+def _header(data: bytes, path: Path) -> results_pb2.EpisodeHeader:
+    """Parse a header, once its protocol is known to be this one.
 
     Raises:
         DecodeError: It is damaged.
+        RecordingError: It is one of another protocol.
     """
-    header = results_pb2.EpisodeHeader.FromString(data)
-    decision = header.decision
-    if decision.old_reason:
-        decision.reason = REASONS.get(decision.old_reason, decision.reason)
-        decision.ClearField("old_reason")
-    return header
+    protocol = _protocol(data)
+    if protocol > PROTOCOL:
+        raise RecordingError(
+            f"{path}: a newer version recorded it, by protocol {protocol}; this version, "
+            f"animalcat {version()}, reads up to {PROTOCOL}. Update it: "
+            "pip install --upgrade animalcat"
+        )
+    if not protocol:
+        raise RecordingError(
+            f"{path}: it was recorded before the first release of animalcat, whose recordings are "
+            "no longer read. Record the episode again"
+        )
+    return results_pb2.EpisodeHeader.FromString(data)
 
 
-def step_from(data: bytes) -> results_pb2.RecordedStep:
-    """Parse a step into its present form, even if it was recorded with protocol 0.
+def _protocol(data: bytes) -> int:
+    """Number of the protocol of a header; 0 where it says none.
 
-    Raises:
-        DecodeError: It is damaged.
+    It is read alone, since the other fields may mean something else under another protocol.
     """
-    step = results_pb2.RecordedStep.FromString(data)
-    step.notes.extend(types_pb2.Note(text=text) for text in step.old_notes)
-    step.ClearField("old_notes")
-    return step
+    number = results_pb2.EpisodeHeader.PROTOCOL_FIELD_NUMBER
+    for field in UnknownFieldSet(Empty.FromString(data)):
+        if field.field_number == number and field.wire_type == _VARINT:
+            return int(field.data)
+    return 0
 
 
 class Log:
@@ -185,7 +190,8 @@ class Log:
             if not compact:
                 compact = True
                 try:
-                    self.checked = check_sums(self._data)
+                    check_sums(self._data)
+                    self.checked = True
                 except DamageError as error:
                     damage = str(error)
             if record.uncompressed_crc == 0:

@@ -20,7 +20,8 @@ from animalcat.envs.rays import OTHER, Rays
 from animalcat.envs.sim.scene import Shape
 from animalcat.envs.state import AGENT, Column
 from animalcat.envs.types import PHYSICS_STEP, EndedBy, RaySpec, Step
-from animalcat.service.recording.about import NOTABLE, ZONES, colour_of
+from animalcat.maps.shapes import ZONES
+from animalcat.service.recording.about import NOTABLE, colour_of
 from animalcat.service.recording.reader import Recording, RecordingError
 from animalcat.service.recording.verify import seen_again
 from animalcat.v1 import results_pb2

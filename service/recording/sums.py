@@ -23,15 +23,11 @@ class DamageError(ValueError):
     """Part of a file is not as it was written."""
 
 
-def check_sums(data: bytes) -> bool:
+def check_sums(data: bytes) -> None:
     """Check a finished mcap file as a whole; the sums of its chunks are checked on reading them.
 
     Args:
         data: The content of the file.
-
-    Returns:
-        Whether sums cover every byte. In recordings of older versions no sum covers the bytes of
-        the data section outside of chunks, which hold no steps.
 
     Raises:
         DamageError: A sum is wrong, or a part that every finished file has is missing.
@@ -44,11 +40,10 @@ def check_sums(data: bytes) -> bool:
     if (opcode, length) != (Opcode.FOOTER, _FOOTER.size - 9) or not len(MAGIC) <= data_end < end:
         raise DamageError("the file's footer is damaged")
     view = memoryview(data)
-    if footer_sum and crc32(view[summary : len(data) - len(MAGIC) - 4]) != footer_sum:
+    if crc32(view[summary : len(data) - len(MAGIC) - 4]) != footer_sum:
         raise DamageError("the check sum of the file's summary is wrong")
     opcode, length, data_sum = _DATA_END.unpack_from(data, data_end)
     if (opcode, length) != (Opcode.DATA_END, _DATA_END.size - 9):
         raise DamageError("the end of the file's data is damaged")
-    if data_sum and crc32(view[:data_end]) != data_sum:
+    if crc32(view[:data_end]) != data_sum:
         raise DamageError("the check sum of the file's data is wrong")
-    return bool(data_sum and footer_sum)

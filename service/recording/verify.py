@@ -32,8 +32,6 @@ SIMULATOR: Final = "sim"
 _STEP_FIELDS: Final = ("reward", "ended_by", "camera_digest")
 _SEEN_FIELDS: Final = ("health", "velocity", "position", "rays", "camera")
 _IMAGE_FIELDS: Final = frozenset({"camera_digest", "camera"})
-_FIRST: Final = "1"
-"""Looks and motion of recordings that do not name any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +291,7 @@ def _other(
     """A revision of the simulator recorded and that here, where the simulator plays otherwise."""
     if not backend == header.backend == SIMULATOR:
         return None
-    recorded = header.versions.get(name, _FIRST)
+    recorded = header.versions.get(name, "unknown")
     return None if recorded == here else ChangedVersion(name, recorded, here)
 
 

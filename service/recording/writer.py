@@ -14,6 +14,7 @@ from mcap.writer import Writer
 
 from animalcat.envs.answers import Note
 from animalcat.envs.types import EndedBy, Step
+from animalcat.protocol import PROTOCOL
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import compacted
 from animalcat.service.recording.encoding import OPCODE, StepWriter, message
@@ -60,7 +61,7 @@ class EpisodeRecorder:
 
         Args:
             path: The mcap file.
-            header: What is needed to play the episode again.
+            header: What is needed to play the episode again. The protocol is added to it.
 
         Raises:
             OSError: The file cannot be written.
@@ -72,7 +73,10 @@ class EpisodeRecorder:
         self._begin(begun, LiveFile(path, anew=True))
         preamble = _preamble()
         self._file.add(preamble[0], preamble[1:])
-        self._add(Channel.HEADER, header.SerializeToString(deterministic=True))
+        whole = results_pb2.EpisodeHeader()
+        whole.CopyFrom(header)
+        whole.protocol = PROTOCOL
+        self._add(Channel.HEADER, whole.SerializeToString(deterministic=True))
 
     @classmethod
     def resume(cls, unfinished: Unfinished) -> EpisodeRecorder:

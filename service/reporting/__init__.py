@@ -9,7 +9,7 @@ from `comparison`.
 A report on a battery says what it measures, which demands go together, and what it could tell.
 
 `battery_report` puts a report together as plain data and `page` makes an HTML page of it, from the
-template `battery_report.html.j2`, with the maps of `maps` and the charts of `charts`.
+template `battery_report.html.j2`, with the maps of `animalcat.maps` and the charts of `charts`.
 
 Its parts: `demands` is the table of a battery's demands, `kinship` says which demands are nested by
 definition, `spread` tells how far each demand is covered, `correlations` which go together,

@@ -12,7 +12,7 @@ from animalcat import plots
 from animalcat.layouts.adaptive.paired import compare_each
 from animalcat.plots.agents import node_comparison
 from animalcat.plots.inline import inline_svg
-from animalcat.plots.readings import Reading
+from animalcat.plots.readings import NodeReading
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.comparison import Compared, difference_rows, rank_rows
 from animalcat.service.reporting.templates import templates
@@ -108,7 +108,7 @@ class _Pictures:
 
 def _nodes(known: Compared) -> Iterator[tuple[Callable[[], Figure], str]]:
     for node in known.nodes:
-        reading = Reading(node, known.scales[node])
+        reading = NodeReading(node, known.scales[node])
         said = "; ".join(f"{name} {row.interval}" for name, row in known.rows[node].items())
         yield (
             lambda node=node, reading=reading: node_comparison(
@@ -121,7 +121,7 @@ def _nodes(known: Compared) -> Iterator[tuple[Callable[[], Figure], str]]:
 def _agent(name: str, profile: Row) -> dict[str, Any]:
     about: Row = profile.get("provenance", {})
     layout: Row = profile["layout"]
-    verdict: Row | None = profile.get("verdict")
+    verdict: Row = profile["verdict"]
     return {
         "agent": name,
         "session": str(about.get("session", "")).removeprefix("sessions/"),
@@ -133,7 +133,7 @@ def _agent(name: str, profile: Row) -> dict[str, Any]:
         "observation": told.observation_words(about.get("observation_spec") or {}),
         "episodes": about.get("episodes", 0),
         "successes": about.get("successes", 0),
-        "verdict": "" if verdict is None else " ".join(verdict["sentences"]),
+        "verdict": " ".join(verdict["sentences"]),
         "reason": about.get("reason") or "not yet",
         "whole": told.whole({k: v for k, v in about.items() if k != "paradigms"}),
     }

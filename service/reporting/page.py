@@ -9,10 +9,10 @@ import numpy as np
 from markupsafe import Markup
 
 from animalcat.layouts.model.units import plain_unit
+from animalcat.maps.small import arena_map
 from animalcat.service.reporting import charts
 from animalcat.service.reporting.additions import Addition, words
 from animalcat.service.reporting.battery_report import RULES, BatteryReport, summary
-from animalcat.service.reporting.maps import arena_map
 from animalcat.service.reporting.precision import UNKNOWN, NodePrecision
 from animalcat.service.reporting.spread import Gap, Spread
 from animalcat.service.reporting.templates import templates

@@ -10,12 +10,12 @@ from markupsafe import Markup
 
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import HDI_SHARE
+from animalcat.maps.small import arena_map
 from animalcat.outcomes import outcomes_frame
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.prediction import with_observed
 from animalcat.service.measuring.profile_words import battery_rate, warnings
 from animalcat.service.reporting import session_report as told
-from animalcat.service.reporting.maps import arena_map
 from animalcat.service.reporting.session_figures import scores, session_figures
 from animalcat.service.reporting.templates import templates
 
@@ -59,7 +59,7 @@ def session_page(
     units = {f.name: f.unit for f in fitted.layout.features}
     episodes = told.episode_rows(rows, because or {}, units)
     maps, without = _maps([row.instance for row in episodes], arenas)
-    verdict: Row | None = profile.get("verdict")
+    verdict: Row = profile["verdict"]
     found: Row = profile.get("predicts") or {}
     predicts = {"text": "", "rivals": (), "draws": 0, **found}
     cited, bibtex = told.citation(profile, created, fitted.layout.source)
@@ -84,12 +84,11 @@ def session_page(
         misfits=profile.get("misfits") or (),
         comparison=_comparison(about),
         battery_rate=battery_rate(profile),
-        verdict=[] if verdict is None else verdict["sentences"],
+        verdict=verdict["sentences"],
         kinds=told.kinds_words(verdict),
         nodes=nodes,
         statuses={row.status: row.means for row in nodes if row.means},
         interval=f"{100 * float(profile.get('hdi_share', HDI_SHARE)):g} % interval",
-        again=_second_reading(profile, fitted, scales),
         figures=figures,
         scores=scores(fitted),
         missing=missing,
@@ -134,25 +133,6 @@ def _maps(instances: Sequence[str], arenas: Mapping[str, str]) -> tuple[dict[str
     maps = {name: Markup(arena_map(arenas[name], name)) for name in wanted[:MOST_MAPS]}
     left = len(set(instances)) - sum(map(bool, maps.values()))
     return maps, f"{left} arenas have no map here." if left else ""
-
-
-def _second_reading(
-    profile: Row, fitted: FitResult, scales: Sequence[Any]
-) -> dict[str, Any] | None:
-    """What stands beside the profile after an alarm; its new nodes are read by their numbers."""
-    again: Row | None = profile.get("second_reading")
-    if again is None:
-        return None
-    nodes: Mapping[str, Row] = again.get("nodes") or {}
-    known = told.node_rows(nodes, fitted.layout.latents, scales)
-    more = [told.plain_row(name, node) for name, node in nodes.items() if name not in
-            fitted.layout.latent_names]  # fmt: skip
-    return {
-        "label": again["label"],
-        "where": _upper(str(again.get("where") or "")),
-        "failed": again.get("failed", ""),
-        "rows": [*known, *more],
-    }
 
 
 def _invalid(profile: Row) -> list[str]:

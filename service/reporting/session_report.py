@@ -155,45 +155,6 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
     )
 
 
-def plain_row(name: str, node: Row) -> NodeRow:
-    """The row of a node that is not in the layout, read by its own numbers.
-
-    Args:
-        name: The node.
-        node: The node of a profile, as JSON, with both ends of its range.
-    """
-    low, high = node["hdi"]
-    start, stop = node["range"]
-    width = node["sd"]
-    span = (stop - start) if start is not None and stop is not None else 6.0 * node["prior_sd"]
-    first = start if start is not None else node["prior_mean"] - span / 2.0
-
-    def x(value: float) -> float:
-        return round(_WIDE * min(1.0, max(0.0, (value - first) / span)), 1)
-
-    unit = "" if node["unit"] == "1" else f" {node['unit']}"
-    before = [node["prior_mean"] - _TAIL * node["prior_sd"]]
-    before.append(node["prior_mean"] + _TAIL * node["prior_sd"])
-    return NodeRow(
-        name=name,
-        about=": ".join(filter(None, (str(node["kind"]), str(node.get("about") or "")))),
-        reading=_quantity(node["mean"], width, unit.strip()),
-        interval=_minus(f"{figure(low, width)} to {figure(high, width)}{unit}"),
-        prior=_minus(f"{node['prior_mean']:.3g} ± {node['prior_sd']:.2g}{unit}"),
-        raw="",
-        contraction=percent(node.get("contraction", 0.0)).replace("-", "−"),
-        status=str(node.get("status") or ""),
-        means="",
-        note=str(node.get("note") or ""),
-        bar={
-            "prior": [x(before[0]), x(before[1])],
-            "hdi": [x(low), max(x(high), x(low) + 1.0)],
-            "mean": x(node["mean"]),
-            "ends": [number(first), number(first + span)],
-        },
-    )
-
-
 def _bar(node: Row, latent: Latent, scale: Scale, before: tuple[float, float]) -> dict[str, Any]:
     prior = latent.prior
     start = prior.low if np.isfinite(prior.low) else prior.mean - 3.0 * prior.sd
@@ -221,10 +182,6 @@ def _wider(node: Row, scale: Scale) -> str:
         return ""
     low, high = wider["hdi"]
     return _minus(f"{WIDER}: {scale.quantity(wider['mean'], low, high)}")
-
-
-def _quantity(value: float, width: float, unit: str) -> str:
-    return _minus(f"{figure(value, width)} {unit}".rstrip())
 
 
 def _minus(text: str) -> str:

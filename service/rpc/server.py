@@ -158,7 +158,7 @@ async def create_server(
         CertificateError: The server's certificate cannot be made.
         DirectoryInUseError: Another server uses the directory.
         PortInUseError: The server cannot listen at its address.
-        StoreTooNewError: A newer version wrote the directory.
+        StoreVersionError: Another version wrote the directory, and this one cannot use it.
         ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
         StrayPartsError: The database and the files beside it do not belong together.
         ClusterError: The Ray cluster of the settings cannot be used.
@@ -255,6 +255,7 @@ async def create_server(
             )
             address = _bind(server, settings, credentials)
             doorman.port = int(address.rpartition(":")[2])
+            doorman.door = local.address.removeprefix("unix:")
             tasks.append(asyncio.create_task(doorman.watch()))
             if claims is not None:
                 claims.listen_at(address)

@@ -201,7 +201,6 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             problems=found.problems,
             links=found.links,
             head=found.head,
-            uncovered=found.uncovered,
             notes=found.notes,
         )
 

@@ -36,8 +36,6 @@ class Ending:
         """Start compiling the layouts that the last fits will need, while episodes are played."""
         learner = self._schedule.evidence.measurement.learner
         self._fits.warm(learner.layout)
-        if learner.misfit:
-            self._fits.warm(learner.widened_layout)
 
     @property
     def under_way(self) -> bool:
@@ -110,12 +108,11 @@ class Ending:
                 # All episodes are played: keep what is known, marked as not certified.
                 log.warning("session %s ends without its last fit: %s", session.id, error)
                 fit = error
-            second = await self._fits.second_reading(learner)
         certificates = await asyncio.to_thread(self._parts.store.certificates, session.id)
         why = (await evidence.verdict()).reason or self._schedule.conclusion
         reason = told_with(why, unplayable(evidence.ledger.attempts))
         report = await evidence.exported_report(
-            replace(self._record.session, reason=reason), fit, certificates, second
+            replace(self._record.session, reason=reason), fit, certificates
         )
         kept = await self._fits.kept()
         await self._record.end(SessionState.FINISHED, reason, report, learner.misfit, kept)

@@ -17,7 +17,6 @@ from animalcat.service.measuring.certificates import CertificateMissingError, Ce
 from animalcat.service.measuring.measurement import Measurement, OneAtATime
 from animalcat.service.measuring.report import (
     Report,
-    SecondReading,
     exported_profile,
     live_profile,
 )
@@ -238,7 +237,6 @@ class Evidence:
         session: Session,
         fit: FitResult | FitError,
         certificates: Mapping[int, StoredCertificate],
-        second: SecondReading | None,
     ) -> Report:
         """Return the profile by NUTS for a session that ends; see `exported_profile`."""
         return await self._think(
@@ -249,7 +247,6 @@ class Evidence:
             self.ledger.attempts,
             certificates,
             self._versions,
-            second,
         )
 
     async def _find_reach(self, record: SessionRecord) -> None:

@@ -12,7 +12,6 @@ from animalcat.layouts.inference.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.measuring.certificates import fit_again, fit_seed
 from animalcat.service.measuring.kept_fits import keep_fit, kept_fit_key
-from animalcat.service.measuring.report import SecondReading
 from animalcat.service.model import Session
 from animalcat.service.session.parts import Parts
 from animalcat.service.storage.artefacts import ArtefactsError
@@ -68,19 +67,6 @@ class FinalFits:
         except (OSError, ArtefactsError) as error:
             log.warning("session %s: its fit has no digest: %s", self._id, error)
             return ""
-
-    async def second_reading(self, learner: Learner) -> SecondReading | None:
-        """After an alarm, fit the layout with its contradicted part widened, or say why not."""
-        if not learner.misfit:
-            return None
-        widened = learner.widened()
-        if widened is None:
-            return SecondReading("", None, "no stratum stands out, so there is no part to widen")
-        try:
-            fitted = await self._fit(widened.layout, widened.data, "widened")
-        except FitError as error:
-            return SecondReading(widened.where, None, f"the fit failed: {error}")
-        return SecondReading(widened.where, fitted)
 
     def close(self) -> None:
         """Cancel what is under way; whoever waits for a fit is cancelled too."""

@@ -37,14 +37,12 @@ class Intact(NamedTuple):
         problems: What was changed, is gone or cannot be read, one sentence each; empty if nothing.
         links: Number of links in the chain.
         head: Digest of the last link; empty without any.
-        uncovered: Number of records that were stored before there were chains.
         notes: What else is to be known and is no change, one sentence each.
     """
 
     problems: tuple[str, ...]
     links: int
     head: str
-    uncovered: int
     notes: tuple[str, ...] = ()
 
 
@@ -70,8 +68,9 @@ def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
             problems.append(f"link {k} ({_named(link.what)}) of the chain was changed")
         before = link.digest
     latest = {link.what: link for link in links}
-    whole = bool(links) and links[0].what == BEGINNING
-    if not whole and BEGINNING in latest:
+    if not links:
+        problems.append("the chain is gone")
+    elif links[0].what != BEGINNING:
         problems.append("the beginning of the chain was removed")
     for what, link in latest.items():
         if what in now:
@@ -81,10 +80,9 @@ def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
             problems.append(f"{_named(what)} was removed")
         if link.recording:
             _compare_file(problems, files, session, link)
-    missing = [what for what in now if what not in latest]
-    if whole:
-        problems += [f"{_named(what)} was added without a link" for what in missing]
-    uncovered = 0 if whole else len(missing)
+    if links:
+        added = (what for what in now if what not in latest)
+        problems += [f"{_named(what)} was added without a link" for what in added]
     notes: list[str] = []
     with _told(problems, "its record"):
         found = store.session(session)
@@ -94,7 +92,7 @@ def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
             _compare_battery(problems, files, found)
             _compare_layout(problems, store, found)
             notes += _notes(store, found)
-    return Intact(tuple(problems), len(links), before, uncovered, tuple(notes))
+    return Intact(tuple(problems), len(links), before, tuple(notes))
 
 
 @contextmanager
@@ -113,14 +111,19 @@ def _told(problems: list[str], what: str) -> Generator[None]:
 def _compare_file(problems: list[str], files: Artefacts, session: str, link: Link) -> None:
     """Compare the file that belongs to what a link is about."""
     what = link.what
-    if what == PROFILE:
-        key, called = kept_fit_key(session), "the fit of the profile"
-    elif what.startswith(CERTIFICATE):
-        n = int(what.removeprefix(CERTIFICATE))
-        key, called = draws_key(session, n), f"the draws of {_named(what)}"
-    else:
-        number, attempt = (int(part) for part in what.split("-"))
-        key, called = recording_key(session, number, attempt), f"the recording of {_named(what)}"
+    try:
+        if what == PROFILE:
+            key, called = kept_fit_key(session), "the fit of the profile"
+        elif what.startswith(CERTIFICATE):
+            n = int(what.removeprefix(CERTIFICATE))
+            key, called = draws_key(session, n), f"the draws of {_named(what)}"
+        else:
+            number, attempt = (int(part) for part in what.split("-"))
+            key = recording_key(session, number, attempt)
+            called = f"the recording of {_named(what)}"
+    except ValueError:  # the link itself was changed
+        problems.append(f"the chain tells of a file of {_named(what)}, which has none")
+        return
     with _told(problems, called):
         found = files.digest(key)
         if not found:
@@ -180,8 +183,8 @@ def _notes(store: SessionStore, session: Session) -> tuple[str, ...]:
 
 def _named(what: str) -> str:
     """What a link is about, for people."""
-    if "-" in what:
-        number, attempt = what.split("-")
+    number, _, attempt = what.partition("-")
+    if number.isdecimal() and attempt.isdecimal():
         return f"attempt {attempt} at episode {number}"
     if what == STANDING:
         return "how it stands: its state, reason, agent or capabilities"

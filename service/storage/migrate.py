@@ -6,19 +6,21 @@ A new database is created directly with the present schema. An older one goes th
 
 from __future__ import annotations
 
+import re
 from importlib.resources import as_file, files
 from typing import Final
 
-from sqlalchemy import Connection, Engine, insert, inspect, select, update
+from sqlalchemy import Connection, Engine, insert, inspect, select
 
 from animalcat.service.storage import schema
 
 WRITE_LOCK: Final = 0x616E696D616C
 """Key of the advisory lock under which PostgreSQL's transactions write: "animal" in ASCII."""
+_REVISION: Final = re.compile(r"r([1-9][0-9]*)")
 
 
-class StoreTooNewError(Exception):
-    """A newer version of animalcat wrote the store."""
+class StoreVersionError(Exception):
+    """Another version of animalcat wrote the store, and this one cannot use it."""
 
 
 class StoreUnreachableError(Exception):
@@ -29,7 +31,8 @@ def bring_up_to_date(engine: Engine) -> None:
     """Create the tables of a new database, or bring those of an older one up to date.
 
     Raises:
-        StoreTooNewError: The database is newer than this code.
+        StoreVersionError: The database is newer than this code, or is from before the first
+            release.
     """
     with engine.execution_options(animalcat_reads=True).connect() as db:
         if revision(db) == schema.REVISION:
@@ -40,29 +43,25 @@ def bring_up_to_date(engine: Engine) -> None:
             return
         if found is None:
             schema.metadata.create_all(db)
-            db.execute(insert(schema.meta).values(key="schema", value=str(int(schema.REVISION))))
             db.execute(insert(schema.alembic_version).values(version_num=schema.REVISION))
             return
-        if not found.isdecimal() or int(found) > int(schema.REVISION):
-            raise StoreTooNewError(
-                f"{engine.url.database} has schema {found.lstrip('0')}; this animalcat knows up to "
-                f"{int(schema.REVISION)}: update animalcat, or choose another data directory"
-            )
-        _step(db, found)
+        _check_known(found, engine.url.database or "the database")
+        step(db)
 
 
 def revision(db: Connection) -> str | None:
-    """Return the schema of a database: "0001", "0002", ...; None if it has none yet."""
+    """Return the schema of a database: "r1", "r2", ...; None if it is new.
+
+    Empty for one whose tables do not say it, as those of the first drafts of animalcat.
+    """
     tables = inspect(db)
     if tables.has_table(schema.alembic_version.name):
-        return db.scalar(select(schema.alembic_version.c.version_num))
-    if not tables.has_table(schema.meta.name):
-        return None
-    before_alembic = db.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
-    return None if before_alembic is None else f"{int(before_alembic):04}"
+        return db.scalar(select(schema.alembic_version.c.version_num)) or ""
+    return "" if tables.has_table(schema.meta.name) else None
 
 
-def _step(db: Connection, found: str) -> None:
+def step(db: Connection) -> None:
+    """Take a database through all steps that are due; an empty one through all that there are."""
     from alembic import command
     from alembic.config import Config
 
@@ -70,9 +69,18 @@ def _step(db: Connection, found: str) -> None:
         config = Config()
         config.set_main_option("script_location", str(folder).replace("%", "%%"))
         config.attributes["connection"] = db
-        if not inspect(db).has_table(schema.alembic_version.name):
-            command.stamp(config, found)
         command.upgrade(config, "head")
-    # Versions of animalcat from before alembic look at this to refuse a newer store.
-    newest = str(int(schema.REVISION))
-    db.execute(update(schema.meta).where(schema.meta.c.key == "schema").values(value=newest))
+
+
+def _check_known(found: str, database: str) -> None:
+    if not (known := _REVISION.fullmatch(found)):
+        raise StoreVersionError(
+            f"{database} was written before the first release of animalcat, whose schemas are no "
+            "longer read. Choose another data directory (--data) or database (--store), or move "
+            "this one away with the recordings and batteries beside it"
+        )
+    if int(known[1]) > int(schema.REVISION[1:]):
+        raise StoreVersionError(
+            f"{database} has schema {found}, and this animalcat knows schemas up to "
+            f"{schema.REVISION}. Update animalcat, or choose another data directory"
+        )

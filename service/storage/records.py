@@ -1,24 +1,18 @@
-"""Converts values to stored records and back, and upgrades records of older versions.
+"""Converts values to stored records and back.
 
 Stored records become domain values here and nowhere else. A record is strict: an unknown or missing
-field makes it unreadable, so that a renamed field can never silently turn into a default. To change
-a record, change its model, increase its version, and add to its table of upgrades the step from the
-previous version.
-
-Records of version 1 are older than the version number and do not carry one. They lack the fields
-that were added later; those are filled in with what held at the time, not with the defaults of
-today.
+field makes it unreadable, so that a renamed field can never silently turn into a default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from enum import Enum
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar, cast
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from animalcat import names
 from animalcat.arena_configs.origin import Origin
@@ -26,6 +20,7 @@ from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint, Source
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import (
     Allocation,
@@ -34,7 +29,6 @@ from animalcat.layouts.adaptive.plan import (
     StoppingRule,
     insist_on_rules,
 )
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import (
     CampaignSpec,
@@ -52,7 +46,9 @@ from animalcat.service.storage.base import UnreadableError
 Values = dict[str, Any]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
-Upgrades = Mapping[int, Callable[[Values], Values]]
+VERSION: Final = 1
+"""Version of the records. It rises when a record is no longer what it was, and what reads records
+then has to tell the versions apart."""
 
 
 class Record(BaseModel):
@@ -72,7 +68,6 @@ class PolicyRecord(Record):
     name: Name
     random_share: float
     sharpness: float
-    balance: Count | None
     exposures: Count
     probes: float
     cool_down: Count
@@ -117,7 +112,7 @@ class ObservationRecord(Record):
     camera: CameraRecord | None
     rays: RaysRecord | None
     decision_period: Count
-    privileged: bool = False
+    privileged: bool
 
     def value(self) -> ObservationSpec:
         """Return the domain value."""
@@ -148,7 +143,7 @@ class AllowanceRecord(Record):
 class SessionSpecRecord(Record):
     """Stored form of `SessionSpec`."""
 
-    version: Literal[7] = 7
+    version: Literal[1] = VERSION
     agent: str
     battery: str
     battery_digest: str
@@ -171,8 +166,8 @@ class SessionSpecRecord(Record):
     lease_seconds: float
     allowance: AllowanceRecord
     practice: Count
-    keep_unpassable: bool = False
-    secret: str = ""
+    keep_unpassable: bool
+    secret: str
 
     def value(self) -> SessionSpec:
         """Return the domain value."""
@@ -202,11 +197,11 @@ class AllocationRecord(Record):
 class CampaignSpecRecord(Record):
     """Stored form of `CampaignSpec`."""
 
-    version: Literal[7] = 7
+    version: Literal[1] = VERSION
     agents: tuple[str, ...]
     session: SessionSpecRecord
     allocation: AllocationRecord
-    take: Count = 1
+    take: Count
 
     def value(self) -> CampaignSpec:
         """Return the domain value."""
@@ -281,7 +276,7 @@ class PeersRecord(Record):
 class DecisionRecord(Record):
     """Stored form of `Decision`."""
 
-    version: Literal[4] = 4
+    version: Literal[1] = VERSION
     instance: str
     score: float
     propensity: float
@@ -316,14 +311,14 @@ class CapabilityRecord(Record):
     episodes_needed: Count | None
     best_sd: float | None
     limit: str
-    value: str = ""
-    interval: str = ""
+    value: str
+    interval: str
 
 
 class CapabilitiesRecord(Record):
     """Stored form of how well all capabilities of a session are known."""
 
-    version: Literal[2] = 2
+    version: Literal[1] = VERSION
     capabilities: tuple[CapabilityRecord, ...]
 
     def value(self) -> tuple[CapabilityStatus, ...]:
@@ -332,12 +327,12 @@ class CapabilitiesRecord(Record):
 
 
 class SpentRecord(Record):
-    """Stored form of `Spent`; what is 0 is left out, so that nothing is an empty record."""
+    """Stored form of `Spent`."""
 
-    thinking_seconds: float = 0.0
-    tokens_in: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    tokens_out: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    costs: tuple[tuple[str, float], ...] = ()
+    thinking_seconds: float
+    tokens_in: Annotated[int, Field(ge=0, lt=2**63)]
+    tokens_out: Annotated[int, Field(ge=0, lt=2**63)]
+    costs: tuple[tuple[str, float], ...]
 
 
 class FingerprintRecord(Record):
@@ -357,12 +352,12 @@ class FingerprintRecord(Record):
 
 
 class IdentityRecord(Record):
-    """Stored form of `Identity`; an empty record is nobody."""
+    """Stored form of `Identity`."""
 
-    fingerprint: FingerprintRecord | None = None
-    others: tuple[FingerprintRecord, ...] = ()
-    changes: tuple[str, ...] = ()
-    simulator: dict[str, str] = {}
+    fingerprint: FingerprintRecord | None
+    others: tuple[FingerprintRecord, ...]
+    changes: tuple[str, ...]
+    simulator: dict[str, str]
 
     def value(self) -> Identity:
         """Return the domain value."""
@@ -371,188 +366,32 @@ class IdentityRecord(Record):
         return Identity(first, others, self.changes, self.simulator)
 
 
-def _spec_from_1(old: Values) -> Values:
-    policy: Values = {
-        "sharpness": 0.0,
-        "balance": 1,
-        "exposures": 1,
-        "probes": 0.0,
-        "cool_down": 0,
-        "per_second": False,
-        "about": [],
-        "order": [],
-        "generate": False,
-        "enough": 0.8,
-        **_within(old, "policy"),
-    }
-    stop: Values = {
-        "targets": {},
-        "target_width": 0.0,
-        "max_seconds": 0.0,
-        "stop_at_alarm": False,
-        "combine": "any",
-        **_within(old, "stop"),
-    }
-    later = {"slots": 1, "layout_digest": "", "rules": 1}
-    return {**later, **old, "policy": policy, "stop": stop}
-
-
-def _spec_from_2(old: Values) -> Values:
-    return {"fresh": False, "twins_of": "", **old}
-
-
-def _spec_from_3(old: Values) -> Values:
-    return {"against": None, **old}
-
-
-def _spec_from_4(old: Values) -> Values:
-    # There were no leases. One changes no decision and no outcome, so old sessions get it too.
-    return {"lease_seconds": 30.0, **old}
-
-
-def _spec_from_5(old: Values) -> Values:
-    anything: Values = {"episode_seconds": 0.0, "decision_tokens": 0, "episode_tokens": 0}
-    return {"allowance": anything, **old}
-
-
-def _spec_from_6(old: Values) -> Values:
-    return {"practice": 0, **old}
-
-
-def _campaign_from_1(old: Values) -> Values:
-    return {**old, "session": {**_spec_from_1(_within(old, "session")), "version": 2}}
-
-
-def _campaign_from_2(old: Values) -> Values:
-    return {**old, "session": {**_spec_from_2(_within(old, "session")), "version": 3}}
-
-
-def _campaign_from_3(old: Values) -> Values:
-    return {**old, "session": {**_spec_from_3(_within(old, "session")), "version": 4}}
-
-
-def _campaign_from_4(old: Values) -> Values:
-    return {**old, "session": {**_spec_from_4(_within(old, "session")), "version": 5}}
-
-
-def _campaign_from_5(old: Values) -> Values:
-    return {**old, "session": {**_spec_from_5(_within(old, "session")), "version": 6}}
-
-
-def _campaign_from_6(old: Values) -> Values:
-    return {**old, "session": {**_spec_from_6(_within(old, "session")), "version": 7}}
-
-
-def _decision_from_1(old: Values) -> Values:
-    later: Values = {"alternatives": [], "because": "", "made": None, "pending": 0, "peers": None}
-    new = {**later, **old}
-    if new["made"] is not None:
-        made = _within(new, "made")
-        instance: Values = {"missing": {}, "places": [], **_within(made, "instance")}
-        new["made"] = {**made, "instance": instance}
-    return new
-
-
-def _decision_from_2(old: Values) -> Values:
-    if old["made"] is None:
-        return old
-    made = _within(old, "made")
-    later: Values = {"made_as": "offer", "distance": 0.0, "note": ""}
-    unnamed: Values = {"origin": None, "suite": "", "task_name": "", "variant": ""}
-    instance: Values = {**unnamed, **_within(made, "instance")}
-    return {**old, "made": {**later, **made, "instance": instance}}
-
-
-def _decision_from_3(old: Values) -> Values:
-    return {"wager": None, **old}
-
-
-def _capabilities_from_1(old: Values) -> Values:
-    later = {"episodes_needed": None, "best_sd": None, "limit": ""}
-    return {"capabilities": [{**later, **one} for one in old["capabilities"]]}
-
-
 R = TypeVar("R", bound=Record)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind(Generic[R]):
-    """A kind of record: its model, and the steps that upgrade older versions.
+def _read(model: type[R], text: str) -> R:
+    """Parse a record that carries its version.
 
-    Attributes:
-        model: The present model.
-        upgrades: By version, the step to the next version.
-        bare: Name of the one field, if the record was first stored as the bare list in that field;
-            empty otherwise.
+    Raises:
+        UnreadableError: The text is not such a record.
     """
-
-    model: type[R]
-    upgrades: Upgrades
-    bare: str = ""
-
-    def read(self, text: str) -> R:
-        """Parse a record, and upgrade it to the present version.
-
-        Raises:
-            UnreadableError: The text is not such a record.
-        """
-        try:
-            found: Any = from_json(text)
-            if self.bare and isinstance(found, list):
-                found = {self.bare: cast("Any", found)}
-            if not isinstance(found, dict):
-                raise UnreadableError("it is not a record")
-            values = cast("Values", found)
-            version = values.get("version", 1)
-            newest = 1 + len(self.upgrades)
-            if not isinstance(version, int) or version < 1:
-                raise UnreadableError(f"version: {version!r} is not a version")
-            if version > newest:
-                raise UnreadableError(
-                    f"version: it is {version}, but this animalcat knows versions up to {newest}; "
-                    "update animalcat"
-                )
-            if version < newest:
-                for step in range(version, newest):
-                    values = {**self.upgrades[step](values), "version": step + 1}
-                text = to_json(values).decode()
-            return self.model.model_validate_json(text)
-        except ValidationError as error:
-            raise UnreadableError(_problems(error)) from error
-        except (ValueError, TypeError, KeyError) as error:
-            raise (
-                error
-                if isinstance(error, UnreadableError)
-                else UnreadableError(f"it is damaged: {error}")
-            ) from error
-
-
-_SPEC: Final = _Kind(
-    SessionSpecRecord,
-    {
-        1: _spec_from_1,
-        2: _spec_from_2,
-        3: _spec_from_3,
-        4: _spec_from_4,
-        5: _spec_from_5,
-        6: _spec_from_6,
-    },
-)
-_CAMPAIGN: Final = _Kind(
-    CampaignSpecRecord,
-    {
-        1: _campaign_from_1,
-        2: _campaign_from_2,
-        3: _campaign_from_3,
-        4: _campaign_from_4,
-        5: _campaign_from_5,
-        6: _campaign_from_6,
-    },
-)
-_DECISION: Final = _Kind(
-    DecisionRecord, {1: _decision_from_1, 2: _decision_from_2, 3: _decision_from_3}
-)
-_CAPABILITIES: Final = _Kind(CapabilitiesRecord, {1: _capabilities_from_1}, "capabilities")
+    try:
+        found: Any = from_json(text)
+    except ValueError as error:
+        raise UnreadableError(f"it is damaged: {error}") from error
+    if not isinstance(found, dict):
+        raise UnreadableError("it is not a record")
+    version = cast("Values", found).get("version")
+    if version != VERSION:
+        is_what = "missing" if version is None else repr(version)
+        raise UnreadableError(
+            f"version: it is {is_what}, and this animalcat reads version {VERSION}; update "
+            "animalcat if a newer one wrote it"
+        )
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        raise UnreadableError(_problems(error)) from error
 
 
 def read_spec(text: str) -> SessionSpec:
@@ -561,7 +400,7 @@ def read_spec(text: str) -> SessionSpec:
     Raises:
         UnreadableError: The record cannot be read.
     """
-    return _value("spec", lambda: _SPEC.read(text).value())
+    return _value("spec", lambda: _read(SessionSpecRecord, text).value())
 
 
 def write_spec(spec: SessionSpec) -> Values:
@@ -575,7 +414,7 @@ def read_campaign(text: str) -> CampaignSpec:
     Raises:
         UnreadableError: The record cannot be read.
     """
-    return _value("spec", lambda: _CAMPAIGN.read(text).value())
+    return _value("spec", lambda: _read(CampaignSpecRecord, text).value())
 
 
 def write_campaign(spec: CampaignSpec) -> Values:
@@ -589,7 +428,7 @@ def read_decision(text: str) -> Decision:
     Raises:
         UnreadableError: The record cannot be read.
     """
-    return _value("decision", lambda: _DECISION.read(text).value())
+    return _value("decision", lambda: _read(DecisionRecord, text).value())
 
 
 def write_decision(decision: Decision) -> Values:
@@ -603,7 +442,7 @@ def read_capabilities(text: str) -> tuple[CapabilityStatus, ...]:
     Raises:
         UnreadableError: The record cannot be read.
     """
-    return _value("capabilities", lambda: _CAPABILITIES.read(text).value())
+    return _value("capabilities", lambda: _read(CapabilitiesRecord, text).value())
 
 
 def write_capabilities(capabilities: tuple[CapabilityStatus, ...]) -> Values:
@@ -623,8 +462,7 @@ def read_spent(text: str) -> Spent:
 
 def write_spent(spent: Spent) -> Values:
     """Return the record of what an agent spent on an attempt."""
-    record = SpentRecord.model_validate(spent._asdict())
-    return record.model_dump(mode="json", exclude_defaults=True)
+    return SpentRecord.model_validate(spent._asdict()).model_dump(mode="json")
 
 
 def read_identity(text: str) -> Identity:
@@ -683,13 +521,6 @@ def _value(what: str, read: Callable[[], V]) -> V:
         return read()
     except ValueError as error:  # also of a domain value that rejects its content
         raise UnreadableError(f"{what}: {error}") from error
-
-
-def _within(values: Values, part: str) -> Values:
-    found = values.get(part)
-    if not isinstance(found, dict):
-        raise UnreadableError(f"{part}: it is {'not a record' if part in values else 'missing'}")
-    return cast("Values", found)
 
 
 def _problems(error: ValidationError) -> str:

@@ -17,11 +17,10 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    false,
     text,
 )
 
-REVISION: Final = "0012"
+REVISION: Final = "r1"
 """Revision of the schema; `migrations/versions` has the step that leads to each revision."""
 
 metadata: Final = MetaData()
@@ -65,20 +64,20 @@ sessions: Final = Table(
     Column("request_id", String(200), nullable=True, unique=True),
     Column("spec", JSON, nullable=False),
     Column("state", String(20), nullable=False),
-    Column("reason", Text, nullable=False, default=""),
+    Column("reason", Text, nullable=False),
     Column("created", DateTime(timezone=False), nullable=False),
     # Number of episodes that may begin for now; null if the stopping rule alone decides.
     Column("allowed", Integer, nullable=True),
     # Derived for lists: copied from the latest attempt or the profile.
     Column("capabilities", JSON, nullable=False),
-    Column("misfit", Text, nullable=False, server_default=""),
+    Column("misfit", Text, nullable=False),
     # Derived for filters: copied from the spec.
-    Column("agent", String(200), nullable=False, server_default=""),
-    Column("battery", String(100), nullable=False, server_default=""),
-    Column("battery_digest", String(64), nullable=False, server_default=""),
-    Column("paused", Boolean, nullable=False, server_default=false()),
+    Column("agent", String(200), nullable=False),
+    Column("battery", String(100), nullable=False),
+    Column("battery_digest", String(64), nullable=False),
+    Column("paused", Boolean, nullable=False),
     # Who plays it; in no link of its chain, since it may become known after the session has begun.
-    Column("identity", JSON, nullable=False, server_default="{}"),
+    Column("identity", JSON, nullable=False),
     Index("sessions_by_agent", "agent", "seq"),
     Index("sessions_by_battery", "battery_digest"),
 )
@@ -91,11 +90,11 @@ campaigns: Final = Table(
     Column("spec", JSON, nullable=False),
     Column("sessions", JSON, nullable=False),
     Column("created", DateTime(timezone=False), nullable=False),
-    Column("reason", Text, nullable=False, default=""),
+    Column("reason", Text, nullable=False),
     # Derived for filters: copied from the spec.
-    Column("battery", String(100), nullable=False, server_default=""),
-    Column("battery_digest", String(64), nullable=False, server_default=""),
-    Column("max_workers", Integer, nullable=False, server_default="0"),
+    Column("battery", String(100), nullable=False),
+    Column("battery_digest", String(64), nullable=False),
+    Column("max_workers", Integer, nullable=False),
 )
 
 _SESSION: Final = "sessions.id"
@@ -109,22 +108,22 @@ episodes: Final = Table(
     Column("decision", JSON, nullable=False),
     Column("agent_instance", String(200), nullable=False),
     Column("outcome", String(20), nullable=True),
-    Column("counts", Boolean, nullable=False, default=False),
+    Column("counts", Boolean, nullable=False),
     Column("episode_return", Float, nullable=False),
     Column("steps", Integer, nullable=False),
     Column("ended_by", String(20), nullable=True),
     Column("cause", Text, nullable=False),
-    Column("seconds", Float, nullable=False, server_default="0"),
-    Column("outcomes", JSON, nullable=False, server_default="{}"),
-    Column("versions", JSON, nullable=False, server_default="{}"),
+    Column("seconds", Float, nullable=False),
+    Column("outcomes", JSON, nullable=False),
+    Column("versions", JSON, nullable=False),
     # Why a person declared the outcome invalid, so that it does not count; else empty.
-    Column("invalid", Text, nullable=False, server_default=""),
-    # What the agent spent; empty in attempts from before this was kept.
-    Column("spent", JSON, nullable=False, server_default="{}"),
+    Column("invalid", Text, nullable=False),
+    # What the agent spent; empty while the attempt is open.
+    Column("spent", JSON, nullable=False),
     # What a person has said of an attempt at which the agent's code failed; else empty.
-    Column("ruling", String(20), nullable=False, server_default=""),
+    Column("ruling", String(20), nullable=False),
     # Whether the agent had seen the arena before, in an attempt at which its code failed.
-    Column("seen", Boolean, nullable=False, server_default=false()),
+    Column("seen", Boolean, nullable=False),
 )
 
 _COUNTS: Final = text("counts")

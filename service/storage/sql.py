@@ -47,6 +47,7 @@ from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.ids import asked_for
 from animalcat.service.model import (
     BY_DEFAULT,
+    NOBODY,
     BatteryRecord,
     Campaign,
     CampaignSpec,
@@ -95,8 +96,6 @@ from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError,
 DATABASE: Final = "animalcat.sqlite"
 """File of the database in a data directory."""
 _WAL_TRIES: Final = 100
-_LATER: Final[Mapping[str, Any]] = {"spent": "{}", "ruling": "", "seen": False}
-"""Columns of attempts that came later than the chain, with what stands in them if nothing does."""
 _WAL_PAUSE_SECONDS: Final = 0.05
 """How often, and how long after one another, a new connection tries to write ahead."""
 
@@ -110,7 +109,8 @@ class SqlStore(SessionStore):
             where no other server uses the database.
 
     Raises:
-        StoreTooNewError: The database's schema is newer than this code.
+        StoreVersionError: The database's schema is newer than this code, or is from before the
+            first release.
         StoreUnreachableError: There is no such database, or no driver for it.
     """
 
@@ -289,9 +289,12 @@ class SqlStore(SessionStore):
                     created=created.astimezone(UTC).replace(tzinfo=None),
                     capabilities=records.write_capabilities(()),
                     allowed=allowed,
+                    misfit="",
                     agent=spec.agent,
                     battery=spec.battery,
                     battery_digest=spec.battery_digest,
+                    paused=False,
+                    identity=records.write_identity(NOBODY),
                 )
             )
             _add_link(db, name, BEGINNING)
@@ -787,12 +790,8 @@ def _of_attempts(db: Connection, session: str, only: str = "") -> dict[str, str]
     if only:
         number, attempt = map(int, only.split("-"))
         query = query.where(table.c.number == number, table.c.attempt == attempt)
-    found: dict[str, str] = {}
-    for row in db.execute(query).mappings():
-        # What is not set is left out, as in links from before its column.
-        values = {k: v for k, v in row.items() if k not in _LATER or v != _LATER[k]}
-        found[f"{row['number']}-{row['attempt']}"] = content_digest(values)
-    return found
+    rows = db.execute(query).mappings()
+    return {f"{row['number']}-{row['attempt']}": content_digest(dict(row)) for row in rows}
 
 
 def _of_certificates(db: Connection, session: str) -> dict[str, str]:

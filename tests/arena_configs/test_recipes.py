@@ -10,8 +10,8 @@ import pytest
 
 from animalcat.arena_configs.batteries import (
     RECIPES,
-    Drawn,
     Recipe,
+    RecipeInstance,
     counts_for,
     draw,
     full_counts,
@@ -41,11 +41,11 @@ def recipe(*entries: str, families: dict[str, str] | None = None) -> Recipe:
     return read_recipe(HEAD + lines, "mine.yaml", families or {})
 
 
-def drawn(of: Recipe, size: int | None = None, seed: int = 0) -> list[Drawn]:
+def drawn(of: Recipe, size: int | None = None, seed: int = 0) -> list[RecipeInstance]:
     return draw(of, counts_for(of, size), seed, measure_geometry)
 
 
-def texts(made: list[Drawn]) -> dict[str, str]:
+def texts(made: list[RecipeInstance]) -> dict[str, str]:
     return {one.made.name: to_yaml(one.made.arena) for one in made}
 
 

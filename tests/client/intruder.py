@@ -9,6 +9,7 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -119,11 +120,37 @@ def kill_parent() -> str:
     return "sent"
 
 
+def shared(name: str, *words: Any) -> str:
+    """Make, or find, what programs share by its number or name."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if getattr(libc, name)(*words) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return "shared"
+
+
+def datagram() -> str:
+    """Say something to the network that is no connection."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as caller:
+        return str(caller.sendto(b"arena", ("127.0.0.1", TARGETS["port"])))
+
+
+def change_limits() -> str:
+    """Change what another process of the same user may take; that of time would end it."""
+    resource.prlimit(os.getppid(), resource.RLIMIT_CORE, (0, 0))
+    return "changed"
+
+
+def move() -> str:
+    """Keep another process of the same user to one core."""
+    os.sched_setaffinity(os.getppid(), {0})
+    return "moved"
+
+
 def main() -> None:
     tries: dict[str, Callable[[], Any]] = {
         "plant": plant,
         "secret": lambda: read(TARGETS["secret"]),
-        "recordings": lambda: os.listdir(TARGETS["recordings"]),
+        "recordings": lambda: os.listdir(str(TARGETS["recordings"])),
         "top": lambda: sorted(os.listdir("/")),
         "dev": lambda: sorted(os.listdir("/dev")),
         "run": lambda: sorted(os.listdir("/run")),
@@ -145,6 +172,15 @@ def main() -> None:
         "nice": lambda: read("/proc/self/oom_score_adj"),
         "ids": lambda: [os.getuid(), os.geteuid(), os.getgroups()],
         "session": lambda: os.getsid(0) == os.getsid(os.getppid()),
+        "datagram": datagram,
+        "memory": lambda: shared("shmget", TARGETS["port"], 4096, 0o1600),
+        "semaphores": lambda: shared("semget", TARGETS["port"], 1, 0o1600),
+        "messages": lambda: shared("msgget", TARGETS["port"], 0o1600),
+        "queue": lambda: shared("mq_open", b"/animalcat-test", os.O_RDWR | os.O_CREAT, 0o600, None),
+        "limits": change_limits,
+        "slow": lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19),
+        "slow_all": lambda: os.setpriority(os.PRIO_USER, 0, 19),
+        "move": move,
         **{f"socket {name}": partial(connect, at) for name, at in TARGETS["sockets"].items()},
         **{f"write {path}": partial(write, path + "/mine") for path in TARGETS["folders"]},
     }

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from animalcat.cli import campaign
 from animalcat.cli.session import commands
 from animalcat.cli.shared import agent_process, apart, confine
 from animalcat.cli.shared.agent_process import AgentProcess, Bounds
@@ -62,6 +66,32 @@ def test_beside_its_file_an_agent_sees_no_data_and_no_arenas(home: Path) -> None
     assert _names(left) == {*ours, "door.sock"}
     seen, _ = beside(home / "agent.py", [home / "net" / "inner", home / "weights"])
     assert _names(seen) == shown - {"net", "weights"}
+
+
+def test_what_is_ours_is_known_by_what_is_in_it(home: Path) -> None:
+    """Whoever copies it gives it another name."""
+    for path in sorted(home.iterdir()):
+        if path.name not in ("agent.py", "net"):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    ours = {
+        "copied.bin": b"\x89MCAP0\r\n recording",
+        "noted.yaml": b"# why it is hard\n" * 1000 + ARENA.encode(),
+        "spaced.csv": b"\n\ninstance,goalSize (m)\na,1\n",
+        "remote/access/secret.key": b"1" * 32,
+        "remote2/animalcat.id": b"1",
+    }
+    for name, content in ours.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    for name, tables in {"old.db": ("episodes", "alembic_version"), "own.db": ("trials",)}.items():
+        with closing(sqlite3.connect(home / name)) as database:
+            for table in tables:
+                database.execute(f"CREATE TABLE {table} (id INTEGER)")
+            database.commit()
+    seen, left = beside(home / "agent.py")
+    assert _names(seen) == {"agent.py", "net", "own.db"}
+    assert _names(left) == {*(name.partition("/")[0] for name in ours), "old.db"}
 
 
 def test_what_is_too_much_to_look_through_is_to_be_named(home: Path) -> None:
@@ -168,6 +198,25 @@ def test_where_agents_cannot_be_kept_apart_anothers_is_not_begun(
     process = AgentProcess(client, make_session(agent="builtin:forward"), "builtin:forward")
     process.close()
     assert "is ours, is not kept apart here" in process.note
+
+
+def test_on_ray_anothers_agent_is_not_begun_either(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "campaign.yaml"
+    file.write_text(
+        f"agents: [builtin:random, {home}/agent.py:A]\nbatteries: [navigation]\nlayouts: [aaio]\n"
+        "budget: 12\nagents_run: {where: ray}\n"
+    )
+    for words, told in {
+        (): "--agent-may all",
+        ("--agent-may", "all", "--agent-env", "X=1"): "leave --agent-sees and --agent-env out",
+    }.items():
+        given = ["run", str(file), "--data", str(tmp_path / "data"), *words]
+        done = CliRunner().invoke(campaign.app, given)
+        assert done.exit_code == 2
+        assert "on Ray" in done.stderr
+        assert told in " ".join(done.stderr.split())
+    assert not (tmp_path / "data").exists()
+    agent_process.check_trusted(["builtin:random"], Bounds())
 
 
 def test_what_is_named_is_checked_before_anything_begins(

@@ -21,6 +21,7 @@ import pytest
 
 import animalcat
 from animalcat.cli.shared import apart, confine
+from animalcat.cli.shared.agent_memory import MemoryLimit
 from animalcat.cli.shared.apart import BUBBLEWRAP, Limits, launched, plan_of, way
 from animalcat.cli.shared.confine import LANDLOCK, NAMESPACES, USER
 
@@ -202,6 +203,7 @@ def test_what_is_not_given_is_not_there(name: str, ground: Ground, run: Run) -> 
     assert got["here"] == []
     assert got["into_terminal"] == got["terminals"] == got["through_proc"] == []
     assert got["others"] == got["syscalls"] == []
+    assert got["memory"].startswith("error: ")
     assert "ANIMALCAT_AGENT_MODE" in got["environment"]
     assert "SECRET_KEY" not in got["environment"]
     assert max(got["open"]) <= 3
@@ -211,6 +213,11 @@ def test_what_is_not_given_is_not_there(name: str, ground: Ground, run: Run) -> 
 
 
 REFUSED = ("plant", "secret", "recordings", "port", "kill_parent", "sysctl", "sysrq", "vsock")
+OF_MACHINE = (
+    *("datagram", "memory", "semaphores", "messages", "queue"),
+    *("limits", "slow", "move"),
+)
+"""What is everybody's where no namespace keeps it apart."""
 TOP = {
     *("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "dev", "proc", "sys"),
     *("run", "tmp", "var", "opt", "nix"),
@@ -313,6 +320,43 @@ def test_what_a_program_takes_is_limited(name: str, run: Run) -> None:
     assert unlimited == set()
 
 
+MANY = """
+import mmap, os, sys, time
+whole, many = mmap.mmap(-1, 40 << 20), int(sys.argv[1])
+whole.write(bytes(len(whole)))  # all share it
+for _ in range(many):
+    if not os.fork():
+        own = bytearray(int(sys.argv[2]) << 20)
+        whole[::4096], own[::4096]
+        time.sleep(20 if own else 0.7)
+        os._exit(0)
+sys.exit(any([os.wait()[1] for _ in range(many)]))
+"""
+
+
+@pytest.mark.parametrize(("many", "own", "ends"), [(4, 40, True), (6, 0, False)])
+def test_memory_is_limited_for_all_processes_together(many: int, own: int, ends: bool) -> None:
+    """What processes share counts once: six that share 40 MiB have not got 240."""
+    with subprocess.Popen([sys.executable, "-c", MANY, str(many), str(own)]) as process:
+        limit = MemoryLimit(process, 150 << 20)
+        code = process.wait(20)
+    assert bool(limit.why) is ends
+    assert (code != 0) is ends
+
+
+@pytest.mark.parametrize("file", ["'/tmp/x'", "os.memfd_create('x')"])
+def test_what_is_in_files_in_memory_counts_too(file: str) -> None:
+    code = f"import os, time; x = open({file}, 'wb', 0); x.write(bytes(100 << 20)); time.sleep(20)"
+    limits = Limits(processes=40, memory=400 << 20, room=128 << 20, files=100)
+    plan = plan_of(network=False, limits=limits)
+    one = launched([sys.executable, "-c", code], plan, NAMESPACES)
+    with subprocess.Popen(one.command, env=one.variables, start_new_session=True) as process:
+        folders = [one.path for one in plan.mounts if one.kind == "empty"]
+        limit = MemoryLimit(process, 90 << 20, folders)
+        assert process.wait(20) == 128 + signal.SIGKILL
+    assert "GiB of memory together" in limit.why
+
+
 ORPHANS = """
 import os, sys, time
 if not os.fork():
@@ -392,7 +436,8 @@ def test_where_it_is_kept_apart_in_part_files_and_terminals_are_refused(
     (ground.folder / "agent").chmod(0o755)
     words = [str(INTRUDER), ground.targets([ground.folder, "/etc"])]
     got = _got(run(name, words, sees=[str(INTRUDER), str(ground.folder / "agent")]))
-    refused = [*REFUSED, f"write {ground.folder}", "write /etc", "socket abstract"]
+    refused = [*REFUSED, f"write {ground.folder}", "write /etc", "socket abstract", *OF_MACHINE]
+    refused += ["slow_all"] if name != USER else []  # whose all processes are its own
     reached = {one: got[one] for one in refused if not str(got[one]).startswith("error: ")}
     assert reached == {}
     assert got["terminals"] == got["through_proc"] == []

@@ -293,4 +293,4 @@ def test_python_command_and_wire_have_the_same_defaults(server: Server, client: 
         stub.CreateSession(sessions_pb2.CreateSessionRequest(spec=spec))
     assert made() == python
     assert python.certify
-    assert python.policy.random_share == 0.3
+    assert python.policy.random_share == 0.15

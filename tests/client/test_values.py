@@ -59,8 +59,6 @@ SPECIAL: dict[str, tuple[Any, Any]] = {
 }
 """Two values of fields that are checked more closely."""
 LEFT_OUT = {
-    "Decision.old_reason",  # in recordings of protocol 0, whose reader gives it as the reason
-    "RecordedStep.old_notes",  # likewise, as notes
     "Note.slot",  # always 0 in recordings
     "Error.fatal",  # of streams, not of operations
     "Layout.name",  # made of the digest

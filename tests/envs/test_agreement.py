@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.benchmarks import demands
-from animalcat.benchmarks.demands import CLAIMS, Cell, Claim, Row
+from benchmarks import demands
+from benchmarks.demands import CLAIMS, Cell, Claim, Row
 
 CUPS = Row(
     *("OP", "Spatio-Temporal-Continuity", "Allocentric-OP", "PCTB"),
@@ -48,7 +48,7 @@ def test_cells_that_disagree_are_named() -> None:
 
 @pytest.mark.slow
 def test_a_sample_of_arenas_agrees(data_dir: Path) -> None:
-    """One in 150 arenas; the whole table is that of `animalcat bench demands`."""
+    """One in 150 arenas; the whole table is that of `python -m benchmarks demands`."""
     rows = dict(list(demands.table(data_dir / demands.FOLDER).items())[::150])
     found = {path: demands.measure(path) for path in rows}
     cells = [cell for claim in CLAIMS for cell in demands.compare(claim, rows, found)]

@@ -18,7 +18,6 @@ from animalcat.arena_configs.looks import LOOKS, Piece, Ring
 from animalcat.arena_configs.model import RGB, Arena
 from animalcat.arena_configs.signs import SYMBOLS
 from animalcat.arena_configs.tags import RAY_TAGS
-from animalcat.benchmarks.camera import WANTED, CameraRow, compare, simulated
 from animalcat.envs.sim import camera
 from animalcat.envs.sim.camera import FIELD_OF_VIEW, render
 from animalcat.envs.sim.environment import SimEnvironment
@@ -26,6 +25,7 @@ from animalcat.envs.sim.looks import assemble, ring_corners
 from animalcat.envs.sim.scene import Primitive, Scene, Shape, Style
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from benchmarks.camera import WANTED, CameraRow, compare, simulated
 
 pytestmark = pytest.mark.xdist_group("camera")  # one worker makes what they share
 

@@ -1,4 +1,4 @@
-"""The figures that `animalcat bench simulator` prints are those asked for."""
+"""The figures of `bench simulator` and `python -m benchmarks fidelity` are those asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.benchmarks import fidelity, simulator
+from animalcat.bench import simulator
+from benchmarks import fidelity
 
 
 def test_rewards_and_times_are_the_real_build_s_also_where_there_is_no_data(
@@ -26,7 +27,7 @@ def test_rewards_and_times_are_the_real_build_s_also_where_there_is_no_data(
 @pytest.mark.slow
 def test_speed_has_a_row_for_every_target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ANIMALCAT_DATA", str(tmp_path))
-    rows = {row["name"]: row for row in simulator.speed(quick=True)}
+    rows = {row["name"]: row for row in simulator.run(quick=True)}
     ratio = rows["simulator, rays"]["ratio"]
     assert ratio is not None
     assert ratio > 0.0  # what it is, a busy machine does not tell

@@ -11,7 +11,7 @@ import pytest
 from animalcat.arena_configs.features import FEATURES, Reading, Survey, measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
-from animalcat.envs.measure import LONGEST, Gap, gaps, measure_playing, watch
+from animalcat.envs.measure import LONGEST, OcclusionInterval, gaps, measure_playing, watch
 
 
 def item(
@@ -182,8 +182,8 @@ def test_it_ends_in_time_though_something_never_rests() -> None:
 def test_gaps_are_between_the_looks_that_show_it() -> None:
     seconds = np.arange(8.0)
     assert gaps(seconds, np.array([0, 0, 1, 0, 0, 1, 1, 0], np.bool_)) == [
-        Gap(2.0, 5.0),
-        Gap(6.0, math.inf),
+        OcclusionInterval(2.0, 5.0),
+        OcclusionInterval(6.0, math.inf),
     ]
     assert gaps(seconds, np.zeros(8, np.bool_)) == []
     assert gaps(seconds, np.ones(8, np.bool_)) == []

@@ -11,9 +11,10 @@ from animalcat.envs.backends import make_environment
 from animalcat.envs.messages import pack_steps, unpack_steps
 from animalcat.envs.places import can_watch, watch, watchable
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, assert_same_steps, start, thing
+from animalcat.envs.testing import FORWARD, start, thing
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 from animalcat.envs.unity.late import LateSimEnvironment
+from tests.suites.environments import assert_same_steps
 
 AHEAD = Arena(time_limit=60, items=(start(z=3.0), thing("GoodGoal", 20, 0, 30)))
 WRONG, RIGHT = MarkedPlace(False, 20, 14, 0.3), MarkedPlace(True, 20, 22, 3.0)

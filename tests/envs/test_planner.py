@@ -17,7 +17,7 @@ from animalcat.envs.agents.planner.beliefs import Beliefs, Hiders
 from animalcat.envs.agents.planner.order import best_plan, later, ripe
 from animalcat.envs.agents.planner.settings import PlannerSettings
 from animalcat.envs.agents.planner.solving import SPEC, Solution, solve
-from animalcat.envs.agents.planner.terrain import Floats, Mask, Terrain
+from animalcat.envs.agents.planner.terrain import Floats, Mask, PlannerTerrain
 from animalcat.envs.agents.planner.view import Ball, Viewer, balls_in, is_other
 from animalcat.envs.backends import make_environment
 from animalcat.envs.messages import pack_steps, spec_from_json, spec_to_json, unpack_steps
@@ -350,7 +350,7 @@ def test_its_place_nearest_to_a_goal_is_one_of_the_ground_as_it_is() -> None:
 
 
 def test_a_ball_is_touched_where_it_lies_now() -> None:
-    terrain = Terrain((), (), ())
+    terrain = PlannerTerrain((), (), ())
     one = ball(0, 1.0, center=Point(10, 0.5, 10))
     other = one._replace(center=one.center._replace(x=one.center.x + 3.0))
     here, there = terrain.touching(one), terrain.touching(other)

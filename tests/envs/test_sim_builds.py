@@ -14,7 +14,7 @@ from animalcat.envs.backends import make_environment
 from animalcat.envs.gym import ArenaEnv
 from animalcat.envs.sim.builds import step_seconds
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.sim.journal import Journal, Played
+from animalcat.envs.sim.journal import EpisodeView, Journal
 from animalcat.envs.sim.scene import tag_index
 from animalcat.envs.testing import FORWARD, NOOP, start, thing
 from animalcat.envs.types import EndedBy, ObservationSpec, Phase
@@ -30,7 +30,7 @@ class Notes(Journal):
     steps: int = 0
     given: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
 
-    def step(self, played: Played, move: int, turn: int) -> None:
+    def step(self, played: EpisodeView, move: int, turn: int) -> None:
         self.steps += 1
 
     def dispense(self, spawner: PlacedObject, goal: PlacedObject) -> None:

@@ -18,7 +18,6 @@ from animalcat.envs.sim.scene import Shape
 from animalcat.envs.testing import (
     FORWARD,
     NOOP,
-    assert_same_steps,
     goal_arena,
     lone_arena,
     play_episode,
@@ -27,6 +26,7 @@ from animalcat.envs.testing import (
     thing,
 )
 from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase, Step
+from tests.suites.environments import assert_same_steps
 
 PLAIN = ObservationSpec(rays=None)
 HATCHED = ("SpawnerDispenserTall", "SpawnerContainerShort")

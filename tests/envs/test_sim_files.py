@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.benchmarks.files import SETS, arena_files, pass_rates, play_all
+from benchmarks.files import SETS, arena_files, pass_rates, play_all
 
 pytestmark = pytest.mark.data
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from animalcat.benchmarks import movement
 from animalcat.envs.sim.movement import AgentBody
 from animalcat.envs.sim.physics import AGENT_DRAG, FRICTION, GRAVITY, Physics
 from animalcat.envs.types import PHYSICS_STEP
+from benchmarks import movement
 
 KEEP = 1.0 - AGENT_DRAG * PHYSICS_STEP
 RESTING = GRAVITY * PHYSICS_STEP * KEEP

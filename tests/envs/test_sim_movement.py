@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.model import Arena
-from animalcat.benchmarks import movement
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD, NOOP, start, thing
 from animalcat.envs.types import ObservationSpec
+from benchmarks import movement
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -24,8 +24,9 @@ from animalcat.arena_configs.model import (
 from animalcat.arena_configs.sequence import ArenaOrder, ArenaSequence, episode_arenas, merged
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, NOOP, assert_same_steps, play_episode, start, thing
+from animalcat.envs.testing import FORWARD, NOOP, play_episode, start, thing
 from animalcat.envs.types import EndedBy, ObservationSpec, Phase, Step
+from tests.suites.environments import assert_same_steps
 
 BACKWARD = 6
 PHYSICS = ObservationSpec(rays=None, decision_period=1)

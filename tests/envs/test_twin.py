@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.benchmarks import outcomes, twin
-from animalcat.benchmarks.outcomes import Episode, Pair
+from benchmarks import outcomes, twin
+from benchmarks.outcomes import Episode, Pair
 
 DRAWN = ("01-20-01", "06-01-01", "06-04-01", "06-05-01", "06-09-01", "09-02-01", "09-07-01")
 """Agent drawn last, first, in place and heading; colours before a ball; a skin before balls."""

@@ -18,7 +18,7 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.calibrating.assessment import (
     CALIBRATED,
     WRITTEN,
-    Scored,
+    AgentScores,
     assess,
     compared,
     coverage,
@@ -39,7 +39,7 @@ from animalcat.layouts.calibrating.population import (
 )
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.model.calibration import Eased, features_digest
+from animalcat.layouts.model.calibration import InstanceCalibration, features_digest
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.priors import MovedBeta
@@ -257,7 +257,7 @@ def test_easiness_is_found_where_a_feature_was_filled_in() -> None:
     filled = replace(layout, features=(replace(first, if_missing=5.0), *rest))
     calibration = layout.calibration
     assert calibration is not None
-    rows = (("gap", Eased(0.7, features_digest([5.0]))),)
+    rows = (("gap", InstanceCalibration(0.7, features_digest([5.0]))),)
     filled = replace(filled, calibration=replace(calibration, instances=rows))
     at = filled.feature_names.index("easiness")
     assert filled.row("gap", {})[at] == filled.row("gap", {"difficulty": 5.0})[at] == 0.7
@@ -316,9 +316,9 @@ def test_agents_with_few_episodes_are_left_out_of_what_needs_more() -> None:
     brier = {(CALIBRATED, 15): 0.1, (WRITTEN, 15): 0.2}
     nan = float("nan")
     scored = [
-        Scored("a", brier, 0.1, 0.2, (0.4, 0.6)),
-        Scored("b", {**brier, (CALIBRATED, 15): 0.15}, nan, nan, (0.91, 0.99)),
-        Scored("c", {}, nan, nan, (nan, nan)),
+        AgentScores("a", brier, 0.1, 0.2, (0.4, 0.6)),
+        AgentScores("b", {**brier, (CALIBRATED, 15): 0.15}, nan, nan, (0.91, 0.99)),
+        AgentScores("c", {}, nan, nan, (nan, nan)),
     ]
     assert compared(scored, WRITTEN, 15).difference == pytest.approx(-0.075)
     assert coverage(scored) == pytest.approx((1.0 + 0.5) / 2)

@@ -12,7 +12,12 @@ from typer.testing import CliRunner, Result
 
 from animalcat.cli.layout.calibration import PARTICLES
 from animalcat.cli.layout.commands import app_for
-from animalcat.layouts.checking.calibration import Calibration, calibrate, problems, spread
+from animalcat.layouts.checking.calibration import (
+    SimulationBasedCalibration,
+    problems,
+    simulate_calibration,
+    spread,
+)
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.model.likelihood import log_beyond
@@ -21,9 +26,13 @@ from animalcat.layouts.model.spec import Layout
 EVERY = [(name, variant) for name in LAYOUTS for variant in variants(name)]
 
 
-def calibrated(layout: Layout, agents: int = 40, outcomes: int = 20, seed: int = 3) -> Calibration:
+def calibrated(
+    layout: Layout, agents: int = 40, outcomes: int = 20, seed: int = 3
+) -> SimulationBasedCalibration:
     instances = spread(layout, 200, np.random.default_rng(0))
-    return calibrate(layout, instances, agents=agents, outcomes=outcomes, seed=seed, particles=400)
+    return simulate_calibration(
+        layout, instances, agents=agents, outcomes=outcomes, seed=seed, particles=400
+    )
 
 
 @pytest.mark.parametrize(("name", "variant"), EVERY)
@@ -86,21 +95,23 @@ def test_agents_lose_some_of_several_outcomes() -> None:
     layout = load_layout("navigation-speed")
     instances = spread(layout, 200, np.random.default_rng(0))
     whole, some = (
-        calibrate(layout, instances, agents=20, outcomes=20, seed=3, particles=400, missing=share)
+        simulate_calibration(
+            layout, instances, agents=20, outcomes=20, seed=3, particles=400, missing=share
+        )
         for share in (0.0, 0.6)
     )
     assert some.problems == ()
     assert some.to_dict()["missing"] == 0.6
     assert not np.array_equal(some.places, whole.places)
     with pytest.raises(ValueError, match="missing outcomes is not in"):
-        calibrate(layout, instances, agents=1, outcomes=5, seed=3, missing=1.0)
+        simulate_calibration(layout, instances, agents=1, outcomes=5, seed=3, missing=1.0)
 
 
 @pytest.mark.slow
 def test_nuts_is_calibrated_too() -> None:
     layout = load_layout("aaio", "scaled")
     instances = spread(layout, 200, np.random.default_rng(0))
-    found = calibrate(layout, instances, agents=25, outcomes=40, seed=5, engine="nuts")
+    found = simulate_calibration(layout, instances, agents=25, outcomes=40, seed=5, engine="nuts")
     assert found.problems == ()
     assert len(found.covered) + found.left_out == 25
 
@@ -108,7 +119,7 @@ def test_nuts_is_calibrated_too() -> None:
 def test_more_outcomes_than_instances_are_refused() -> None:
     layout = load_layout("one-capability")
     with pytest.raises(ValueError, match="30 outcomes of 20 instances"):
-        calibrate(
+        simulate_calibration(
             layout, spread(layout, 20, np.random.default_rng(0)), agents=1, outcomes=30, seed=0
         )
 
@@ -129,7 +140,7 @@ def test_the_command() -> None:
     given = ["one-capability", "--simulated", 8, "--episodes", 10, "--seed", 2]
     report = json.loads(check(*given, "--json").stdout)
     layout = load_layout("one-capability")
-    again = calibrate(
+    again = simulate_calibration(
         layout,
         spread(layout, 2000, rng(2, "spread", 0)),
         agents=8,

@@ -16,7 +16,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.simulate import (
-    Drift,
+    DriftingAgent,
     LayoutAgent,
     SimulatedAgent,
     prior_agents,
@@ -112,7 +112,7 @@ def test_drift_shows_in_the_likeness_of_neighbours(aaio: Layout) -> None:
     instances = Instances(aaio.feature_names, values)
     weak, strong = (LayoutAgent(aaio, np.array([a, 1.8, 0.0, 0.0])) for a in (0.1, 5.2))
     found = {}
-    for name, agent in (("still", strong), ("drifting", Drift(weak, strong, 50, 100))):
+    for name, agent in (("still", strong), ("drifting", DriftingAgent(weak, strong, 50, 100))):
         draws, y = told(aaio, instances, agent, 3)
         checks = posterior_predictive(aaio, draws, values, y, 3)
         assert [c.name for c in checks][2] == "likeness of neighbours"

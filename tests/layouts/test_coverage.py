@@ -11,7 +11,7 @@ import pytest
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.stopping import Stopper
+from animalcat.layouts.adaptive.stopping import RuleStopper
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
@@ -27,7 +27,7 @@ def test_coverage_at_the_stopping_time(
     features = draw_instances(300, 1)
     paradigms = [f"p{i % 5}" for i in range(300)]
     chooser = Chooser(Bank(aaio, features, paradigms))
-    stopper = Stopper(aaio, StoppingRule(max_episodes=60, target_sd=0.15, futility=0.02))
+    stopper = RuleStopper(aaio, StoppingRule(max_episodes=60, target_sd=0.15, futility=0.02))
     evaluator = Evaluator(aaio)
     hits: list[bool] = []
     lengths: set[int] = set()

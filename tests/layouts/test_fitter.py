@@ -20,7 +20,7 @@ import pytest
 from animalcat.envs.patience import Patience
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest
-from animalcat.layouts.inference.fitter import Fitter, Fitting
+from animalcat.layouts.inference.fitter import Fitter, FitterStatus
 from animalcat.layouts.model.spec import Layout
 
 Floats = npt.NDArray[np.float64]
@@ -44,16 +44,16 @@ async def test_it_serves_fits_and_restarts(
     y = play(features, [3.0, 1.0, 0.0, 0.1], 1)
     request = FitRequest(aaio, features, y, seed=7)
     fitter = Fitter()
-    assert fitter.fitting() == Fitting((), 0)
+    assert fitter.fitting() == FitterStatus((), 0)
     try:
         await fitter.start(aaio)
         both = asyncio.gather(
             fitter.fit(request), fitter.fit(FitRequest(aaio, features[:9], y[:9], seed=7))
         )
         await asyncio.sleep(0)
-        assert fitter.fitting() == Fitting(((socket.gethostname(), True),), 2, compiling=True)
+        assert fitter.fitting() == FitterStatus(((socket.gethostname(), True),), 2, compiling=True)
         first, second = await both
-        assert fitter.fitting() == Fitting(((socket.gethostname(), False),), 0)
+        assert fitter.fitting() == FitterStatus(((socket.gethostname(), False),), 0)
         assert first.converged
         assert first.layout == aaio
         assert first.diagnostics["outcomes"] == 40

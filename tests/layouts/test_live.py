@@ -306,7 +306,7 @@ def test_the_path_of_an_episode_never_imports_pymc() -> None:
     modules = (
         *("inference.live", "inference.fit", "inference.fitter", "inference.certificate"),
         *("reporting.profile", "library"),
-        *("adaptive.policy", "adaptive.stopping", "adaptive.alarm", "adaptive.bound"),
+        *("adaptive.policy", "adaptive.stopping", "watching.alarm", "adaptive.bound"),
     )
     code = (
         f"import sys; [__import__('animalcat.layouts.' + m) for m in {modules}];"

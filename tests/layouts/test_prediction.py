@@ -12,7 +12,7 @@ import pytest
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Forecast, Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.explaining.prediction import AVERAGE, LEVEL, Prediction, predicts
+from animalcat.layouts.explaining.prediction import AVERAGE, LEVEL, PredictionTest, predicts
 from animalcat.layouts.explaining.session import prediction_of, verdict_of
 from animalcat.layouts.explaining.wider import wider_prior, with_wider
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -41,7 +41,7 @@ def compared(
     random: bool = True,
     episodes: int = 100,
     draws: Floats | None = None,
-) -> Prediction:
+) -> PredictionTest:
     """The layout predicts one value; success has another rate."""
     g = np.random.default_rng(seed)
     low, high = np.array([[f.low, f.high] for f in LAYOUT.features]).T

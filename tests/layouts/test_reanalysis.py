@@ -12,7 +12,7 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.checking.reanalysis import Drawn, Reanalysis, reanalyse
+from animalcat.layouts.checking.reanalysis import DrawnEpisode, Reanalysis, reanalyse
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
@@ -21,10 +21,12 @@ Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
 
 
-def drawn(outcome: float, *, left: int, predicted: float = 0.5, chance: float = 0.0) -> Drawn:
+def drawn(
+    outcome: float, *, left: int, predicted: float = 0.5, chance: float = 0.0
+) -> DrawnEpisode:
     """A draw from `left` instances, even unless a chance is given."""
     peers = Peers(left, 0.5, 0.5, open=True)
-    return Drawn("p", outcome, predicted, 0.5 * (chance or 1.0 / left), peers)
+    return DrawnEpisode("p", outcome, predicted, 0.5 * (chance or 1.0 / left), peers)
 
 
 def test_even_draws_give_the_plain_mean_and_its_interval() -> None:
@@ -64,13 +66,13 @@ def test_what_was_set_aside_is_not_left_to_estimate() -> None:
     success = found.battery.success
     assert (success.value, success.sd, success.low, success.high) == (0.5, 0.0, 0.5, 0.5)
     assert found.notes == ()
-    closed = Drawn("p", 0.0, 0.5, 0.5, Peers(1, 0.5, 0.5, open=False))
+    closed = DrawnEpisode("p", 0.0, 0.5, 0.5, Peers(1, 0.5, 0.5, open=False))
     assert reanalyse([drawn(1.0, left=2), closed], {"p": 3}).battery.success.value is None
 
 
 def test_what_cannot_be_told_is_said() -> None:
-    closed = Drawn("p", 1.0, 0.5, 0.5, Peers(10, 0.5, 0.5, open=False))
-    repeat = Drawn("p", 1.0, 0.5, 0.1, None)
+    closed = DrawnEpisode("p", 1.0, 0.5, 0.5, Peers(10, 0.5, 0.5, open=False))
+    repeat = DrawnEpisode("p", 1.0, 0.5, 0.1, None)
     found = reanalyse([closed, repeat], {"p": 10, "q": 5})
     assert [p.success.value for p in found.paradigms] == [None, None]
     assert found.battery.success.value is None
@@ -93,7 +95,7 @@ def session(layout: Layout, features: Floats, y: Floats, seed: int) -> Reanalysi
     bank = Bank(layout, features, paradigms)
     chooser, posterior = Chooser(bank, Policy()), LivePosterior(layout, seed, particles=200)
     rows: list[int] = []
-    draws: list[Drawn] = []
+    draws: list[DrawnEpisode] = []
     for episode in range(30):
         choice = chooser.choose(posterior, History(rows), episode)
         assert choice is not None
@@ -104,7 +106,7 @@ def session(layout: Layout, features: Floats, y: Floats, seed: int) -> Reanalysi
         assert choice.peers.left == len(fresh)
         assert choice.peers.propensity == pytest.approx(chance[fresh].sum())
         draws.append(
-            Drawn(paradigms[row], y[row], choice.predicted, choice.propensity, choice.peers)
+            DrawnEpisode(paradigms[row], y[row], choice.predicted, choice.propensity, choice.peers)
         )
         posterior.update(features[row], y[row], episode)
         rows.append(row)

@@ -10,23 +10,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from animalcat.cli.layout.commands import app_for
 from animalcat.layouts.checking.predict import LayoutAssessor
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
-from animalcat.layouts.reproduce.ceiling import ceiling
-from animalcat.layouts.reproduce.chance import CHANCE, AverageChance, with_chance
-from animalcat.layouts.reproduce.cooperation import KINDS, Kind, population, recover
-from animalcat.layouts.reproduce.olympics import agreement, figure_6a, figure_9, in_the_middle
-from animalcat.layouts.reproduce.permanence import (
-    AgentScore,
-    mean_skill,
-    regenerate,
-    regenerations,
-    table_1,
-    table_8,
-)
-from animalcat.layouts.reproduce.printed import burden2023
 from animalcat.layouts.simulation.synthetic import (
     CAPABILITIES,
     TASKS,
@@ -34,10 +20,24 @@ from animalcat.layouts.simulation.synthetic import (
     synthetic_agents,
     with_tasks,
 )
+from benchmarks.reproduce.__main__ import app
+from benchmarks.reproduce.ceiling import ceiling
+from benchmarks.reproduce.chance import CHANCE, AverageChance, with_chance
+from benchmarks.reproduce.cooperation import KINDS, Kind, population, recover
+from benchmarks.reproduce.olympics import agreement, figure_6a, figure_9, in_the_middle
+from benchmarks.reproduce.permanence import (
+    AgentScore,
+    mean_skill,
+    regenerate,
+    regenerations,
+    table_1,
+    table_8,
+)
+from benchmarks.reproduce.printed import burden2023
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app_for("reproduce"), ["reproduce", *map(str, arguments)])
+    return CliRunner().invoke(app, [*map(str, arguments)])
 
 
 def test_what_the_paper_prints() -> None:

@@ -10,7 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from animalcat.layouts.checking.predict import HeldOut
+from animalcat.layouts.checking.predict import HeldOutPredictions
 from animalcat.layouts.checking.screening import gated, predictive_power, screen_demands
 from animalcat.layouts.inference.fit import FitRequest, fit
 from animalcat.layouts.model.instances import Instances
@@ -101,12 +101,16 @@ def test_a_profile_that_predicts_nothing_is_not_read(aaio: Layout) -> None:
     generator = np.random.default_rng(2)
     p = generator.uniform(size=300)
     rows, repeat = np.arange(300), np.zeros(300, dtype=np.int64)
-    known = predictive_power(HeldOut(rows, p, (generator.random(300) < p).astype(float), repeat))
-    blind = predictive_power(HeldOut(rows, p, (generator.random(300) < 0.5).astype(float), repeat))
+    known = predictive_power(
+        HeldOutPredictions(rows, p, (generator.random(300) < p).astype(float), repeat)
+    )
+    blind = predictive_power(
+        HeldOutPredictions(rows, p, (generator.random(300) < 0.5).astype(float), repeat)
+    )
     assert known.readable
     assert not blind.readable
     assert "is below 0.25" in blind.reason
-    same = predictive_power(HeldOut(rows, p, np.ones(300), repeat))
+    same = predictive_power(HeldOutPredictions(rows, p, np.ones(300), repeat))
     assert not same.readable
     assert "all equal" in same.reason
 
@@ -126,9 +130,11 @@ def test_predicting_an_instance_often_does_not_make_it_surer() -> None:
     p = generator.uniform(size=40)
     y = (generator.random(40) < p).astype(float)
     rows = np.arange(40)
-    once = predictive_power(HeldOut(rows, p, y, np.zeros(40, dtype=np.int64)))
+    once = predictive_power(HeldOutPredictions(rows, p, y, np.zeros(40, dtype=np.int64)))
     often = predictive_power(
-        HeldOut(np.tile(rows, 9), np.tile(p, 9), np.tile(y, 9), np.repeat(np.arange(9), 40))
+        HeldOutPredictions(
+            np.tile(rows, 9), np.tile(p, 9), np.tile(y, 9), np.repeat(np.arange(9), 40)
+        )
     )
     assert often.r2.value == pytest.approx(once.r2.value)
     assert often.r2.high - often.r2.low == pytest.approx(once.r2.high - once.r2.low, rel=0.1)

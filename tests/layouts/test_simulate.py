@@ -10,10 +10,10 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.layouts.simulation.simulate import (
-    Drift,
+    DriftingAgent,
     FeatureRange,
-    Hidden,
-    Lapses,
+    ImpairedAgent,
+    LapsingAgent,
     LayoutAgent,
     prior_agents,
     simulate_outcomes,
@@ -115,16 +115,16 @@ def test_wrappers(aaio: Layout, line: Instances) -> None:
     assert near.any()
     assert not near.all()
 
-    lapsed = Lapses(strong, rate=0.2, chance=0.0, where=far).probability(line)
+    lapsed = LapsingAgent(strong, rate=0.2, chance=0.0, where=far).probability(line)
     assert (lapsed[near] == p[near]).all()
     assert lapsed[~near] == pytest.approx(0.8 * p[~near])
-    assert Lapses(strong, rate=1.0).probability(line) == pytest.approx(0.5)
+    assert LapsingAgent(strong, rate=1.0).probability(line) == pytest.approx(0.5)
 
-    worse = Hidden(strong, far, factor=0.0).probability(line)
+    worse = ImpairedAgent(strong, far, factor=0.0).probability(line)
     assert (worse[near] == p[near]).all()
     assert (worse[~near] == 0).all()
 
-    drift = Drift(weak, strong, start=10, episodes=20)
+    drift = DriftingAgent(weak, strong, start=10, episodes=20)
     path = drift.probability(line)
     assert (path[:11] == weak.probability(line)[:11]).all()
     assert (path[30:] == p[30:]).all()
@@ -167,7 +167,9 @@ def test_agents_of_a_layout_with_scores_score() -> None:
     y = simulate_outcomes(agent, instances, np.random.default_rng(1))
     assert y.mean() == pytest.approx(0.5, abs=0.01)
     assert y.var() == pytest.approx(0.25 / 21, rel=0.1)  # mean (1 - mean) / (size + 1)
-    easier = simulate_outcomes(Lapses(agent, 0.5, chance=0.9), instances, np.random.default_rng(1))
+    easier = simulate_outcomes(
+        LapsingAgent(agent, 0.5, chance=0.9), instances, np.random.default_rng(1)
+    )
     assert easier.mean() == pytest.approx(0.7, abs=0.01)
     assert ((easier > 0) & (easier < 1)).all()
 
@@ -184,7 +186,7 @@ def test_agents_play_all_outcomes_and_wrappers_reach_each() -> None:
     for k in range(2):
         assert y[:, k].mean() == pytest.approx(agent.probability(instances, 0, k)[0], abs=0.02)
     some = simulate_outcomes(
-        Hidden(agent, FeatureRange("rewardDistance"), 0.5), instances, generator, missing=0.4
+        ImpairedAgent(agent, FeatureRange("rewardDistance"), 0.5), instances, generator, missing=0.4
     )
     lost = np.isnan(some)
     assert not lost.all(axis=1).any()

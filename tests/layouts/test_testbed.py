@@ -12,16 +12,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from animalcat.arena_configs.features import FEATURES
-from animalcat.cli.arena.measuring import Plan, measure_files
-from animalcat.cli.layout.commands import app_for
-from animalcat.cli.layout.testbed import print_testbed
 from animalcat.layouts.checking.baselines import Aggregate
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout, variants
 from animalcat.layouts.model.instances import Instances, OutcomeTable
-from animalcat.layouts.reproduce.testbed import (
+from animalcat.measuring import Plan, measure_files
+from animalcat.service.measuring.coverage import check_units
+from benchmarks.reproduce.__main__ import app
+from benchmarks.reproduce.testbed import (
     CategoryRate,
-    Worked,
+    EntrantResult,
     by_category,
     by_task,
     category_of,
@@ -33,7 +33,7 @@ from animalcat.layouts.reproduce.testbed import (
     work_on,
     work_out,
 )
-from animalcat.service.measuring.coverage import check_units
+from benchmarks.reproduce.testbed_report import print_testbed
 
 LAYOUT = load_layout("testbed")
 PLAIN = {
@@ -207,12 +207,12 @@ def table() -> OutcomeTable:
 
 
 @pytest.fixture(scope="module")
-def worked(table: OutcomeTable) -> list[Worked]:
+def worked(table: OutcomeTable) -> list[EntrantResult]:
     pytest.importorskip("xgboost")
     return work_out(work_on(LAYOUT, table, 3, repeats=2, particles=300))
 
 
-def test_simulated_entrants_are_predicted(worked: list[Worked]) -> None:
+def test_simulated_entrants_are_predicted(worked: list[EntrantResult]) -> None:
     found = compare([one.scores.by_task for one in worked])
     assert [one.name for one in found.others] == [
         *("aggregate rate", "rate by category", "logistic regression", "gradient boosting")
@@ -230,14 +230,14 @@ def test_simulated_entrants_are_predicted(worked: list[Worked]) -> None:
     ]
 
 
-def test_scores_follow_from_the_seed(table: OutcomeTable, worked: list[Worked]) -> None:
+def test_scores_follow_from_the_seed(table: OutcomeTable, worked: list[EntrantResult]) -> None:
     tasks = work_on(LAYOUT, table, 3, repeats=2, particles=300)
     (again,) = work_out(tasks[1:2])
     assert again.scores == worked[1].scores
     np.testing.assert_array_equal(again.covariance, worked[1].covariance)
 
 
-def test_which_nodes_are_told_apart(table: OutcomeTable, worked: list[Worked]) -> None:
+def test_which_nodes_are_told_apart(table: OutcomeTable, worked: list[EntrantResult]) -> None:
     nodes, pairs = told_apart(LAYOUT, with_categories(table.instances, LAYOUT), worked)
     known = {node.node: node for node in nodes}
     assert tuple(known) == LAYOUT.latent_names
@@ -279,7 +279,7 @@ arenas:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app_for("reproduce"), ["reproduce", *map(str, arguments)])
+    return CliRunner().invoke(app, [*map(str, arguments)])
 
 
 @pytest.fixture

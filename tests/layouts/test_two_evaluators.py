@@ -24,13 +24,13 @@ from animalcat.layouts.model.links import (
     GeneralisedMean,
     Link,
     LogisticMargin,
-    LogScaled,
+    LogScaling,
     Maximum,
     Minimum,
     NoiseMixture,
     OddsShift,
     Product,
-    Scaled,
+    Scaling,
     WeightedSum,
 )
 from animalcat.layouts.model.nodes import KINDS, LIKELIHOODS, default_source
@@ -64,9 +64,9 @@ def node_values(layout: Layout, theta: Floats, features: Floats) -> dict[str, An
     values |= {n: theta[:, i, np.newaxis] for i, n in enumerate(layout.latent_names)}
     for node in layout.ordered:
         match node.link:
-            case Scaled(a, factor):
+            case Scaling(a, factor):
                 value = factor * values[a]
-            case LogScaled(a, easiest, hardest, top):
+            case LogScaling(a, easiest, hardest, top):
                 value = top * np.log(easiest / values[a]) / math.log(easiest / hardest)
             case WeightedSum(inputs, weights, constant):
                 value = constant + sum(w * values[a] for a, w in zip(inputs, weights, strict=True))
@@ -197,8 +197,8 @@ def layouts(draw: st.DrawFn) -> Layout:
         demand = draw(
             st.sampled_from(
                 [
-                    Scaled(f"x{i}", draw(number)),
-                    LogScaled(f"x{i}", 5.0, 0.5, draw(number)),
+                    Scaling(f"x{i}", draw(number)),
+                    LogScaling(f"x{i}", 5.0, 0.5, draw(number)),
                 ]
             )
         )

@@ -18,7 +18,7 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.explaining import kinds
-from animalcat.layouts.explaining.kinds import KINDS, Played, Rival, find_kind
+from animalcat.layouts.explaining.kinds import KINDS, PlayedEpisodes, RivalExplanation, find_kind
 from animalcat.layouts.explaining.limits import as_shares, costs
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import (
@@ -40,8 +40,8 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 from animalcat.layouts.model.units import plain_unit
 from animalcat.layouts.reporting.profile import NodeWords, Profile
-from animalcat.layouts.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
 from animalcat.layouts.simulation.synthetic import synthetic_agents
+from benchmarks.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 LOOK = "goalRedness"
@@ -168,21 +168,21 @@ def test_a_kind_is_told_by_a_rival_of_that_kind(monkeypatch: pytest.MonkeyPatch)
     """Two looks make it a fraudster together, though a demand is likelier than either."""
     rates = (0.0, 1.0)
     rivals = [
-        Rival("demand", "XPos", 0.4, "0", "1", rates),
-        Rival("irrelevant", "redness", 0.28, "0", "1", rates),
-        Rival("irrelevant", "blueness", 0.32, "0", "1", rates),
+        RivalExplanation("demand", "XPos", 0.4, "0", "1", rates),
+        RivalExplanation("irrelevant", "redness", 0.28, "0", "1", rates),
+        RivalExplanation("irrelevant", "blueness", 0.32, "0", "1", rates),
     ]
     monkeypatch.setattr(kinds, "_rivals", lambda *_: (rivals, 0.0))
     layout = load_layout("aaio", "metres-15")
     rows = np.array([[10.0, 2.0, 0.0, 0.0]] * 10)
     draws = np.tile([node.prior.mean for node in layout.latents], (20, 1))
     cost = costs(layout, draws, rows)
-    found = find_kind(layout, draws, Played(rows, np.ones(10)), cost)
+    found = find_kind(layout, draws, PlayedEpisodes(rows, np.ones(10)), cost)
     assert found.kind == "fraudster"
     assert found.rival is not None
     assert found.rival.name == "blueness"
     rivals[0] = replace(rivals[0], probability=0.45)
-    few = find_kind(layout, draws, Played(rows[:3], np.ones(3)), cost)
+    few = find_kind(layout, draws, PlayedEpisodes(rows[:3], np.ones(3)), cost)
     assert few.kind == "unclear"
     assert few.rival == rivals[0]  # the likeliest of all
 

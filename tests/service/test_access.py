@@ -143,21 +143,22 @@ def test_the_table_has_every_call_and_no_other() -> None:
     assert {rule.own for rule in RULES.values()} == {None, *Own}
 
 
-async def attempt(service: Service, method: str) -> str:
-    """The code of what comes of a call with an empty request; empty if it is answered."""
+async def attempt(service: Service, method: str, request: bytes = b"") -> str:
+    """The code of what comes of a call; empty if it is answered."""
     kind = METHODS[method]
     name = ("stream" if kind.client_streaming else "unary") + (
         "_stream" if kind.server_streaming else "_unary"
     )
     multi = getattr(service.channel, name)(method)
-    call = multi() if kind.client_streaming else multi(b"", timeout=20)
+    call = multi() if kind.client_streaming else multi(request, timeout=20)
     try:
         if kind.client_streaming:
-            await call.write(b"")
+            await call.write(request)
             await call.done_writing()
         if kind.server_streaming:
-            await call.read()
-            await call.code()
+            first = await call.read()
+            if first is not grpc.aio.EOF and not kind.client_streaming:
+                return ""  # it is told, and may be for long
             if await call.code() is not grpc.StatusCode.OK:
                 return str(dict(await call.trailing_metadata() or ())["animalcat-code"])
         else:
@@ -165,7 +166,7 @@ async def attempt(service: Service, method: str) -> str:
     except grpc.aio.AioRpcError as error:
         if "execute_batch" in (error.debug_error_string() or ""):
             # It was refused while the client still wrote, and gRPC then forgets the refusal.
-            return await attempt(service, method)
+            return await attempt(service, method, request)
         return str(dict(error.trailing_metadata() or ())["animalcat-code"])
     finally:
         call.cancel()
@@ -180,6 +181,91 @@ async def test_each_role_may_call_what_the_table_says(callers: Callers, method: 
         found = await attempt(getattr(callers, role.value), method)
         assert found not in ("NO_TOKEN", "BAD_TOKEN", "INTERNAL"), role
         assert (found == "FORBIDDEN") == (role not in RULES[method].roles), (role, found)
+
+
+LINES = {
+    "ask whether the server is well": (),
+    "play": ("AgentGateway/Evaluate",),
+    "ask where a session stands": ("Sessions/GetSession",),
+    "see which sessions there are": ("Sessions/ListSessions",),
+    "see what was measured, decided and recorded, or follow it": (
+        *("Sessions/WatchSession", "Sessions/VerifySession", "Profiles/GetProfile"),
+        *("Profiles/ExportProfile", "Episodes/ListEpisodes", "Episodes/StreamEpisode"),
+        "Episodes/ExplainEpisode",
+    ),
+    "see batteries with their arenas, layouts, and campaigns": (
+        *("Batteries/GetBattery", "Batteries/ListBatteries", "Batteries/ListInstances"),
+        *("Layouts/ListLayouts", "Layouts/GetLayout"),
+        *("Campaigns/GetCampaign", "Campaigns/ListCampaigns"),
+    ),
+    "see what the server does, where it runs things, and whom it refused": (
+        *("Operations/GetOperation", "Operations/ListOperations", "Operations/WatchOperation"),
+        "Operations/GetPlacement",
+    ),
+    "make, pause, go on with, cancel or delete sessions and campaigns": (
+        *("Sessions/CreateSession", "Sessions/PauseSession", "Sessions/ResumeSession"),
+        *("Sessions/CancelSession", "Sessions/DeleteSession"),
+        *("Campaigns/CreateCampaign", "Campaigns/EndCampaign", "Campaigns/DeleteCampaign"),
+    ),
+    "say what an episode counts as, or take agents off": (
+        *("Sessions/InvalidateEpisode", "Sessions/JudgeFailure", "Sessions/DismissAgents"),
+    ),
+    "make or delete batteries, or cancel what makes them": (
+        *("Batteries/ImportBattery", "Batteries/BuildBattery", "Batteries/DeleteBattery"),
+        "Operations/CancelOperation",
+    ),
+    "get a ticket for a session": ("Access/GetTicket",),
+}
+"""Calls of each line of the table in docs/security.md."""
+OWN_CELLS = ("its session", "sessions for its name")
+
+
+def page_table() -> dict[str, list[str]]:
+    """The cells of the table "who can do what to whom" by the first of each line."""
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+    _, _, rest = page.partition("### Who can do what to whom")
+    lines = [line for line in rest.partition("\n- ")[0].splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+    return {row[0]: row[1:] for row in rows}
+
+
+async def may(service: Service, method: str, name: str) -> bool:
+    """Whether a call about something by its name is let in."""
+    refusals = ("NO_TOKEN", "BAD_TOKEN", "FORBIDDEN", "UNKNOWN_SESSION")
+    if method.endswith("/Evaluate"):
+        hello = gateway_pb2.Hello(session=name, agent="another", instance="x", protocol=1)
+        request = gateway_pb2.EvaluateRequest(hello=hello).SerializeToString()
+    else:
+        request = sessions_pb2.GetSessionRequest(name=name).SerializeToString()
+    return await attempt(service, method, request) not in refusals
+
+
+async def test_the_page_of_security_is_true_line_by_line(callers: Callers) -> None:
+    table = page_table()
+    assert table.keys() == LINES.keys()
+    named = [f"/animalcat.v1.{method}" for methods in LINES.values() for method in methods]
+    assert sorted(named) == sorted(METHODS)
+    mine, other = await callers.operator.create(2), await callers.operator.create(2, agent="x:y")
+    get_ticket = callers.operator.channel.unary_unary("/animalcat.v1.Access/GetTicket")
+    asked = access_pb2.GetTicketRequest(session=mine).SerializeToString()
+    ticket = access_pb2.GetTicketResponse.FromString(await get_ticket(asked)).ticket
+    who = [callers.connected(ticket), callers.agent, callers.viewer, callers.connected("")]
+    for line, cells in table.items():
+        for service, cell in zip(who, cells, strict=True):
+            for method in LINES[line]:
+                full = f"/animalcat.v1.{method}"
+                if method == "Sessions/ListSessions" and cell in OWN_CELLS:
+                    listed = await service.sessions.ListSessions(sessions_pb2.ListSessionsRequest())
+                    found = {one.name for one in listed.sessions}
+                    assert (mine in found, other in found) == (True, False)
+                    continue
+                let_in = [await may(service, full, name) for name in (mine, other)]
+                expected = [cell != "no", cell == "yes"]
+                assert let_in == expected, (line, cell, method)
+    health = "/grpc.health.v1.Health/Check"
+    for service, cell in zip(who, table["ask whether the server is well"], strict=True):
+        assert cell == "yes"
+        assert await service.channel.unary_unary(health)(b"") == b"\x08\x01"
 
 
 async def test_health_is_open_and_reflection_is_not(callers: Callers) -> None:

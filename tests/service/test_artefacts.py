@@ -18,8 +18,8 @@ from animalcat.service.storage.artefacts import (
     ObjectStorage,
     artefacts_for,
 )
-from animalcat.service.testing.artefacts_suite import RECORDING, ArtefactsSuite, Make, written
 from tests.service.s3 import S3, bucket, make_bucket, s3
+from tests.suites.artefacts import RECORDING, ArtefactsSuite, Make, written
 
 __all__ = ["bucket", "s3"]
 

@@ -17,11 +17,11 @@ from animalcat.service.host.settings import Settings
 from animalcat.service.model import SessionState
 from animalcat.service.rpc.server import create_server
 from animalcat.service.storage.sql import SqlStore
-from animalcat.service.testing.storage_suite import NOW, SPEC
 from animalcat.v1 import campaigns_pb2, operations_pb2
 from tests.packages import free_port
 from tests.service.conftest import Service
 from tests.service.test_campaign import FINISHED, create, get, play
+from tests.suites.storage import NOW, SPEC
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -13,11 +13,11 @@ from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import ObservationSpec, Phase
 from animalcat.layouts.library import load_layout
+from animalcat.maps.small import arena_map
 from animalcat.service.batteries.battery import ArenaFile, import_files
 from animalcat.service.measuring.twins import Twins
 from animalcat.service.recording import EpisodeRecorder, read_episode, verify
 from animalcat.service.recording.verify import load_arena
-from animalcat.service.reporting.maps import arena_map
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import spec_to_proto

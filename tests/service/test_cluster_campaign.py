@@ -30,6 +30,8 @@ common: 3
 block: 2
 seed: 3
 """
+TRUSTED = ("--agent-may", "all")
+"""What agents on Ray need, where nothing keeps them apart."""
 AGENTS_ON_RAY = "agents_run: {where: ray, cpus: 0.25}\n"
 
 
@@ -108,8 +110,9 @@ def test_what_stands_in_the_way_is_said_before_anything_is_played(tmp_path: Path
 
     absent = "no Ray cluster answers at 127.0.0.1:9"
     assert f"server did not start: {absent}" in refusal("here.yaml", "--engine", "ray", *nobody)
-    assert absent in refusal("there.yaml", *nobody)
-    assert "2 agents need 2000 CPUs at once" in refusal("large.yaml", "--engine", "ray")
+    assert absent in refusal("there.yaml", *nobody, *TRUSTED)
+    assert "2 agents need 2000 CPUs at once" in refusal("large.yaml", "--engine", "ray", *TRUSTED)
+    assert "are not kept apart from the evaluator" in refusal("there.yaml", *nobody)
     with closing(SqlStore.in_directory(tmp_path / "data")) as store:
         assert not store.campaigns()
 
@@ -129,14 +132,14 @@ def test_a_campaign_loses_its_driver_and_a_node_and_no_result(tmp_path: Path) ->
         engine = ("--engine", "ray", "--address", cluster.address)
 
         (tmp_path / "hold-1").touch()
-        first = begun(tmp_path, "there.yaml", data, *engine)
+        first = begun(tmp_path, "there.yaml", data, *engine, *TRUSTED)
         wait_for(held.exists)
         kill(first)
         (tmp_path / "hold-1").unlink()
         held.unlink()
 
         (tmp_path / "hold-2").touch()
-        second = begun(tmp_path, "there.yaml", data, *engine)
+        second = begun(tmp_path, "there.yaml", data, *engine, *TRUSTED)
         wait_for(held.exists)
         clusters.lose(cluster, next(filter(clusters.simulates, nodes)))
         (tmp_path / "hold-2").unlink()

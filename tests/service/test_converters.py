@@ -114,7 +114,6 @@ policies = (
         name=st.sampled_from(["variance", "information", "threshold", "stratified", "random"]),
         random_share=share,
         sharpness=st.floats(0, 100),
-        balance=st.none() | st.integers(0, 9),
         exposures=st.integers(0, 9),
         cool_down=st.integers(0, 9),
         per_second=st.booleans(),
@@ -230,7 +229,7 @@ def test_answers_have_every_field_of_a_spec_set() -> None:
         layout="l",
         layout_variant="v",
         stop=StoppingRule(targets={"x": 0.1}),
-        policy=Policy("listed", order=("one",), balance=1),
+        policy=Policy("listed", order=("one",)),
         observation_spec=ObservationSpec(camera=CameraSpec()),
         layout_digest="1",
         rules=1,
@@ -298,9 +297,3 @@ def test_shares_are_checked(spec: SessionSpec, value: float) -> None:
         with pytest.raises(ServiceError, match=r"policy: random_share") as caught:
             converters.spec_of_session_from_proto(message)
         assert caught.value.code is Code.INVALID_REQUEST
-
-
-def test_a_status_of_an_older_version_has_its_word_of_today() -> None:
-    old = CapabilityStatus("navigationAbility", 1.0, 0.1, "10 m", "measured")
-    message = converters.capability_to_proto(old)
-    assert message.status == STATUSES["precise, if the layout holds"]

@@ -6,17 +6,16 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Exclusion
-from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.service.batteries.battery import ArenaFile, Battery, import_files, load, read_files
 from animalcat.service.batteries.marks import UNPASSABLE
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.coverage import SAME_ARENA, coverage, covered_features
+from benchmarks.reproduce.olympics import INSTANCES
 
 from .conftest import arena
 
@@ -90,28 +89,12 @@ def test_conditions_are_checked_by_the_registry(
         coverage(layout, make(a=arena(0)))
 
 
-def test_a_battery_of_the_first_version_is_read_as_before(make: Make, tmp_path: Path) -> None:
-    """Sessions over it go on as they began; what it lacks is told to those that are new."""
-    battery = make(**{"navigation-1": arena(0), "other": arena(1)})
-    table = json.loads((battery.folder / "battery.json").read_text())
-    old: dict[str, Any] = {"version": 1, "units": {}, "problems": [], "instances": []}
-    for name in ("rewardDistance", "rewardSize", "rewardBehind", "XPos"):
-        old["units"][name] = table["units"][name]
-    for row in table["instances"]:
-        del row["missing"]
-        row["features"] = {name: row["features"][name] for name in old["units"]}
-        old["instances"].append(row)
-    folder = tmp_path / "old"
-    battery.folder.rename(folder)
-    (folder / "battery.json").write_text(json.dumps(old))
-    loaded = load("old", tmp_path)
-    assert loaded.digest == "old"
-    assert loaded.instances[0].features == old["instances"][0]["features"]
-    once = coverage(load_layout("aaio"), loaded, as_once=True)
-    assert set(once.features) == {"navigation-1"}
-    today = coverage(load_layout("aaio"), loaded)
-    assert today.gaps == "2 of 2: rewards not measured"
-    assert "again" in today.advice
+def test_a_battery_of_another_version_is_refused(make: Make) -> None:
+    battery = make(a=arena(0))
+    table = battery.folder / "battery.json"
+    table.write_text(json.dumps({**json.loads(table.read_text()), "version": 9}))
+    with pytest.raises(ValueError, match=r"has version 9, and this animalcat reads version \d"):
+        load(battery.folder.name, battery.folder.parent)
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ import pytest
 
 from animalcat import names
 from animalcat.arena_configs.loader import load_text
-from animalcat.benchmarks.kill import workers_of
 from animalcat.client.async_client import aconnect
 from animalcat.client.direct import DirectError, DirectPlay
 from animalcat.envs.agents.base import EpisodeInfo
@@ -44,6 +43,7 @@ from animalcat.service.session.direct import (
 )
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import spec_to_proto
+from benchmarks.kill import workers_of
 from tests.service.conftest import NOW, Service, action, arena, walk
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -99,12 +99,6 @@ def page(known: Results) -> str:
     profile["misfits"] = [{"where": "size is <5", "more": False, "episodes": 9, "observed": 2.0,
                            "predicted": 6.5, "evidence": 44.0, "corrected": 3.1}]  # fmt: skip
     profile["provenance"]["comparison"] = {"words": "it finds more than <other>"}
-    share = {**nodes["noiseLevel"], "about": "their <own> rate"}
-    profile["second_reading"] = {
-        "label": "refitted",
-        "where": "size is <5",
-        "nodes": {**nodes, "contradictedShare": share},
-    }
     arenas = {row["instance"]: ARENA for row in rows[:3]}
     because = {(1, 0): "nothing else would do"}
     return session_page(profile, known.fitted, rows, arenas, because=because, created="2026-11-23")
@@ -145,8 +139,6 @@ def test_the_page_labels_what_is_unfinished_and_crosses_out_what_is_contradicted
     assert "does not describe this agent since episode 9: less success where size is <5" in words
     assert words.count("Not to be read.") == 3  # above each part that takes the layout for true
     assert "doubtful" in page.split("</style>")[1]
-    assert "Profile refitted" in words
-    assert "contradictedShare" in words
 
 
 def test_the_page_escapes_names_and_stands_alone(page: str) -> None:

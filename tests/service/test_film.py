@@ -19,16 +19,16 @@ from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay as replay_steps
 from animalcat.envs.types import CameraSpec
 from animalcat.installing import install
+from animalcat.maps.moving import PANEL
 from animalcat.service.recording import EpisodeRecorder, camera_images, read_episode
-from animalcat.service.recording.film import HEIGHT, PANEL, WIDTH, film
+from animalcat.service.recording.film import HEIGHT, WIDTH, film
 from animalcat.service.recording.minari_data import save_minari
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.recording.video import VideoError, write_video
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import spec_from_proto, spec_to_proto
-
-RECORDING = Path(__file__).parent / "fixtures" / "recordings" / "made-0-0.mcap"
+from tests.service.recorded import RECORDING
 
 
 def replay(*words: str) -> tuple[int, str, str]:

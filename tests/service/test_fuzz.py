@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from animalcat.benchmarks import fuzz
+from benchmarks import fuzz
 
 
 def test_a_reader_that_breaks_is_found() -> None:

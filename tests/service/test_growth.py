@@ -189,7 +189,7 @@ async def test_tokens_and_cost_lie_beside_the_step(service: Service) -> None:
     ("file", "old", "new"),
     [
         ("gateway", "bytes lease = 9;", ""),
-        ("gateway", "bytes lease = 9;", "bytes lease = 10;"),
+        ("gateway", "bytes lease = 9;", "bytes lease = 19;"),
         ("gateway", "string server_version = 8;", "bytes server_version = 8;"),
         ("types", "CAUSE_BAD_FRAMES = 5;", "CAUSE_BAD_FRAME = 5;"),
         ("sessions", "rpc PauseSession(", "rpc StopSession("),

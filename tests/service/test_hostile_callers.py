@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import socket
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
+from animalcat.cli.shared.apart import launched, plan_of, way
 from animalcat.client.connection import AuthorisedChannel
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import NOTES_USED_UP
@@ -30,7 +32,13 @@ from animalcat.service.access.callers import Role
 from animalcat.service.access.rates import DAY_SECONDS, Rates
 from animalcat.service.access.tokens import Quota, Tokens
 from animalcat.service.errors import ServiceError
-from animalcat.service.host.doorman import FLOOD_CALLS, Budget, all_descriptors
+from animalcat.service.host.doorman import (
+    FLOOD_CALLS,
+    MOST_OF_AGENT,
+    OF_MACHINE,
+    Budget,
+    all_descriptors,
+)
 from animalcat.service.host.settings import Settings
 from animalcat.service.model import NOBODY, Identity
 from animalcat.service.recording import EpisodeRecorder, read_episode
@@ -43,11 +51,37 @@ from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import EPISODE_BYTES, NOTE_BYTES, STEP_BYTES, NoteRoom
 from animalcat.service.session.play import recording_path
 from animalcat.service.session.turns import MAX_BAD_FRAMES, FrameError, Turns
-from animalcat.v1 import gateway_pb2, operations_pb2, sessions_pb2, types_pb2
+from animalcat.v1 import (
+    access_pb2,
+    access_pb2_grpc,
+    gateway_pb2,
+    operations_pb2,
+    sessions_pb2,
+    types_pb2,
+)
 from tests.service.conftest import AGENT, NOW, Service, action
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("no_token")]
 
+FLOOD = """
+import socket, sys, time
+made = [socket.socket(socket.AF_UNIX) for _ in range(200)]
+for one in made:
+    one.connect(sys.argv[1])
+ended, end = set(), time.monotonic() + 20
+while len(ended) < 136 and time.monotonic() < end:
+    time.sleep(0.05)
+    for one in set(made) - ended:
+        one.setblocking(False)
+        try:
+            if not one.recv(1000):
+                ended.add(one)
+        except BlockingIOError:
+            pass
+        except OSError:
+            ended.add(one)
+print("ended", len(ended))
+"""
 ENDED = "connections ended to 127.0.0.1"
 WITHDRAW = gateway_pb2.EvaluateRequest(withdraw=gateway_pb2.Withdraw())
 DECLARED = types_pb2.FINGERPRINT_SOURCE_DECLARED
@@ -503,6 +537,34 @@ class TestStrangers:
             await stream.rest_of(start, forward)
             for one in idle:
                 one.close()
+
+    @pytest.mark.skipif(not way().whole, reason="processes cannot be put apart here")
+    async def test_an_agent_of_this_machine_does_not_shut_others_out(
+        self, guarded: Guarded, tmp_path: Path
+    ) -> None:
+        """By the socket at which all agents come in that were started here."""
+        operator = guarded.operator
+        session = await operator.create(2)
+        asked = access_pb2.GetTicketRequest(session=session)
+        stub: Any = access_pb2_grpc.AccessStub(operator.channel)
+        door = (await stub.GetTicket(asked)).local_address.removeprefix("unix:")
+        own = [socket.socket(socket.AF_UNIX) for _ in range(MOST_OF_AGENT + 8)]
+        for one in own:
+            one.connect(door)
+        plan = plan_of(network=False, sockets=[os.path.dirname(door)])
+        started = launched([sys.executable, "-c", FLOOD, door], plan, way().name)
+        flood = await asyncio.create_subprocess_exec(
+            *started.command, env=started.variables, stdout=asyncio.subprocess.PIPE
+        )
+        told, _ = await flood.communicate()
+        assert told.split() == [b"ended", str(200 - MOST_OF_AGENT).encode()]
+        name = f"connections ended to {OF_MACHINE}"
+        assert (await refusals(operator))[name] == 200 - MOST_OF_AGENT
+        for one in own:  # those of people are not
+            one.setblocking(False)
+            with suppress(BlockingIOError):
+                assert one.recv(100)
+            one.close()
 
     async def test_a_token_has_a_budget_of_connections(self, guarded: Guarded) -> None:
         connected, tokens, operator = guarded.connected, guarded.tokens, guarded.operator

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.benchmarks import kill, postgres
-from animalcat.benchmarks.kill_points import MOMENTS, Point, plan
+from benchmarks import kill, postgres
+from benchmarks.kill_points import MOMENTS, Point, plan
 
 
 def test_a_plan_spreads_its_points() -> None:

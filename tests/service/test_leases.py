@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from animalcat import names
-from animalcat.benchmarks.kill import workers_of
 from animalcat.client.async_client import aconnect
 from animalcat.client.direct import DirectPlay
 from animalcat.client.remote_env import RemoteEnv
@@ -30,6 +29,7 @@ from animalcat.service.host.settings import Settings
 from animalcat.service.recording import read_episode, verify
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
+from benchmarks.kill import workers_of
 from tests.service.conftest import NOW, Service, Stream, action, hello, walk
 from tests.service.cutting import Cutter, Way, cutting
 from tests.service.test_direct import files

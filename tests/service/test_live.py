@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.cli.session.live import LiveSession, estimate_of, sparkline
+from animalcat.cli.session.live import LiveSession, sparkline
 from animalcat.client.converters import episode_from_proto, session_from_proto
 from animalcat.client.values import Capability, Episode, SessionEvent
 from animalcat.v1 import sessions_pb2, types_pb2
@@ -121,12 +121,6 @@ def test_the_table_has_estimate_interval_course_and_what_is_played(width: int) -
     assert ("needs" in table) == (width > 100)  # it goes first
     assert "playing: arena-[/b]6 (episode 6, informative)" in table
     assert "the layout does not describe the agent in the dark" in " ".join(table.split())
-
-
-def test_an_older_server_says_no_words_and_its_numbers_have_their_unit() -> None:
-    old = replace(capability(2.0), value="", interval="")
-    assert estimate_of(old) == ("2.00 (unit: 10 m)", "1.18 to 2.82")
-    assert estimate_of(replace(old, unit="1"))[0] == "2.00"
 
 
 def test_a_pipe_gets_a_line_at_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:

@@ -234,7 +234,7 @@ async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: A
 
 
 @pytest.mark.slow
-async def test_after_an_alarm_a_second_reading_stands_beside_the_first(service: Any) -> None:
+async def test_after_an_alarm_profile_and_page_say_that_it_stands(service: Any) -> None:
     session = await contradicted(service, stop=rule(32))
     found = await played(service, session.name, AHEAD)
     profile = await profile_of(service, session.name)
@@ -244,22 +244,11 @@ async def test_after_an_alarm_a_second_reading_stands_beside_the_first(service: 
     alarm = profile["provenance"]["alarm"]
     assert alarm["stands"]
     assert found.misfit.startswith(f"since episode {alarm['raised_at']}: ")
-    again = profile["second_reading"]
-    assert again["label"] == "refitted with the contradicted part widened"
-    assert all(part in found.misfit for part in again["where"].split("; "))
-    assert again["layout"]["variant"].endswith("widened")
-    assert again["layout"]["digest"] != profile["layout"]["digest"]
-    assert again["diagnostics"]["engine"] == "nuts"
-    # What is contradicted no longer pulls at the capabilities: half of the arenas were passed.
-    first, second = (p["nodes"]["navigationAbility"]["mean"] for p in (profile, again))
-    assert (second > first) == ("less success" in again["where"])
-    assert set(again["nodes"]) - set(profile["nodes"]) == {"contradictedShare", "contradictedRate"}
     request = results_pb2.ExportProfileRequest(
         name=f"{session.name}/profile", format=results_pb2.PROFILE_FORMAT_HTML
     )
     page = (await service.profiles.ExportProfile(request)).content.decode()
     assert "does not describe this agent" in page
-    assert "contradictedShare" in page
 
 
 async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong(

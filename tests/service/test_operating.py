@@ -27,7 +27,6 @@ from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.settings import Settings
 from animalcat.service.logs import JsonFormatter, about
 from animalcat.service.rpc import server
-from animalcat.service.rpc.operations import OperationCalls
 from animalcat.service.rpc.server import SERVICES, create_server
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.listing import Listing
@@ -154,21 +153,6 @@ async def test_draining_lets_an_episode_end_and_begins_none(
         async with service.agent(session) as stream:
             await stream.receive("welcome")
             assert (await stream.receive("episode_start")).episode == 1
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_status_of_a_server_that_is_older(
-    start: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It knows no such call, as a servicer without the method answers."""
-    monkeypatch.delattr(OperationCalls, "GetPlacement")
-    async with start(tmp_path) as service:
-        command = ["server", "status", "--server", service.running.address]
-        told = await asyncio.to_thread(CliRunner().invoke, build(["server"]), command)
-        found = await asyncio.to_thread(CliRunner().invoke, build(["server"]), [*command, "--json"])
-    assert (told.exit_code, found.exit_code) == (0, 0)
-    assert "this server is older and does not tell" in told.stdout
-    assert json.loads(found.stdout)["engine"] == ""
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -28,7 +28,7 @@ def test_predictions_of_a_count_are_not_compared_with_success(
 ) -> None:
     layout = load_layout("navigation-speed", variant)
     spec = SessionSpec("a", "b", layout="navigation-speed", layout_variant=variant)
-    names = sorted(covered_features(layout, battery, as_once=True))
+    names = sorted(covered_features(layout, battery))
     assert len(names) > 2
     attempts: list[Episode] = []
     for number, name in enumerate(names[:-1]):

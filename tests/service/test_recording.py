@@ -32,6 +32,7 @@ from animalcat.envs.types import (
     RaySpec,
     Step,
 )
+from animalcat.protocol import PROTOCOL
 from animalcat.service.recording import (
     EpisodeRecorder,
     Recording,
@@ -52,6 +53,7 @@ from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
 from tests.disk import full_disk
+from tests.service.recorded import FOLDER, RECORDING
 
 ARENA = """!ArenaConfig
 arenas:
@@ -67,7 +69,6 @@ arenas:
       positions: [!Vector3 {x: 20, y: 0, z: 30}]
       sizes: [!Vector3 {x: 2, y: 2, z: 2}]
 """
-OLD = Path(__file__).parent / "fixtures" / "recordings"
 RAYS = ObservationSpec()
 CAMERA = ObservationSpec(CameraSpec(16), RaySpec(1), 5)
 ACTIONS = bytes([3, 3, 4, 5, 3, 0, 3, 3] * 12)
@@ -93,6 +94,7 @@ def header(spec: ObservationSpec, *, pixels: bool = False) -> results_pb2.Episod
         versions=versions(),
         agent="builtin:forward",
         pixels=pixels,
+        protocol=PROTOCOL,
     )
 
 
@@ -275,27 +277,6 @@ def test_a_damaged_recording_gives_the_chunks_before_the_damage(tmp_path: Path) 
     assert "chunk is damaged" in found.damage
     assert 0 < len(found.steps) < len(full.steps)
     assert found.steps == full.steps[: len(found.steps)]
-
-
-def test_recordings_of_older_versions_are_read(rays: Played, tmp_path: Path) -> None:
-    path = tmp_path / "0-0.mcap"
-    with path.open("wb") as file:  # as they were written: without a sum of the data section
-        writer = Writer(file, 64 * 1024)
-        writer.start(library="animalcat")
-        for channel in Channel:
-            schema = writer.register_schema(channel.schema_name, "protobuf", channel.schema())
-            writer.register_channel(channel.topic, "protobuf", schema)
-        for message in Log(rays.live).messages():
-            number = 1 + list(Channel).index(message.channel)
-            writer.add_message(number, message.log_time, message.data, 0, message.sequence)
-        footer = read_episode(rays.path).footer
-        assert footer is not None
-        writer.add_message(3, 0, footer.SerializeToString(), 0, footer.steps)
-        writer.finish()
-    old, new = read_episode(path), read_episode(rays.path)
-    assert (old.header, old.steps, old.footer) == (new.header, new.steps, new.footer)
-    assert old.complete
-    assert (old.checked, new.checked) == (False, True)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89MCAP0", b"not a recording at all, but text"])
@@ -508,7 +489,7 @@ def test_images_drawn_under_other_looks_are_left_out_and_said_so(camera: Played)
     other = changed(recording, 2, results_pb2.RecordedStep(camera_digest=bytes(16)))
     other = replace(other, header=results_pb2.EpisodeHeader.FromString(b""))
     other.header.CopyFrom(recording.header)
-    del other.header.versions["looks"]  # as older versions wrote it
+    other.header.versions["looks"] = "1"
     found = verify(other)
     assert found.difference is None
     assert found.steps == len(camera.sizes)
@@ -525,7 +506,7 @@ def test_an_episode_of_other_rules_of_motion_is_not_said_to_differ(rays: Played)
     other = changed(recording, 3, results_pb2.RecordedStep(reward=0.5))
     other = replace(other, header=results_pb2.EpisodeHeader.FromString(b""))
     other.header.CopyFrom(recording.header)
-    del other.header.versions["motion"]  # as older versions wrote it
+    other.header.versions["motion"] = "1"
     gained = 0.0
     for step in other.steps:
         gained += step.reward
@@ -626,40 +607,25 @@ def test_a_step_is_put_together_as_protobuf_does_it(
     assert (tmp_path / "0-0.mcap").read_bytes() == bytes([OPCODE]) + made
 
 
-@pytest.mark.parametrize(
-    ("name", "reason", "made", "notes", "outcome", "steps"),
-    [
-        ("noted-3-0", sessions_pb2.REASON_RANDOM, "", {3: "I turn now"}, "SUCCESS", 8),
-        (
-            "made-0-0",
-            sessions_pb2.REASON_GENERATED,
-            "navigation-1.7m-1.76m-front",
-            {},
-            "SUCCESS",
-            4,
-        ),
-        ("faulty-0-0", sessions_pb2.REASON_RANDOM, "", {}, "FAULT", 0),
-    ],
-)
-def test_recordings_from_before_the_enums_are_read(
-    name: str, reason: int, made: str, notes: dict[int, str], outcome: str, steps: int
+def test_recordings_of_another_protocol_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recording = read_episode(OLD / f"{name}.mcap")
-    assert recording.damage == ""
-    decision = recording.header.decision
-    assert (decision.reason, decision.old_reason) == (reason, "")
-    assert decision.made.offer.startswith(made)
-    assert bool(decision.made.offer) == bool(made)
-    found = {k: step.notes[0].text for k, step in enumerate(recording.steps) if step.notes}
-    assert found == notes
-    assert recording.footer is not None
-    assert recording.footer.outcome == types_pb2.Outcome.Value(f"OUTCOME_{outcome}")
-    assert len(recording.steps) == steps
-    if steps:
-        # They were made under earlier rules of motion, which they do not name. A physics step was
-        # 0.02 s then, and is 4e-7 of it shorter now; friction was a law, and is PhysX's own now.
-        checked = verify(recording)
-        assert checked.motion is not None
-        assert checked.difference is None
-        assert checked.comparison is not None
-        assert checked.comparison.metres < 3e-4
+    with pytest.raises(RecordingError, match=r"of-before\.mcap: .*before the first release"):
+        read_episode(FOLDER / "of-before.mcap")
+    for protocol, words in ((0, "before the first release"), (PROTOCOL + 1, "a newer version")):
+        path = tmp_path / f"{protocol}.mcap"
+        monkeypatch.setattr("animalcat.service.recording.writer.PROTOCOL", protocol)
+        EpisodeRecorder(path, header(ObservationSpec(rays=None))).close()
+        with pytest.raises(RecordingError, match=f"{path.name}: .*{words}"):
+            read_episode(path)
+
+
+def test_the_recording_that_tests_read_is_one_of_today() -> None:
+    """Else: `python -m tests.service.recorded`."""
+    recording = read_episode(RECORDING)
+    assert recording.complete
+    assert recording.checked
+    assert recording.header.decision.reason == sessions_pb2.REASON_GENERATED
+    assert recording.header.decision.made.offer == "navigation-1.7m-1.76m-front"
+    found = verify(recording)
+    assert (found.motion, found.difference, found.steps) == (None, None, 4)

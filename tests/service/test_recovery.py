@@ -1,4 +1,4 @@
-"""`animalcat bench recovery`: agents that act, adaptive sessions, and the table made of them."""
+"""`benchmarks recovery`: agents that act, adaptive sessions, and the table made of them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from animalcat.benchmarks import alarms, recovery
-from animalcat.benchmarks.recovery import Size, in_turn
-from animalcat.benchmarks.recovery_agents import (
-    SITES,
-    interval_of_correlation,
-    interval_of_share,
-    weak_agents,
-)
-from animalcat.benchmarks.recovery_outcomes import Outcomes, Strength, holds
-from animalcat.benchmarks.recovery_sessions import Place, Task, in_episode, reference_of
 from animalcat.envs.agents import EpisodeInfo, load_agent, make_agent
 from animalcat.envs.agents.limits import read_reference
 from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.battery import build_family
+from benchmarks import alarms, recovery
+from benchmarks.recovery import Size, in_turn
+from benchmarks.recovery_agents import (
+    SITES,
+    interval_of_correlation,
+    interval_of_share,
+    weak_agents,
+)
+from benchmarks.recovery_outcomes import Outcomes, Strength, holds
+from benchmarks.recovery_sessions import Place, Task, in_episode, reference_of
 
 LONG_PATH, SHORT_PATH = "builtin:planner+path=24", "builtin:planner+path=16"
 

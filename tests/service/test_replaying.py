@@ -16,14 +16,14 @@ from typer.testing import CliRunner
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.cli.main import build
+from animalcat.maps.moving import PANEL
 from animalcat.service.person import Game, PageServer
 from animalcat.service.person.replaying import Replayed
 from animalcat.service.recording import RecordingError, camera_images, read_episode
 from animalcat.service.recording.against import compare
-from animalcat.service.recording.film import PANEL
 from animalcat.v1 import results_pb2
+from tests.service.recorded import RECORDING
 
-RECORDING = Path(__file__).parent / "fixtures" / "recordings" / "made-0-0.mcap"
 TOKEN = "a-token-of-a-test"
 TEXT = """!ArenaConfig
 arenas:

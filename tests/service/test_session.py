@@ -147,7 +147,7 @@ async def test_the_posterior_is_exported_with_its_draws(service: Any, tmp_path: 
     assert list(kept["constant_data"]["instance"].values) == played
     assert set(kept["constant_data"]["backend"].values) == {"sim"}
     (fit,) = (service.data / "certificates").glob(f"{session.split('/')[1]}/profile.fit")
-    fit.unlink()  # an older animalcat kept no draws; the fit is made again
+    fit.unlink()  # where draws are lost the fit is made again
     again = await posterior("again")
     assert again["posterior"].equals(kept["posterior"])
 

@@ -157,9 +157,8 @@ async def test_sums_have_an_end() -> None:
     assert meter.spent.tokens_in == MOST_TOKENS
     assert len(meter.spent.costs) == MOST_CURRENCIES
     assert all(amount < float("inf") for _, amount in meter.spent.costs)
-    text = json.dumps(write_spent(meter.spent))
-    assert read_spent(text) == meter.spent
-    assert (write_spent(model.NOTHING), read_spent("{}")) == ({}, model.NOTHING)
+    for spent in (meter.spent, model.NOTHING):
+        assert read_spent(json.dumps(write_spent(spent))) == spent
 
 
 async def test_an_answer_beyond_the_allowance_ends_the_episode_alike_relayed_and_directly(

@@ -24,15 +24,15 @@ from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.migrate import StoreUnreachableError
 from animalcat.service.storage.sql import SqlStore
-from animalcat.service.testing.storage_suite import (
+from animalcat.v1 import results_pb2, types_pb2
+from tests import postgres
+from tests.suites.storage import (
     NOW,
     SPEC,
     StorageSuite,
     attempt,
     finished,
 )
-from animalcat.v1 import results_pb2, types_pb2
-from tests import postgres
 
 
 class TestSqlite(StorageSuite):

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ import pytest
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import (
     Campaign,
@@ -32,8 +32,8 @@ from animalcat.service.model import (
 from animalcat.service.storage import records
 from animalcat.service.storage.base import InUseError, UnreadableError, readable
 from animalcat.service.storage.sql import SqlStore
-from animalcat.service.testing.storage_suite import NOW, SPEC, attempt
 from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
+from tests.suites.storage import NOW, SPEC, attempt
 
 RECORDS = {
     SessionSpec: records.SessionSpecRecord,
@@ -55,7 +55,6 @@ RECORDS = {
 
 @pytest.mark.parametrize("value", RECORDS, ids=lambda value: value.__name__)
 def test_a_record_has_every_field_of_its_value(value: Any) -> None:
-    """A new field needs a new version of the record; see service/storage/records.py."""
     assert set(RECORDS[value].model_fields) - {"version"} == {f.name for f in fields(value)}
 
 
@@ -76,8 +75,9 @@ def text(**changes: Any) -> str:
         (text(seed=-1), "seed: "),
         (text(battery="../b"), "'../b'"),
         (text(rules=4), "this began under decision rules of version 4, and"),
-        (text(version=8), "version: it is 8, but this animalcat knows versions up to 7; update"),
-        (text(version="two"), "version: 'two'"),
+        (text(version=2), "version: it is 2, and this animalcat reads version 1; update"),
+        (text(version="two"), "version: it is 'two'"),
+        (text(version=None), "version: it is missing"),
         ("[]", "not a record"),
         ("7", "not a record"),
         (text()[:-20], "damaged"),
@@ -90,38 +90,22 @@ def test_a_record_says_why_it_cannot_be_read(stored: str, why: str) -> None:
     assert why in str(caught.value)
 
 
-def test_a_record_without_a_version_keeps_what_held_when_it_was_written() -> None:
-    """Before policies had a sharpness, they chose as with none."""
-    old = asdict(SPEC)
-    for later in ("slots", "layout_digest", "rules"):
-        del old[later]
-    for later in ("sharpness", "probes", "generate", "enough"):
-        del old["policy"][later]
-    found = records.read_spec(json.dumps(old))
-    assert (found.slots, found.rules, found.policy.sharpness) == (1, 1, 0.0)
-    assert found.stop == SPEC.stop
-    del old["policy"]["name"]
-    with pytest.raises(UnreadableError, match=r"policy\.name: field required"):
-        records.read_spec(json.dumps(old))
-
-
-def test_a_decision_without_a_version_is_read_with_the_arena_that_was_made_for_it() -> None:
-    """Its instance said nothing then of what is missing."""
-    instance = Instance("i", "p", {"size": 0.5}, 0.0, 250, 7, "")
-    decision = Decision("i", 0.1, 0.2, 0.3, {}, "made", made=Made("offer", instance, "arena"))
-    old = asdict(decision)
-    for later in ("missing", "places"):
-        del old["made"]["instance"][later]
-    assert records.read_decision(json.dumps(old)) == decision
-    instance = replace(instance, missing={"a": "b"}, places=(MarkedPlace(True, 1.0, 2.0, 0.5),))
-    wager = Wager(2, (-0.25, 0.5), (0.125, -50.0))
-    whole = replace(decision, made=Made("offer", instance, "arena"), peers=Peers(3, 0.1, 0.2, True))
-    whole = replace(whole, wager=wager)
-    stored = records.write_decision(whole)
-    assert records.read_decision(json.dumps(stored)) == whole
-    del stored["wager"]
-    stored["version"] = 3
-    assert records.read_decision(json.dumps(stored)) == replace(whole, wager=None)
+def test_a_decision_is_read_with_the_arena_that_was_made_for_it() -> None:
+    places = (MarkedPlace(True, 1.0, 2.0, 0.5),)
+    instance = Instance("i", "p", {"size": 0.5}, 0.0, 250, 7, "", {"a": "b"}, places)
+    decision = Decision(
+        *("i", 0.1, 0.2, 0.3),
+        margins={},
+        reason="made",
+        made=Made("offer", instance, "arena"),
+        peers=Peers(3, 0.1, 0.2, True),
+        wager=Wager(2, (-0.25, 0.5), (0.125, -50.0)),
+    )
+    stored = records.write_decision(decision)
+    assert records.read_decision(json.dumps(stored)) == decision
+    del stored["made"]["instance"]["places"]
+    with pytest.raises(UnreadableError, match=r"made\.instance\.places: field required"):
+        records.read_decision(json.dumps(stored))
 
 
 def damage(data: Path, table: str, column: str, value: str, where: str) -> None:
@@ -179,7 +163,7 @@ def test_one_bad_attempt_breaks_no_list(tmp_path: Path) -> None:
     session = store.create_session("s", SPEC, NOW).id
     for number in (0, 1):
         store.open_episode(attempt(session, number))
-    damage(tmp_path, "episodes", "decision", '{"instance": "i"}', "number = 1")
+    damage(tmp_path, "episodes", "decision", '{"version": 1, "instance": "i"}', "number = 1")
     good, bad = store.episodes(session)
     assert good == attempt(session, 0)
     assert bad.unreadable.startswith("unreadable: decision: score: field required")
@@ -229,7 +213,7 @@ async def test_a_server_serves_what_can_be_read(
         profile = results_pb2.GetProfileRequest(name="sessions/bad/profile")
         await refused(service.profiles.GetProfile(profile))
         campaigns = await service.campaigns.ListCampaigns(campaigns_pb2.ListCampaignsRequest())
-        assert campaigns.campaigns[0].reason.startswith("unreadable: spec: session: it is missing")
+        assert campaigns.campaigns[0].reason.startswith("unreadable: spec: version: it is missing")
         end = campaigns_pb2.EndCampaignRequest(name="campaigns/c")
         await refused(service.campaigns.EndCampaign(end))
 

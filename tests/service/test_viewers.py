@@ -31,8 +31,8 @@ from animalcat.service.recording.verify import load_arena
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import spec_to_proto
+from tests.service.recorded import RECORDING
 
-RECORDING = Path(__file__).parent / "fixtures" / "recordings" / "made-0-0.mcap"
 TEXT = """!ArenaConfig
 arenas:
   0: !Arena
@@ -206,9 +206,9 @@ def test_what_cannot_be_exported_is_said_and_leaves_nothing(
     foreign.write_bytes(foxglove_bytes(read_episode(RECORDING)))
     assert "foreign.mcap: not a recording" in refused(foreign)
     assert "there is no backend 'moon'" in refused(recording, "--backend", "moon")
-    newer = read_episode(RECORDING).header
-    newer.protocol = PROTOCOL + 1
-    recorder = EpisodeRecorder(tmp_path / "newer.mcap", newer)
+    with monkeypatch.context() as patch:
+        patch.setattr("animalcat.service.recording.writer.PROTOCOL", PROTOCOL + 1)
+        recorder = EpisodeRecorder(tmp_path / "newer.mcap", read_episode(RECORDING).header)
     recorder.finish(types_pb2.OUTCOME_VOID)
     said = refused(tmp_path / "newer.mcap")
     assert "newer.mcap: a newer version recorded it" in said

@@ -1,7 +1,6 @@
-"""`animalcat arena`: `commands` are its verbs; `map` draws, `play` lets a person play.
+"""`animalcat arena`: `commands` are its verbs; `play` lets a person play.
 
 `solve` lets the planner play, `files` finds the files that a command is about, and `options` has
 the options that commands share.
-`measuring` measures the demands of files and folders, and `explaining` says why they are so.
 `families` makes arenas from families and lists these, and `family` shows one.
 """

@@ -28,7 +28,6 @@ from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, epis
 from animalcat.arena_files import same_names
 from animalcat.cli.arena.families import families, make
 from animalcat.cli.arena.files import found_files, instance_name, named_files, tell_problems
-from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files, placed_by
 from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.arena.solve import solve_arenas
 from animalcat.cli.shared.output import (
@@ -47,6 +46,7 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.folders import cache_folder
+from animalcat.measuring import FeatureRow, Plan, measure_files, placed_by
 from animalcat.service.batteries.drafts import Draft, fixed_arena
 from animalcat.service.batteries.findings import alike
 
@@ -307,7 +307,7 @@ def show(
             arena = arena.model_copy(update={"merge_next_arena": False})
             _first_view(arena, chance, resolution).save(output)
         else:
-            from animalcat.cli.arena.map import draw_map  # matplotlib takes a while to import
+            from animalcat.maps.figure import draw_map  # matplotlib takes a while to import
 
             at_rest = found.played[0].at_rest if with_features else None
             draw_map(placement, output, title=file.name, survey=at_rest)

@@ -23,7 +23,7 @@ from animalcat.arena_configs.families import (
 )
 from animalcat.arena_configs.families.language import PARTS, Part
 from animalcat.arena_configs.families.scope import Value
-from animalcat.arena_configs.families.search import Found, demands_of, search
+from animalcat.arena_configs.families.search import SearchResult, demands_of, search
 from animalcat.arena_configs.features import (
     FEATURES,
     MeasuredFeatures,
@@ -246,7 +246,7 @@ def _found(
     part: Part | None,
     paradigm: str | None,
     given: dict[str, Value],
-) -> list[Found]:
+) -> list[SearchResult]:
     """Instances for demands, each from a seed of its own."""
     asked: dict[str, float] = {}
     for name, value in _pairs(demand, "--demand").items():
@@ -256,7 +256,7 @@ def _found(
             fail(f"--demand {name}={value}: {value} is not a number")
     playing = any(FEATURES[name].measured == "playing" for name in demands_of(asked))
     measure = Player() if playing else measure_geometry
-    made: list[Found] = []
+    made: list[SearchResult] = []
     with progress("looking for an arena") as tell:
         for index in range(number):
             one = search(
@@ -310,7 +310,7 @@ def _rows(
     family: Family,
     instances: Sequence[FamilyInstance],
     paths: dict[str, str],
-    found: Sequence[Found],
+    found: Sequence[SearchResult],
 ) -> list[dict[str, Any]]:
     by_name = {one.instance.name: one for one in found}
     return [
@@ -332,11 +332,11 @@ def _rows(
     ]
 
 
-def _demands(found: Found) -> dict[str, dict[str, float | None]]:
+def _demands(found: SearchResult) -> dict[str, dict[str, float | None]]:
     return {name: {"asked": asked, "made": found.made[name]} for name, asked in found.asked.items()}
 
 
-def _tell(found: Found) -> None:
+def _tell(found: SearchResult) -> None:
     """Say on standard error how far an instance is from what was asked for."""
     parts = [
         f"{name} {_shown(found.made[name])} (asked {asked:g})"

@@ -9,7 +9,13 @@ import typer
 
 from animalcat.arena_configs.families import Family
 from animalcat.arena_configs.families.language import Paradigm
-from animalcat.arena_configs.families.ranges import Between, Choice, Fixed, Normal, Range
+from animalcat.arena_configs.families.ranges import (
+    Categorical,
+    Constant,
+    Interval,
+    Range,
+    TruncatedNormal,
+)
 from animalcat.arena_configs.families.scope import Value
 from animalcat.cli.shared.output import console, print_rows
 
@@ -48,14 +54,14 @@ def _where(paradigm: Paradigm) -> str:
 def range_words(drawn: Range) -> str:
     """What a parameter is drawn from, in words."""
     match drawn:
-        case Fixed(formula):
+        case Constant(formula):
             return formula.text
-        case Between(low, high, kind):
+        case Interval(low, high, kind):
             how = {"integers": ", whole numbers", "log_uniform": ", uniform in the logarithm"}
             return f"{low.text} to {high.text}{how.get(kind, '')}"
-        case Normal(mean, sd, low, high):
+        case TruncatedNormal(mean, sd, low, high):
             return f"{low.text} to {high.text}, normal with mean {mean.text} and sd {sd.text}"
-        case Choice(options, weights):
+        case Categorical(options, weights):
             even = len(set(weights)) == 1
             shares = [f" ({100 * w / sum(weights):.0f} %)" * (not even) for w in weights]
             named = zip(map(_value, options), shares, strict=True)

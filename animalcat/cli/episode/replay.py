@@ -13,7 +13,6 @@ import typer
 from PIL import Image
 
 from animalcat.cli.episode.sources import Source, sources_of
-from animalcat.cli.episode.words import ended_by_word, outcome_word
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, MISSING, UNREACHABLE, fail, print_json
 from animalcat.cli.shared.progress import progress
 from animalcat.envs.types import PHYSICS_STEP
@@ -29,6 +28,7 @@ from animalcat.service.recording import (
 from animalcat.service.recording.against import compare
 from animalcat.service.recording.video import check_video, write_video
 from animalcat.wire import spec_from_proto
+from animalcat.words import ENDED_BY, OUTCOMES, word
 
 PIXELS: Final = 84
 """Side of pictures in pixels where none is asked for."""
@@ -162,10 +162,10 @@ def _summary(source: Source) -> dict[str, Any]:
         "complete": source.recording.complete,
         "damage": source.recording.damage,
         "checked": source.recording.checked,
-        "outcome": outcome_word(footer.outcome) if footer else "open",
+        "outcome": (word(footer.outcome, OUTCOMES) if footer else "") or "open",
         "return": footer.episode_return if footer else None,
         "steps": max(0, len(source.recording.steps) - 1),
-        "ended_by": ended_by_word(footer.ended_by) if footer else "",
+        "ended_by": word(footer.ended_by, ENDED_BY) if footer else "",
     }
 
 
@@ -205,8 +205,6 @@ def _show(row: dict[str, Any]) -> None:
     )
     if row["damage"]:
         typer.echo(f"  damaged: {row['damage']}")
-    elif row["complete"] and row["checked"] is False:
-        typer.echo("  no check sums over all of the file: recorded by an older version")
     if "verification" in row:
         found = row["verification"]
         if found["backend"] != row["backend"]:

@@ -2,7 +2,5 @@
 
 `show` lists layouts and shows one. `fit` makes profiles from `outcomes`, and `table` makes the
 table of instances that it needs. `check` looks at how well a layout describes outcomes, with
-`calibration` by simulated agents. `compare` sets agents side by side. `reproduce` prints the tables
-of papers anew, with `recovered` for the contest of one of them `testbed` for the entrants on the
-whole testbed, and `calibrated` for entrants that were held out.
+`calibration` by simulated agents. `compare` sets agents side by side.
 """

@@ -11,10 +11,10 @@ import typer
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 from animalcat.layouts.checking.calibration import (
-    Calibration,
     EngineName,
-    calibrate,
+    SimulationBasedCalibration,
     problems,
+    simulate_calibration,
     spread,
 )
 from animalcat.layouts.inference.randomness import rng
@@ -83,11 +83,11 @@ def check_calibration(
         seed: Everything follows from it.
         as_json: Print JSON: an object of one layout, a list of several.
     """
-    run: list[Calibration] = []
+    run: list[SimulationBasedCalibration] = []
     measured = count(1)
     with progress("measuring agents", wait=0.0) as tell:
         for layout in layouts:
-            found = calibrate(
+            found = simulate_calibration(
                 layout,
                 spread(layout, max(2000, outcomes), rng(seed, "spread", 0)),
                 agents=agents,
@@ -115,7 +115,7 @@ def check_calibration(
         raise typer.Exit(FAILED)
 
 
-def _print(found: Calibration, report: Mapping[str, Any]) -> None:
+def _print(found: SimulationBasedCalibration, report: Mapping[str, Any]) -> None:
     rows = [
         {
             "node": name,

@@ -15,7 +15,6 @@ VERBS: Final[dict[str, tuple[str, str, str]]] = {
     "fit": ("fit", "command", "Work out profiles from outcomes that you already have."),
     "check": ("check", "command", "Check whether a layout describes outcomes, or is calibrated."),
     "compare": ("compare", "command", "Compare agents with each other, or layouts."),
-    "reproduce": ("reproduce", "command", "Work out a paper's tables beside the printed ones."),
 }
 """Verb -> its module in this package, the function there, and its help line."""
 

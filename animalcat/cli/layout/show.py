@@ -144,10 +144,7 @@ def _kept(server: str | None, data: Path | None) -> list[values.Layout]:
 
 def _of_session(session: str, server: str | None, data: Path | None) -> values.Layout:
     with client_for(server, data) as client:
-        spec = client.get_session(session).spec
-        if spec.layout_digest:
-            return client.get_layout(spec.layout_digest)
-        return client.get_layout(spec.layout, spec.layout_variant)
+        return client.get_layout(client.get_session(session).spec.layout_digest)
 
 
 def _draw(layout: Layout, path: Path) -> None:

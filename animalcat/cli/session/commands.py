@@ -11,7 +11,7 @@ import typer
 
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
-from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession, estimate_of
+from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
 from animalcat.cli.session.options import SPEC, Plan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
@@ -52,7 +52,7 @@ from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.cli.shared.unplayable import unplayable
 from animalcat.client import Client
 from animalcat.client.credentials import is_local
-from animalcat.client.values import Session, Spent, Verified
+from animalcat.client.values import Session, Spent
 from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
@@ -253,24 +253,11 @@ def verify(
             typer.echo(problem)
         for note in found.notes:
             typer.echo(f"note: {note}")
-        if found.uncovered:
-            typer.echo(
-                f"{found.uncovered} records have no digest: they are from before there were any, "
-                "or the beginning of the chain was removed"
-            )
+        stands = "is not as it was stored" if found.problems else "is as it was stored"
         digest = found.head or "no digest"
-        typer.echo(f"{session} {_standing(found)}: {found.links} links, {digest}")
-    if found.problems or not found.links:
-        raise typer.Exit(1)
-
-
-def _standing(found: Verified) -> str:
-    """How a session stands that was looked at."""
+        typer.echo(f"{session} {stands}: {found.links} links, {digest}")
     if found.problems:
-        return "is not as it was stored"
-    if not found.links:
-        return "cannot be looked at"
-    return "is as it was stored" + (", but for what has no digest" if found.uncovered else "")
+        raise typer.Exit(1)
 
 
 def run_agent(
@@ -433,13 +420,12 @@ def _show(session: Session, as_json: bool) -> None:
     rows = [
         {
             "capability": c.name,
-            "estimate": value,
-            "about 90 %": interval,
+            "estimate": c.value,
+            "about 90 %": c.interval,
             "status": c.status or "",
             "needs": c.episodes_needed,
         }
         for c in session.capabilities
-        for value, interval in [estimate_of(c)]
     ]
     print_rows(rows, [one for one in COLUMNS if one.name != TREND], as_json=False)
     for c in session.capabilities:

@@ -30,7 +30,6 @@ LOOK_SECONDS: Final = 1.0
 """How often it is asked what is played now, at most."""
 _SHARE: Final = 20
 """Looking takes one part in so many of a watcher's time, at most."""
-_Z90: Final = 1.6449
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution."""
 _TREND: Final = 16
 """Letters of a sparkline."""
@@ -78,15 +77,6 @@ def episode_line(episode: Episode) -> str:
         f"episode {episode.number:3}  {episode.instance:20} {outcome:8} "
         f"return {episode.episode_return:7.3f} in {episode.steps} decisions{cause}"
     )
-
-
-def estimate_of(capability: Capability) -> tuple[str, str]:
-    """The estimate of a capability and its interval, about 90 %, as tables show them."""
-    if capability.value:
-        return capability.value, capability.interval
-    unit = "" if capability.unit == "1" else f" (unit: {capability.unit})"  # of an older server
-    low, high = (capability.mean + side * _Z90 * capability.sd for side in (-1.0, 1.0))
-    return f"{capability.mean:.2f}{unit}", f"{low:.2f} to {high:.2f}"
 
 
 class LiveSession:
@@ -157,11 +147,7 @@ class LiveSession:
             if self._console.quiet and now.waits_for not in ("", AN_AGENT):
                 self._say(f"waits for {now.waits_for}")
         if self._lines.due(now.episodes, most):
-            known = "  ".join(
-                f"{c.name} {value} ({interval})"
-                for c in now.capabilities
-                for value, interval in [estimate_of(c)]
-            )
+            known = "  ".join(f"{c.name} {c.value} ({c.interval})" for c in now.capabilities)
             self._say(f"{now.episodes} of {most} episodes: {known}")
         self._remember(now)
         if event.episode is not None:
@@ -243,14 +229,13 @@ class LiveSession:
         rows = [
             {
                 "capability": c.name,
-                "estimate": value,
-                "about 90 %": interval,
+                "estimate": c.value,
+                "about 90 %": c.interval,
                 "so far": sparkline(self._means.get(c.name, [])),
                 "status": c.status or "",
                 "needs": "" if c.episodes_needed is None else str(c.episodes_needed),
             }
             for c in capabilities
-            for value, interval in [estimate_of(c)]
         ]
         laid = lay_out(rows, COLUMNS, self._console.width)
         return Text("\n").join([*(Text(line, "bold") for line in laid.head), *map(Text, laid.body)])

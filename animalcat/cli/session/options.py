@@ -368,17 +368,6 @@ def _plan(
             rich_help_panel=CHOICE,
         ),
     ] = None,
-    balance: Annotated[
-        int | None,
-        typer.Option(
-            metavar="PLAYS",
-            min=-1,
-            help="How many plays a paradigm may be ahead of the one that is most behind its "
-            "share. -1 sets no limit.",
-            show_default="no limit",
-            rich_help_panel=CHOICE,
-        ),
-    ] = None,
     repeats: Annotated[
         int | None,
         typer.Option(
@@ -588,7 +577,6 @@ def _plan(
             probes=probes,
             generate=generate,
             enough=enough,
-            balance=balance,
             cool_down=cool_down,
             order=tuple(first or ()),
             per_second=per_second,

@@ -6,9 +6,9 @@ could not be played. `arena_outcomes` joins outcomes with arenas, `evidence` say
 rows of a table count, `earlier_outcomes` reads what earlier agents did, `outcome_options` are the
 options of tables, `progress` says how far a command is, and `command_help` lays out help pages.
 `remote` finds or starts the server, and `agent_process` runs an agent beside the command.
-`agent_view` says what that sees, `apart` how it is kept to that, `confine` does so, and
-`agent_output` reads what it prints. `same_agent` sees whether an agent is what it was. `pictures`
-draws profiles, `comparing` compares them, `page` shows a page in the browser, `batteries` finds the
-battery that is meant, and `calibrations` calibrated layouts. `campaign_file` reads the file of a
-campaign, and `ray_agents` runs its agents on Ray.
+`agent_view` says what that sees, `apart` how it is kept to that, `confine` does so, `agent_memory`
+ends it where it takes too much, and `agent_output` reads what it prints. `same_agent` sees whether
+an agent is what it was. `pictures` draws profiles, `comparing` compares them, `page` shows a page
+in the browser, `batteries` finds the battery that is meant, and `calibrations` calibrated layouts.
+`campaign_file` reads the file of a campaign, and `ray_agents` runs its agents on Ray.
 """

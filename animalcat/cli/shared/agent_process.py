@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from animalcat.cli.shared.agent_memory import MemoryLimit
 from animalcat.cli.shared.agent_output import AgentOutput, shown
 from animalcat.cli.shared.agent_view import beside, holds
 from animalcat.cli.shared.apart import (
@@ -36,7 +37,6 @@ from animalcat.envs.agents.limits import check_observation
 from animalcat.envs.agents.limits.reference import Reference
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
-from animalcat.errors import AnimalcatError
 from animalcat.folders import SERVER_FOLDER, SOCKET
 from animalcat.terminals import harmless
 
@@ -125,6 +125,25 @@ def check_apart(references: Iterable[str], bounds: Bounds, data: Path | None = N
         )
 
 
+def check_trusted(references: Iterable[str], bounds: Bounds) -> None:
+    """End the command before it begins where its agents are to run on Ray, and nobody trusts them.
+
+    Nothing keeps them apart there.
+
+    Args:
+        references: The agents.
+        bounds: Within what they are to play.
+    """
+    if bounds.sees or bounds.variables:
+        fail("agents on Ray have what is on their node; leave --agent-sees and --agent-env out")
+    foreign = [one for one in references if not check_name(one).builtin]
+    if foreign and bounds.may is not Permission.ALL:
+        fail(
+            f"agents on Ray are not kept apart from the evaluator, so {foreign[0]} could read and "
+            "change results. If you trust its code as your own, say --agent-may all"
+        )
+
+
 class Ended(Protocol):
     """A process of an agent that may have ended."""
 
@@ -156,7 +175,7 @@ class AgentProcess:
             reference: What to run.
             bounds: Within what it plays.
         """
-        ticket = ticket_for(client, session)
+        ticket = client.get_ticket(session)
         read = check_name(reference)
         found, notes = way(), list[str]()
         apart = bounds.may is not Permission.ALL and bool(found.name)
@@ -167,21 +186,22 @@ class AgentProcess:
         command += ["--session", session.name, "--name", session.spec.agent]
         command += ["--agent", _elsewhere(reference, read)]
         command += ["--same-agent"] if bounds.same_agent else []
-        variables = {TOKEN: ticket.text} if ticket is not None else {}
-        files = list[str]()
+        variables = {TOKEN: ticket.text}
+        files, folders = list[str](), list[str]()
         if door is None:  # a server elsewhere may ask for a certificate, too
             named = [name for name in (CA, CERTIFICATE, KEY) if name in os.environ]
             variables |= {name: os.environ[name] for name in named}
             files = [path for path in variables.values() if os.path.isfile(path)]
         variables |= named_variables(bounds.variables, os.environ)
         if apart:
-            data = ticket.folder if ticket is not None else ""
-            plan = _plan(read, bounds, network, door, data, files, variables, notes)
+            plan = _plan(read, bounds, network, door, ticket.folder, files, variables, notes)
             try:
                 started = launched(command, plan, found.name)
             except ValueError as error:
                 fail(str(error))
-            if not found.whole:
+            if found.whole:
+                folders = [one.path for one in plan.mounts if one.kind == "empty"]
+            else:
                 notes.append(
                     f"the agent is kept apart in part ({found.name}); not covered: "
                     f"{'; '.join(found.open)}"
@@ -208,6 +228,8 @@ class AgentProcess:
             raise
         finally:
             self._output.begun()
+        most = (bounds.limits or Limits.of_machine()).memory
+        self._memory = MemoryLimit(self._process, most, folders) if apart else None
 
     @property
     def ended(self) -> bool:
@@ -217,7 +239,9 @@ class AgentProcess:
     @property
     def how(self) -> str:
         """How it ended, in words; see `how_ended`."""
-        return how_ended(self._process.poll())
+        code = self._process.poll()
+        over = "" if code is None or self._memory is None else self._memory.why
+        return over or how_ended(code)
 
     def close(self) -> None:
         """End it if it still runs; calling it twice is fine."""
@@ -373,27 +397,17 @@ def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
     )
 
 
-def _door(client: Client, ticket: Ticket | None) -> Path | None:
+def _door(client: Client, ticket: Ticket) -> Path | None:
     """The socket at which an agent can play without a network; None if there is none here.
 
     A server elsewhere could name any socket of this machine, and its folder would be seen. Behind a
     tunnel the server takes the caller to be on its machine, but the socket is not here.
     """
-    kind, _, name = ("" if ticket is None else ticket.local_address).partition(":")
+    kind, _, name = ticket.local_address.partition(":")
     path = Path(name)
     own = path.name == SOCKET and path.parent.name.startswith(SERVER_FOLDER)
     here = kind == "unix" and own and is_local(client.address)
     return path if here and path.is_socket() else None
-
-
-def ticket_for(client: Client, session: Session) -> Ticket | None:
-    """A ticket for a session; None from a server that knows no tickets yet."""
-    try:
-        return client.get_ticket(session)
-    except AnimalcatError as error:
-        if error.code == "UNIMPLEMENTED":
-            return None
-        raise
 
 
 async def follow(

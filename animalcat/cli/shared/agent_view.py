@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import animalcat
+from animalcat.arena_files import MAX_FILE_BYTES, is_yaml
 
 Kind = Literal["see", "share", "link", "empty"]
 
@@ -40,6 +41,14 @@ _PACKAGES: Final = ("site-packages", "dist-packages")
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 _PROC: Final = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version")
 """What is seen of the machine's /proc where the system permits none of one's own."""
+_OF_DATA: Final = frozenset(
+    ("server.lock", "server.gate", "animalcat.id", "ticket.key", "secret.key", "tokens.json")
+)
+"""Files by which a data directory is known, wherever its database is."""
+_DATABASE: Final = b"SQLite format 3\0"
+"""With what a database begins."""
+_RECORDING: Final = b"\x89MCAP"
+"""With what a recording begins."""
 _PEOPLE: Final = Path(__file__).with_name("agent_etc")
 """Folder with the made-up users of an agent's machine."""
 MOST_BESIDE: Final = 300
@@ -228,18 +237,23 @@ def _is_ours(path: str) -> bool:
         return True
     if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
         return True
-    if name.endswith((".mcap", ".sqlite")) or name in ("server.lock", "ticket.key", "tokens.json"):
+    if name.endswith((".mcap", ".sqlite", ".sqlite-wal")) or name in _OF_DATA:
         return True
-    if not name.lower().endswith((".yml", ".yaml", ".csv")) or not os.path.isfile(path):
+    if not os.path.isfile(path):
         return False
     try:
         with open(path, "rb") as file:
-            begin = file.read(4096)
+            begin = file.read(len(_DATABASE))
+            if begin == _DATABASE:  # a copy may have any name
+                begin += file.read(_MIB)
+                return b"alembic_version" in begin and b"episodes" in begin
+            if is_yaml(name):
+                return b"!Arena" in begin + file.read(MAX_FILE_BYTES)
+            if name.lower().endswith(".csv"):
+                return b"instance" in (begin + file.read(4096)).lstrip().partition(b"\n")[0]
     except OSError:
         return True
-    if name.lower().endswith(".csv"):
-        return b"instance" in begin.partition(b"\n")[0]
-    return b"!Arena" in begin
+    return begin.startswith(_RECORDING)
 
 
 def _within_or_above(path: str, others: Sequence[str]) -> bool:

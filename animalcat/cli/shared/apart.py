@@ -203,7 +203,11 @@ def way() -> Way:
     said = ""
     for name in _order():
         plan = plan_of(network=False, limits=Limits(64, 1 << 30, 16 << 20, 256))
-        started = launched([sys.executable, "-I", "-S", "-c", "pass"], plan, name)
+        try:
+            started = launched([sys.executable, "-I", "-S", "-c", "pass"], plan, name)
+        except OSError as error:  # there is no folder for what is temporary
+            said = said or str(error)
+            continue
         try:
             done = subprocess.run(
                 started.command,
@@ -240,25 +244,27 @@ def _order() -> tuple[str, ...]:
 
 def _left_open(name: str) -> tuple[str, ...]:
     """What a way does not cover on this machine."""
-    version = confine.landlock_version()
-    memory = "memory is limited for each process alone, not for all together"
-    abstract = "with --agent-may network, it reaches abstract sockets (X11, some D-Bus)"
+    version, refuses = confine.landlock_version(), confine.refuses_calls()
     if name in (BUBBLEWRAP, confine.NAMESPACES):
-        return (memory,) if version >= 6 else (memory, abstract)
+        abstract = "with --agent-may network, it reaches abstract sockets (X11, some D-Bus)"
+        return () if version >= 6 else (abstract,)
     found = ["names of files", "sockets that have a path", "other processes can be seen"]
+    found.append("what your programs share in /dev/shm, and what it leaves there")
     found.append("what is written to its folder and /dev/shm is limited for each file alone")
     if not version:
-        found.append("all files that every user may read")
-    if version < 4:
-        found.append("the network")
+        found.append("all files that every user may read or change, and what it leaves in /tmp")
+    if not refuses:
+        found.append("the network" if version < 4 else "the network but for TCP")
+        found.append("memory, semaphores and queues that your programs share")
     if version < 6:
         found.append("abstract sockets")
     if name == confine.LANDLOCK:
         found.append("the number of processes")
-        found.append("what your programs have in /dev/shm, and what it leaves there")
+        if not refuses:
+            found.append("limits and priorities of your other processes")
         if version < 6:
             found.append("ending your other processes, and outliving the command")
-    return (*found, memory)
+    return tuple(found)
 
 
 def plan_of(

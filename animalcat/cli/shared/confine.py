@@ -58,19 +58,41 @@ class _Numbers(NamedTuple):
     keyctl: int
     refused: tuple[int, ...]
     """add_key, request_key, keyctl, io_uring_setup (which would make sockets), bpf, userfaultfd,
-    perf_event_open."""
+    perf_event_open, and shmget, whose memory is nobody's and so is not counted."""
+    shared: tuple[int, ...]
+    """What programs share by number or name, without a file: memory, semaphores and queues of
+    System V, and queues of POSIX."""
+    of_process: tuple[int, ...]
+    """prlimit64, sched_setparam, sched_setscheduler, sched_setattr and sched_setaffinity, whose
+    first word is a process."""
+    of_many: tuple[tuple[int, int], ...]
+    """setpriority and ioprio_set, and the first word with which they mean all of a user."""
 
 
 _NUMBERS = {
-    "x86_64": _Numbers(0xC000003E, 155, 41, 16, 250, (248, 249, 250, 425, 321, 323, 298)),
-    "aarch64": _Numbers(0xC00000B7, 41, 198, 29, 219, (217, 218, 219, 425, 280, 282, 241)),
+    "x86_64": _Numbers(
+        *(0xC000003E, 155, 41, 16, 250),
+        refused=(248, 249, 250, 425, 321, 323, 298, 29),
+        shared=(*range(29, 32), *range(64, 72), 220, 240, 241),
+        of_process=(302, 142, 144, 314, 203),
+        of_many=((141, 2), (251, 3)),
+    ),
+    "aarch64": _Numbers(
+        *(0xC00000B7, 41, 198, 29, 219),
+        refused=(217, 218, 219, 425, 280, 282, 241, 194),
+        shared=(180, 181, *range(186, 198)),
+        of_process=(261, 118, 119, 274, 122),
+        of_many=((140, 2), (30, 3)),
+    ),
 }
 _FAMILIES = (1, 2, 10, 16)
 """Kinds of sockets that a program may make: of this machine, IPv4, IPv6 and netlink. Others, such
 as those to the host of a virtual machine, belong to no network namespace."""
+_FAMILIES_WITHOUT_NETWORK = (1, 16)
+"""Those of them that lead to no port, where no namespace keeps the network away."""
 _INTO_TERMINAL = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX, which type for the person."""
-_PR_SET_SECCOMP, _SECCOMP_FILTER = 22, 2
+_PR_GET_SECCOMP, _PR_SET_SECCOMP, _SECCOMP_FILTER = 21, 22, 2
 _JOIN_SESSION_KEYRING = 1
 _SYS_OPEN_TREE, _SYS_MOVE_MOUNT, _SYS_MOUNT_SETATTR = 428, 429, 442
 _SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT = 444, 445, 446
@@ -129,6 +151,11 @@ def landlock_version() -> int:
     return max(0, _libc().syscall(_SYS_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1))
 
 
+def refuses_calls() -> bool:
+    """Return whether the kernel can refuse calls of the system that a program makes."""
+    return os.uname().machine in _NUMBERS and _libc().prctl(_PR_GET_SECCOMP, 0, 0, 0, 0) >= 0
+
+
 def _prepare(plan: dict[str, Any]) -> None:
     """Set in this very process what the program and all its children have to keep to."""
     limits: dict[str, int] = plan["limits"]
@@ -150,7 +177,7 @@ def _prepare(plan: dict[str, Any]) -> None:
     numbers = _NUMBERS.get(os.uname().machine)
     if numbers is not None:
         _libc().syscall(numbers.keyctl, _JOIN_SESSION_KEYRING, None)  # the person's has keys in it
-        _refuse_calls(numbers)
+        _refuse_calls(numbers, plan["way"], plan["network"])
     if plan["way"] in (USER, LANDLOCK):
         if not _landlock(plan) and plan["way"] == LANDLOCK:
             raise OSError("this kernel has no Landlock")
@@ -160,22 +187,36 @@ def _prepare(plan: dict[str, Any]) -> None:
     os.chdir(plan["folder"])
 
 
-def _refuse_calls(numbers: _Numbers) -> None:
+def _refuse_calls(numbers: _Numbers, way: str, network: bool) -> None:
     """Have the kernel refuse calls that lead around what else keeps the program apart."""
     load, equal, at_least, end = 0x20, 0x15, 0x35, 0x06
     allow, no_such_call, no_such_family, forbidden = 0x7FFF0000, 0x50026, 0x50061, 0x50001
+    first, second = (load, 0, 0, 16), (load, 0, 0, 24)
     words = [(load, 0, 0, 4), (equal, 1, 0, numbers.kind), (end, 0, 0, no_such_call)]
     words += [(load, 0, 0, 0), (at_least, 0, 1, 0x40000000), (end, 0, 0, no_such_call)]
-    for number in numbers.refused:
-        words += [(equal, 0, 1, number), (end, 0, 0, no_such_call)]
-    families = [(equal, 0, 1, one) for one in _FAMILIES]
-    inner = [(load, 0, 0, 16)]
+
+    def judge(number: int, *inner: tuple[int, int, int, int]) -> None:
+        """Add what is to be done at a call; all of its ways end it."""
+        words.extend([(equal, 0, len(inner), number), *inner])
+
+    partial = way in (USER, LANDLOCK)  # there is no namespace, so the machine's are in reach
+    for number in (*numbers.refused, *(numbers.shared if partial else ())):
+        judge(number, (end, 0, 0, no_such_call))
+    families = _FAMILIES_WITHOUT_NETWORK if partial and not network else _FAMILIES
+    inner = [first]
     for one in families:
-        inner += [one, (end, 0, 0, allow)]
-    words += [(equal, 0, len(inner) + 1, numbers.socket), *inner, (end, 0, 0, no_such_family)]
-    words += [(equal, 1, 0, numbers.ioctl), (end, 0, 0, allow), (load, 0, 0, 24)]
+        inner += [(equal, 0, 1, one), (end, 0, 0, allow)]
+    judge(numbers.socket, *inner, (end, 0, 0, no_such_family))
+    if way == LANDLOCK:  # the person's processes have the same number of user
+        own = [(equal, 1, 0, 0), (end, 0, 0, forbidden), (end, 0, 0, allow)]
+        for number in numbers.of_process:
+            judge(number, first, *own)
+        for number, all_of_user in numbers.of_many:
+            judge(number, first, (equal, 2, 0, all_of_user), second, *own)
+    inner = [second]
     for one in _INTO_TERMINAL:
-        words += [(equal, 0, 1, one), (end, 0, 0, forbidden)]
+        inner += [(equal, 0, 1, one), (end, 0, 0, forbidden)]
+    judge(numbers.ioctl, *inner, (end, 0, 0, allow))
     words.append((end, 0, 0, allow))
     code = b"".join(struct.pack("HBBI", *word) for word in words)
     kept = ctypes.create_string_buffer(code, len(code))
@@ -461,7 +502,7 @@ def _by_landlock(plan: dict[str, Any]) -> None:
     """Return only in a process that another one of ours watches."""
 
     def end_all() -> None:
-        for one in _descendants(os.getpid()):
+        for one in descendants(os.getpid()):
             with contextlib.suppress(OSError):
                 os.kill(one, signal.SIGKILL)
 
@@ -517,7 +558,7 @@ def _free_id() -> int:
     return next(number for number in numbers if number not in taken)
 
 
-def _descendants(root: int) -> list[int]:
+def descendants(root: int) -> list[int]:
     """Return all processes that come from one."""
     parents: dict[int, int] = {}
     for one in _processes():

@@ -44,7 +44,7 @@ def profile_rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
         low, high = node["hdi"]
         digits = decimals(node["sd"])
         unit = "" if node["unit"] == "1" else f" {node['unit']}"
-        words: Mapping[str, str] = node.get("words") or {  # older versions have no words
+        words: Mapping[str, str] = node["words"] or {  # a bare fit has no words
             "estimate": estimate(node) + unit,
             "interval": f"{low:.{digits}f} to {high:.{digits}f}{unit}",
         }
@@ -130,14 +130,13 @@ def calibrated(profile: Mapping[str, Any]) -> str:
 
 
 def print_verdict(profile: Mapping[str, Any]) -> None:
-    """Print the verdict that ends a profile; nothing where an older version made it."""
-    if verdict := profile.get("verdict"):
-        console().print("\nVerdict", style="bold")
-        console().print(" ".join(verdict["sentences"]), highlight=False)
+    """Print the verdict that ends a profile."""
+    console().print("\nVerdict", style="bold")
+    console().print(" ".join(profile["verdict"]["sentences"]), highlight=False)
 
 
 def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = True) -> None:
-    """Print a profile: what invalidates it, its table, the second reading, and the verdict.
+    """Print a profile: what invalidates it, its table, and the verdict.
 
     Args:
         profile: By the schema "profile".
@@ -154,11 +153,6 @@ def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = Tru
     said = [said_of(profile, key) for key in ("agent_failures", "withdrawals")]
     for told in filter(None, (*said, voids(profile))):
         console().print(told, highlight=False)
-    again: Mapping[str, Any] | None = profile.get("second_reading")
-    if again is not None and "failed" in again:
-        console().print(f"Not {again['label']}: {again['failed']}.", highlight=False)
-    elif again is not None:
-        print_nodes(again, f"Profile {again['label']}: {again['where']}")
     predicts: Mapping[str, Any] = profile.get("predicts") or {}
     if predicts.get("text") and predicts["standing"] != "worse":  # that is among the warnings
         console().print(predicts["text"], highlight=False)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from animalcat.arena_configs.model import ArenaConfig
     from animalcat.envs.mlagents.peer import MakeSource
-    from animalcat.envs.mlagents.source import Turn
+    from animalcat.envs.mlagents.source import ScheduledStep
     from animalcat.envs.types import ObservationSpec
 
 logger = logging.getLogger(__name__)
@@ -87,11 +87,11 @@ class PersonSource:
             page.serve()
         raise SourceOver("the client has gone, so the page is closed")
 
-    def restart(self) -> Turn:
+    def restart(self) -> ScheduledStep:
         """Nothing follows."""
         return self.reset()
 
-    def step(self, action: int) -> Turn:
+    def step(self, action: int) -> ScheduledStep:
         """No client decides here."""
         return self.reset()
 

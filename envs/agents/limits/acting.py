@@ -26,8 +26,8 @@ LEFT: Final = 2
 _FORWARD: Final = 3
 
 
-class Deed(Protocol):
-    """Something that stands between an agent and its actions.
+class ActionLimit(Protocol):
+    """A limit on what an agent does: it may replace each action by another.
 
     Attributes:
         over: Whether every action of the rest of the episode becomes none.

@@ -47,8 +47,8 @@ class ContextAgent:
 
     It knows what is there from the state, if it is shown that. Else it turns round once and looks
     with its rays, before the agent within begins. Rays tell ramps from walls in some builds only.
-    While it is held at the start it cannot turn; that it may move it knows by the first fall of its
-    health, or takes for granted where time is not limited.
+    While it is held at the start it cannot turn. The first fall of its health tells it that it may
+    move. Where time is not limited, health does not fall, and it takes that for granted.
 
     Attributes:
         elsewhere: Whether the apparatus is not its own, as far as it has found out.

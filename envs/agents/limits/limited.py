@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from animalcat.envs.agents.limits.acting import (
     LEFT,
     RIGHT,
-    Deed,
+    ActionLimit,
     Delay,
     FollowsColor,
     GivesUp,
@@ -22,7 +22,7 @@ from animalcat.envs.agents.limits.catalogue import COLORS, LAST_PLACE, SIDES, SW
 from animalcat.envs.agents.limits.context import ContextAgent, Elsewhere, check_context
 from animalcat.envs.agents.limits.seeing import (
     Resolution,
-    Sense,
+    SensorLimit,
     Sight,
     check_resolution,
     check_sight,
@@ -59,17 +59,22 @@ _TAKEN: Final = {
 class LimitedAgent:
     """An agent behind limits of what it sees and does."""
 
-    def __init__(self, agent: Agent, senses: Sequence[Sense], deeds: Sequence[Deed]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        sensor_limits: Sequence[SensorLimit],
+        action_limits: Sequence[ActionLimit],
+    ) -> None:
         """Put limits before an agent.
 
         Args:
             agent: The agent.
-            senses: Act on an observation one after the other.
-            deeds: Act on an action one after the other.
+            sensor_limits: Act on an observation one after the other.
+            action_limits: Act on an action one after the other.
         """
         self.agent = agent
-        self._senses, self._deeds = tuple(senses), tuple(deeds)
-        self._looks = any(deed.looks for deed in self._deeds)
+        self._sensor_limits, self._action_limits = tuple(sensor_limits), tuple(action_limits)
+        self._looks = any(limit.looks for limit in self._action_limits)
         self._rest = deque[int]()
 
     def reset(self, info: EpisodeInfo) -> None:
@@ -78,7 +83,7 @@ class LimitedAgent:
         Raises:
             ValueError: The observation lacks what a limit acts on.
         """
-        for part in (*self._senses, *self._deeds):
+        for part in (*self._sensor_limits, *self._action_limits):
             part.begin(info)
         self._rest.clear()
         self.agent.reset(info)
@@ -92,10 +97,10 @@ class LimitedAgent:
         Raises:
             ActionError: The agent's answer is no action.
         """
-        if any(deed.over for deed in self._deeds):
+        if any(limit.over for limit in self._action_limits):
             return 0
-        for sense in self._senses:
-            observation = sense.see(observation)
+        for limit in self._sensor_limits:
+            observation = limit.see(observation)
         if self._rest:
             return self._done(self._rest.popleft(), observation)
         wanted, notes = read_answer(self.agent.act(observation))
@@ -107,8 +112,8 @@ class LimitedAgent:
         return Noted(left, *notes) if notes else left
 
     def _done(self, action: int, observation: Observation) -> int:
-        for deed in self._deeds:
-            action = deed.do(action, observation)
+        for limit in self._action_limits:
+            action = limit.do(action, observation)
         return action
 
 
@@ -176,11 +181,11 @@ def limited(agent: Agent, reference: Reference) -> Agent:
     """
     own = SWITCHES.get(reference.builtin, frozenset())
     has = {name: value for name, value in reference.limits.items() if name not in own}
-    senses: list[Sense] = []
+    sensor_limits: list[SensorLimit] = []
     if "sight" in has:
-        senses.append(Sight(reference.number("sight", 0.0)))
+        sensor_limits.append(Sight(reference.number("sight", 0.0)))
     if "resolution" in has:
-        senses.append(Resolution(reference.number("resolution", 0.0)))
+        sensor_limits.append(Resolution(reference.number("resolution", 0.0)))
     if has.get("follows") in COLORS:
         agent = LimitedAgent(agent, (), (FollowsColor(str(has["follows"])),))
     context = None
@@ -192,21 +197,25 @@ def limited(agent: Agent, reference: Reference) -> Agent:
             turn=LEFT if "left" in has else RIGHT,
             delay=reference.number("delay", 0.0),
         )
-    deeds: list[Deed] = [
+    action_limits: list[ActionLimit] = [
         OneSide(side, reference.number(side, 0.0)) for side in SIDES if side in has
     ]
     random = {name: reference.number(name, 0.0) for name in ("lapses", "tires", "learns", "days")}
     if random.keys() & has.keys():
-        deeds.append(Lapses(**random, seed=int(reference.number("seed", 0))))
+        action_limits.append(Lapses(**random, seed=int(reference.number("seed", 0))))
     if "delay" in has:
-        deeds.append(Delay(reference.number("delay", 0.0)))
+        action_limits.append(Delay(reference.number("delay", 0.0)))
     if "path" in has:
-        deeds.append(Walk(reference.number("path", 0.0)))
+        action_limits.append(Walk(reference.number("path", 0.0)))
     if "gives-up" in has:
-        deeds.append(GivesUp(reference.number("gives-up", 0.0)))
+        action_limits.append(GivesUp(reference.number("gives-up", 0.0)))
     if context is not None:
-        deeds.append(Elsewhere(context))
-    return LimitedAgent(agent, senses, deeds) if senses or deeds else agent
+        action_limits.append(Elsewhere(context))
+    return (
+        LimitedAgent(agent, sensor_limits, action_limits)
+        if sensor_limits or action_limits
+        else agent
+    )
 
 
 def check_observation(reference: Reference, spec: ObservationSpec) -> None:

@@ -157,10 +157,10 @@ _APART: Final = (
 def _check_together(text: str, reference: Reference) -> None:
     """Raise if two limits contradict each other."""
     limits = reference.limits
-    for one, other, why in _APART:
-        if one in limits and other in limits:
+    for limit, other, why in _APART:
+        if limit in limits and other in limits:
             raise AgentLoadError(
-                f"agent {text!r}: {one} and {other} contradict each other: {why}; leave one out"
+                f"agent {text!r}: {limit} and {other} contradict each other: {why}; leave one out"
             )
     if limits.get("follows") == LAST_PLACE:
         for name in ("memory", "places", "no-permanence", "no-search"):

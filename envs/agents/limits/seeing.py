@@ -17,8 +17,8 @@ FIELD_OF_VIEW: Final = 100.0
 """Degrees of the camera's picture, across and upright."""
 
 
-class Sense(Protocol):
-    """Something that stands between an agent and its observations."""
+class SensorLimit(Protocol):
+    """A limit on what an agent sees: it may take something away from each observation."""
 
     def begin(self, info: EpisodeInfo) -> None:
         """Prepare for an episode.

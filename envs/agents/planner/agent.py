@@ -12,10 +12,10 @@ from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import Point
 from animalcat.envs.agents.planner import motion
 from animalcat.envs.agents.planner.beliefs import Beliefs, Search
-from animalcat.envs.agents.planner.motion import Body
+from animalcat.envs.agents.planner.motion import MotionState
 from animalcat.envs.agents.planner.order import Plan, best_plan
 from animalcat.envs.agents.planner.settings import PlannerSettings
-from animalcat.envs.agents.planner.terrain import Terrain
+from animalcat.envs.agents.planner.terrain import PlannerTerrain
 from animalcat.envs.agents.planner.view import Viewer, is_other
 from animalcat.envs.types import PHYSICS_STEP
 
@@ -105,7 +105,7 @@ class PlannerAgent:
         self._shown: State | None = None
         self._state: State
         self._viewer = Viewer()
-        self._terrains: dict[tuple[bytes, bool], Terrain | None] = {}
+        self._terrains: dict[tuple[bytes, bool], PlannerTerrain | None] = {}
         self._fields: dict[tuple[object, ...], Floats] = {}
         self._before: dict[int, Point] = {}
         self._velocity: dict[int, tuple[float, float, float]] = {}
@@ -124,7 +124,7 @@ class PlannerAgent:
         self._plan, self._due = Plan((), 0.0), 0.0
         self._about: tuple[tuple[int, tuple[int, ...], bool], ...] = ()
         self._beliefs, self._search = Beliefs(self._able), Search(self._able)
-        self._looking: tuple[Terrain, int] | None = None
+        self._looking: tuple[PlannerTerrain, int] | None = None
 
     def act(self, observation: Observation) -> int:
         """Choose one action.
@@ -209,7 +209,7 @@ class PlannerAgent:
         )
         return coming and self._time < _LONGEST_WAIT
 
-    def _terrain(self, view: View, pushes: bool) -> Terrain | None:
+    def _terrain(self, view: View, pushes: bool) -> PlannerTerrain | None:
         key = view.key, pushes
         if key not in self._terrains:
             if len(self._terrains) > 4:
@@ -217,7 +217,7 @@ class PlannerAgent:
                 self._fields.clear()
             solids = view.firm if pushes else (*view.firm, *view.movable)
             try:
-                self._terrains[key] = Terrain(
+                self._terrains[key] = PlannerTerrain(
                     solids,
                     view.lava,
                     view.hot,
@@ -229,7 +229,12 @@ class PlannerAgent:
         return self._terrains[key]
 
     def _choose(
-        self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball], health: float
+        self,
+        terrain: PlannerTerrain,
+        view: View,
+        body: MotionState,
+        wanted: Sequence[Ball],
+        health: float,
     ) -> tuple[Ball, Floats, float] | None:
         """The reward to go for, the way there, and how long to wait before taking it."""
         here = body.x, body.y, body.z
@@ -278,7 +283,7 @@ class PlannerAgent:
             self._about, self._due = about, self._time + _REPLAN
         return self._plan
 
-    def _field(self, terrain: Terrain, ball: Ball, shut: Sequence[Ball]) -> Floats:
+    def _field(self, terrain: PlannerTerrain, ball: Ball, shut: Sequence[Ball]) -> Floats:
         """Cost of the way to a ball from everywhere."""
         key: tuple[object, ...] = (
             id(terrain),
@@ -293,12 +298,17 @@ class PlannerAgent:
             self._fields[key] = terrain.field(terrain.touching(ball), self._shut(terrain, shut))
         return self._fields[key]
 
-    def _near(self, body: Body, ball: Ball) -> bool:
+    def _near(self, body: MotionState, ball: Ball) -> bool:
         away = math.hypot(ball.center.x - body.x, ball.center.z - body.z)
         return away < ball.girth + 3.0
 
     def _go(
-        self, terrain: Terrain, view: View, body: Body, field: Floats, target: Ball | None
+        self,
+        terrain: PlannerTerrain,
+        view: View,
+        body: MotionState,
+        field: Floats,
+        target: Ball | None,
     ) -> int:
         if self._backing:
             self._backing -= 1
@@ -321,7 +331,7 @@ class PlannerAgent:
         )
         return 3 * move + turn
 
-    def _bar(self, terrain: Terrain, body: Body, field: Floats) -> None:
+    def _bar(self, terrain: PlannerTerrain, body: MotionState, field: Floats) -> None:
         """Take it that there is no going on where it stood: something is there after all."""
         if body.place < 0:
             return
@@ -331,14 +341,14 @@ class PlannerAgent:
             best = int(near[np.argmin(field[near])])
             self._barred.append((float(terrain.ground.x[best]), float(terrain.ground.z[best])))
 
-    def _shut(self, terrain: Terrain, balls: Sequence[Ball]) -> Mask:
+    def _shut(self, terrain: PlannerTerrain, balls: Sequence[Ball]) -> Mask:
         closed = terrain.shut(balls)
         ground = terrain.ground
         for x, z in self._barred:
             closed |= (ground.x - x) ** 2 + (ground.z - z) ** 2 < _BARRED**2
         return closed
 
-    def _stands(self, body: Body) -> bool:
+    def _stands(self, body: MotionState) -> bool:
         """Whether it has not got on for a while, though it wanted to."""
         self._places.append((body.x, body.z))
         if len(self._places) <= _STUCK:
@@ -366,7 +376,12 @@ class PlannerAgent:
         return 0
 
     def _otherwise(
-        self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball], health: float
+        self,
+        terrain: PlannerTerrain,
+        view: View,
+        body: MotionState,
+        wanted: Sequence[Ball],
+        health: float,
     ) -> int:
         """What to do when there is no way to any reward."""
         moving = any(self._speed(ball) > _AT_REST for ball in view.balls)
@@ -387,7 +402,7 @@ class PlannerAgent:
             return self._hold()
         return self._approach(terrain, view, body, wanted)
 
-    def _look_for(self, terrain: Terrain, view: View, body: Body) -> int:
+    def _look_for(self, terrain: PlannerTerrain, view: View, body: MotionState) -> int:
         """Go where it has not looked yet, if it searches at all."""
         self.status = "it knows of no reward"
         if not self._able.searches or self._able.side or body.place < 0:
@@ -410,7 +425,7 @@ class PlannerAgent:
             return self._hold()
         return self._go(terrain, view, body, field, None)
 
-    def _press(self, terrain: Terrain, view: View, body: Body) -> int:
+    def _press(self, terrain: PlannerTerrain, view: View, body: MotionState) -> int:
         """Go to a button, press it, and wait for what it does."""
         self.status = "pressing a button"
         if self._pressed is not None:
@@ -426,7 +441,7 @@ class PlannerAgent:
             self._pressed = self._time
         return self._go(terrain, view, body, field, None)
 
-    def _end(self, terrain: Terrain, view: View, body: Body, health: float) -> int:
+    def _end(self, terrain: PlannerTerrain, view: View, body: MotionState, health: float) -> int:
         """Without any reward: the least bad end, if it is better than to wait for the last."""
         self.status = "there is no reward"
         ends = [b for b in view.balls if b.ends and b.reward > -health + 0.1]
@@ -439,7 +454,9 @@ class PlannerAgent:
             return self._hold()
         return self._go(terrain, view, body, field, ball)
 
-    def _approach(self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball]) -> int:
+    def _approach(
+        self, terrain: PlannerTerrain, view: View, body: MotionState, wanted: Sequence[Ball]
+    ) -> int:
         """Go as near to a reward as there is a way, and then straight at it."""
         if body.place < 0:
             return self._hold()
@@ -470,7 +487,7 @@ class PlannerAgent:
             seen = motion.advance(terrain.land, balls, seen, 0, 0, 3, 0.0)
         return turn if seen.state == 2 else 3 * move + turn
 
-    def _nearest_on(self, terrain: Terrain) -> int | None:
+    def _nearest_on(self, terrain: PlannerTerrain) -> int | None:
         """The place that it found nearest to a reward, if the ground still has it by its number."""
         if self._nearest is None:
             return None
@@ -478,7 +495,7 @@ class PlannerAgent:
         same = number < len(terrain.ground) and terrain.point(number) == point
         return number if same else None
 
-    def _field_to(self, terrain: Terrain, view: View, places: Numbers, name: str) -> Floats:
+    def _field_to(self, terrain: PlannerTerrain, view: View, places: Numbers, name: str) -> Floats:
         """Cost of the way to some places from everywhere."""
         shut = [ball for ball in view.balls if ball.shunned or (ball.wanted and ball.ends)]
         key = id(terrain), name, tuple(_cell(ball.center) for ball in shut), len(self._barred)
@@ -492,10 +509,10 @@ class PlannerAgent:
 @cache
 def _warm_up() -> None:
     """Compile everything that decisions use; the compiled code is kept on disk."""
-    terrain = Terrain((), (), ())
+    terrain = PlannerTerrain((), (), ())
     field = terrain.field(np.array([0]), terrain.shut(()))
     balls = np.zeros((0, motion.BALL_COLUMNS))
-    body = Body(20.0, 0.49, 20.0, 0.0, 0.0, 0.0, 0.0, 0, True, 0, 0.0)
+    body = MotionState(20.0, 0.49, 20.0, 0.0, 0.0, 0.0, 0.0, 0, True, 0, 0.0)
     body = body._replace(place=int(motion.place_at(terrain.land, 20.0, 20.0, 0.49, 0.3)))
     motion.choose(terrain.land, balls, field, body, 3, motion.PACE, motion.UNEASE, 0, _RUNS)
     motion.advance(terrain.land, balls, body, 0, 0, 1, 0.0)
@@ -505,7 +522,7 @@ def _cell(point: Point) -> tuple[int, ...]:
     return tuple(round(value / _MOVED) for value in point)
 
 
-def _body(terrain: Terrain, view: View, observation: Observation) -> Body:
+def _body(terrain: PlannerTerrain, view: View, observation: Observation) -> MotionState:
     """The agent as `motion` takes it."""
     x, y, z = (float(value) for value in observation.position)
     right, up, ahead = (float(value) for value in observation.velocity)
@@ -519,8 +536,8 @@ def _body(terrain: Terrain, view: View, observation: Observation) -> Body:
         if near is not None and (place < 0 or abs(land.height[near] - y) < 0.3):
             place = near
     grounded = place < 0 or y - float(land.height[place]) < 0.15
-    return Body(x, y, z, vx, up, vz, view.yaw, place, grounded, 0, 0.0)
+    return MotionState(x, y, z, vx, up, vz, view.yaw, place, grounded, 0, 0.0)
 
 
-def _cost(terrain: Terrain, field: Floats, body: Body) -> float:
+def _cost(terrain: PlannerTerrain, field: Floats, body: MotionState) -> float:
     return float(motion.cost_at(terrain.land, field, body))

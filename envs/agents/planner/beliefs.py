@@ -18,7 +18,7 @@ from animalcat.envs.types import STATE_COLUMNS
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.planner.settings import PlannerSettings
-    from animalcat.envs.agents.planner.terrain import Floats, Mask, Terrain
+    from animalcat.envs.agents.planner.terrain import Floats, Mask, PlannerTerrain
     from animalcat.envs.state import State
 
 _ARRIVED: Final = 1.0
@@ -31,7 +31,7 @@ _LIKELY: Final = 0.5
 """Metres across: the goal that it looks for, where its eyes cannot tell small things."""
 
 
-class _Known(NamedTuple):
+class _Sighting(NamedTuple):
     """Where a goal was when it was last seen, and at which second."""
 
     center: npt.NDArray[np.float32]
@@ -48,7 +48,7 @@ class Beliefs:
             settings: What it can know.
         """
         self._settings = settings
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _Sighting] = {}
         self._empty: set[int] = set()
         self._missed: set[int] = set()
         self._confused: dict[int, npt.NDArray[np.float32] | None] = {}
@@ -99,7 +99,7 @@ class Beliefs:
             self._empty.discard(number)
             self._missed.discard(number)
             self._confused.pop(number, None)
-            self._known[number] = _Known(center.copy(), time)
+            self._known[number] = _Sighting(center.copy(), time)
         known = self._known.get(number)
         if known is None:
             return None
@@ -213,7 +213,7 @@ class Search:
         self._seen: set[tuple[int, int, int]] = set()
         self._eyes = Eyes()
 
-    def look(self, terrain: Terrain, state: State) -> None:
+    def look(self, terrain: PlannerTerrain, state: State) -> None:
         """Take note of the places that it sees now.
 
         Args:
@@ -231,7 +231,7 @@ class Search:
             points = points[self._eyes.hiders(state).clear(eye, points)]
         self._seen.update(_keys(points))
 
-    def following(self, terrain: Terrain, start: int, closed: Mask) -> int | None:
+    def following(self, terrain: PlannerTerrain, start: int, closed: Mask) -> int | None:
         """The nearest place that it has not seen yet and can get to; None: it has seen all.
 
         Args:
@@ -249,11 +249,11 @@ class Search:
         away[~unseen] = np.inf
         return int(places[np.argmin(away)])
 
-    def sees(self, terrain: Terrain, place: int) -> bool:
+    def sees(self, terrain: PlannerTerrain, place: int) -> bool:
         """Whether it has seen a place."""
         return _keys(_points(terrain, np.array([place])))[0] in self._seen
 
-    def skip(self, terrain: Terrain, place: int) -> None:
+    def skip(self, terrain: PlannerTerrain, place: int) -> None:
         """Take a place for seen, since it cannot get there."""
         self._seen.update(_keys(_points(terrain, np.array([place]))))
 
@@ -316,7 +316,7 @@ def _hiding_places(
         radius: The goal's.
     """
     eye = state[AGENT, Column.CENTER : Column.HALF].astype(np.float64)
-    found: list[tuple[float, float, float]] = []
+    places: list[tuple[float, float, float]] = []
     for solid in hiders.solids:
         dx, dz = solid.center.x - eye[0], solid.center.z - eye[2]
         flat = max(math.hypot(dx, dz), 1e-6)
@@ -325,16 +325,16 @@ def _hiding_places(
         inside = radius <= x <= ARENA_SIDE - radius and radius <= z <= ARENA_SIDE - radius
         own = math.hypot(x - center[0], z - center[2]) < max(solid.half.x, solid.half.z) + radius
         if inside and not own and crossed(solid, eye, np.array([[x, radius, z]]))[0]:
-            found.append((x, radius, z))
-    return np.array(found, np.float32).reshape(-1, 3)
+            places.append((x, radius, z))
+    return np.array(places, np.float32).reshape(-1, 3)
 
 
-def _coarse(terrain: Terrain) -> Mask:
+def _coarse(terrain: PlannerTerrain) -> Mask:
     column, row = np.divmod(terrain.ground.cell, SIDE)
     return (column % _GRID == _GRID // 2) & (row % _GRID == _GRID // 2)
 
 
-def _points(terrain: Terrain, places: npt.NDArray[np.int64]) -> Floats:
+def _points(terrain: PlannerTerrain, places: npt.NDArray[np.int64]) -> Floats:
     ground = terrain.ground
     return np.stack([ground.x[places], ground.height[places], ground.z[places]], axis=1)
 

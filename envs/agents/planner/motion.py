@@ -65,8 +65,8 @@ RUNS: Final = (0, 1, 2, 4, 6, 9, 13, 18, 26)
 Courses = npt.NDArray[np.int64]
 
 
-class Body(NamedTuple):
-    """The agent's state.
+class MotionState(NamedTuple):
+    """The position, velocity and heading of the agent's body, and what has become of it.
 
     Attributes:
         x: Metres.
@@ -126,7 +126,7 @@ def floor_at(land: Land, place: int, x: float, z: float) -> float:
 
 
 @njit(cache=True, inline="always")
-def onward(land: Land, body: Body, x: float, z: float) -> int:
+def onward(land: Land, body: MotionState, x: float, z: float) -> int:
     """The place to which the body comes when it goes to a position; -1 if something bars it."""
     if not body.grounded or body.place < 0:
         return place_at(land, x, z, body.y, 0.05)
@@ -199,8 +199,8 @@ def _less(speed: float, by: float) -> float:
 
 @njit(cache=True)
 def advance(
-    land: Land, balls: Floats, body: Body, move: int, turn: int, steps: int, time: float
-) -> Body:
+    land: Land, balls: Floats, body: MotionState, move: int, turn: int, steps: int, time: float
+) -> MotionState:
     """Foresee some physics steps with one action.
 
     Args:
@@ -220,7 +220,9 @@ def advance(
 
 
 @njit(cache=True, inline="always")
-def _step(land: Land, balls: Floats, body: Body, move: int, turn: int, now: float) -> Body:
+def _step(
+    land: Land, balls: Floats, body: MotionState, move: int, turn: int, now: float
+) -> MotionState:
     """Foresee one physics step, which ends at the time `now`."""
     x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy = body
     if grounded:
@@ -254,7 +256,7 @@ def _step(land: Land, balls: Floats, body: Body, move: int, turn: int, now: floa
         nz = min(max(nz, _LOW), _HIGH)
         vx *= max(0.0, 1.0 - _MU * abs(vz) / max(abs(vx), 1e-6))
         vz = 0.0
-    here = Body(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
+    here = MotionState(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
     to = onward(land, here, nx, nz)
     if to < 0:
         along_x = onward(land, here, nx, z)
@@ -297,7 +299,7 @@ def _step(land: Land, balls: Floats, body: Body, move: int, turn: int, now: floa
     touched = _touched(balls, x, y, z, now)
     if touched:
         state = touched
-    return Body(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
+    return MotionState(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
 
 
 @njit(cache=True, inline="always")
@@ -316,7 +318,7 @@ def _touched(balls: Floats, x: float, y: float, z: float, now: float) -> int:
 
 
 @njit(cache=True)
-def cost_at(land: Land, field: Floats, body: Body) -> float:
+def cost_at(land: Land, field: Floats, body: MotionState) -> float:
     """What the way costs from where the body is, between the points of the grid."""
     fx = min(max((body.x - AGENT_RADIUS) / CELL, 0.0), SIDE - 1.0)
     fz = min(max((body.z - AGENT_RADIUS) / CELL, 0.0), SIDE - 1.0)
@@ -354,7 +356,7 @@ def worth(
     land: Land,
     balls: Floats,
     field: Floats,
-    body: Body,
+    body: MotionState,
     time: float,
     pace: float,
     unease: float,
@@ -370,8 +372,9 @@ def worth(
         time: Seconds that the course takes.
         pace: m/s at which the way is thought to be gone.
         unease: Seconds that a metre beside lava costs.
-        enough: Cost of the way below which the agent has got on: else it would rather stand than
-            turn round, where that takes longer than what the next stretch saves.
+        enough: Cost of the way below which a course makes progress. Any other course has a penalty:
+            without it the agent would stand still where turning round takes longer than the next
+            stretch of the way saves.
     """
     if body.state == 2:
         return DEATH - time
@@ -399,7 +402,7 @@ def choose(
     land: Land,
     balls: Floats,
     field: Floats,
-    body: Body,
+    body: MotionState,
     period: int,
     pace: float,
     unease: float,

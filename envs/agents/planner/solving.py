@@ -74,7 +74,7 @@ def solve(arena: Arena, seed: int) -> Solution:
 
 def _reason(arena: Arena, seed: int, ended_by: EndedBy | None, status: str) -> str:
     """Why an episode was not passed."""
-    placed = (place(one, np.random.default_rng(seed)) for one in episode_arenas(arena))
+    placed = (place(part, np.random.default_rng(seed)) for part in episode_arenas(arena))
     if max_return(*placed) <= pass_mark(arena):
         return "no play returns more than the pass mark"
     match ended_by:

@@ -65,7 +65,7 @@ class Land(NamedTuple):
     near: Numbers
 
 
-class Terrain:
+class PlannerTerrain:
     """The ground among some solids, with its lava.
 
     Attributes:

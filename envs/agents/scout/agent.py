@@ -13,7 +13,7 @@ from animalcat.envs.agents.scout import chart, eyes
 from animalcat.envs.agents.scout.memory import Goal, Memory
 from animalcat.envs.agents.scout.pose import angle_between
 from animalcat.envs.agents.scout.settings import ScoutSettings
-from animalcat.envs.agents.scout.survey import Level, Survey
+from animalcat.envs.agents.scout.survey import LevelMap, ScoutState
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
@@ -70,7 +70,7 @@ class ScoutAgent:
                 "builtin:scout maps the arena by rays, and the observation has none: "
                 "turn rays on, or choose another agent"
             )
-        self._survey = Survey(self.settings, info, spec.rays)
+        self._survey = ScoutState(self.settings, info, spec.rays)
         self.memory = self._survey.memory
         self._ticks = spec.decision_period
         self._budget = info.time_budget_steps
@@ -268,13 +268,13 @@ class ScoutAgent:
                 target.gone = True
         about = ("goal", round(x * 2), round(z * 2), len(discs))
         cells = chart.disc_cells(x, z, min(max(0.3, target.radius), 1.0))
-        found = self._go(about, cells, discs)
-        if found is None:
-            found = self._go(("pushing", *about), cells, discs, movable=6.0)
-        if found is None:
+        action = self._go(about, cells, discs)
+        if action is None:
+            action = self._go(("pushing", *about), cells, discs, movable=6.0)
+        if action is None:
             target.barred = self._survey.now + 6.0
             return self._decide_again()
-        return found
+        return action
 
     def _decide_again(self) -> int:
         """Choose anew, after the target proved to be out of reach."""
@@ -363,9 +363,9 @@ class ScoutAgent:
             for g in self.memory.goals
             if not g.gone and g.kind == eyes.RED
         ]
-        found = self._explore(guesses, cutoff, discs)
-        if found is not None:
-            return found
+        action = self._explore(guesses, cutoff, discs)
+        if action is not None:
+            return action
         odd = [
             g for g in goals if g.kind == eyes.ODD and g.barred < self._survey.now and not g.gone
         ]
@@ -373,9 +373,9 @@ class ScoutAgent:
             nearest = min(odd, key=lambda g: g.away(pose.x, pose.z))
             self.status = "trying something strange"
             cells = chart.disc_cells(nearest.x, nearest.z, 0.4)
-            found = self._go(("odd", round(nearest.x), round(nearest.z)), cells, discs)
-            if found is not None:
-                return found
+            action = self._go(("odd", round(nearest.x), round(nearest.z)), cells, discs)
+            if action is not None:
+                return action
             nearest.barred = self._survey.now + 20.0
         return self._last_resort(discs)
 
@@ -396,9 +396,9 @@ class ScoutAgent:
                 self._viewing += 1
                 if self._viewing < 90 and not (near < 0.5 or (near < 1.3 and pose.speed < 0.2)):
                     cells = np.array([view], np.int64)
-                    found = self._go(("view", i, j, len(discs)), cells, discs, movable=8.0)
-                    if found is not None:
-                        return found
+                    action = self._go(("view", i, j, len(discs)), cells, discs, movable=8.0)
+                    if action is not None:
+                        return action
                 # It cannot be seen, or not be reached.
                 looked[chart.disc_cells(x, z, 1.1)] = self._survey.now
             self._view = self._next_view(guesses, cutoff, discs)
@@ -452,9 +452,9 @@ class ScoutAgent:
                     self._probe = None
                 else:
                     cells = chart.disc_cells(x, z, 0.3)
-                    found = self._go(("probe", x, z), cells, discs)
-                    if found is not None:
-                        return found
+                    action = self._go(("probe", x, z), cells, discs)
+                    if action is not None:
+                        return action
                     self._probe = None
         # What is on the map may be wrong, or may have changed.
         state = self._survey.level.state
@@ -552,12 +552,12 @@ class ScoutAgent:
 @cache
 def _warm_up() -> None:
     """Compile what is compiled, so that no decision waits for it."""
-    level = Level(0.0)
-    one = np.zeros(1)
+    level = LevelMap(0.0)
+    array = np.zeros(1)
     middle = np.array([chart.cell_of(20.0, 20.0)], np.int64)
     chart.trace(
-        level.state, level.doubt, level.looked, 20.0, 20.0, 0.0, one, np.ones(1, np.int64),
-        one + 5.0, np.zeros((1, 4)), 0.1,
+        level.state, level.doubt, level.looked, 20.0, 20.0, 0.0, array, np.ones(1, np.int64),
+        array + 5.0, np.zeros((1, 4)), 0.1,
     )  # fmt: skip
     chart.look_along(level.state, level.looked, 20.0, 20.0, 0.0, np.ones(3), 0.1)
     cost = chart.costs(level.state, np.zeros((0, 4)), 1.3, 2.0, 8.0, True)

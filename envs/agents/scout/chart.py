@@ -358,17 +358,17 @@ def spread(cost: Singles, sources: Numbers, until: int, margin: float, outward: 
 @njit(cache=True, error_model="numpy")
 def disc_cells(x: float, z: float, radius: float) -> Numbers:
     """Cells whose middle is within a radius of a point, and the point's own."""
-    found = np.empty(SIDE * SIDE, np.int64)
-    found[0] = cell_of(x, z)
+    cells = np.empty(SIDE * SIDE, np.int64)
+    cells[0] = cell_of(x, z)
     n = 1
     for i in range(max(int((x - radius) / CELL), 0), min(int((x + radius) / CELL), SIDE - 1) + 1):
         for j in range(
             max(int((z - radius) / CELL), 0), min(int((z + radius) / CELL), SIDE - 1) + 1
         ):
             if hypot((i + 0.5) * CELL - x, (j + 0.5) * CELL - z) < radius:
-                found[n] = i * SIDE + j
+                cells[n] = i * SIDE + j
                 n += 1
-    return found[:n].copy()
+    return cells[:n].copy()
 
 
 @njit(cache=True, error_model="numpy")

@@ -86,13 +86,13 @@ def find_patches(image: Image) -> list[Patch]:
     """
     size = len(image)
     focal = size / 2 / tan(radians(_FIELD / 2))
-    found: list[Patch] = []
+    patches: list[Patch] = []
     for kind, left, right, top, low, pixels in _patches(image, _kinds()).tolist():
         wide, tall = (right + 1 - left) / 2, (low + 1 - top) / 2
         u, v = left + wide - size / 2, size / 2 - top - tall
         slant = hypot(focal, u)
         half = max(wide * focal / slant, tall) / hypot(slant, v)
-        found.append(
+        patches.append(
             Patch(
                 kind,
                 degrees(atan(u / focal)),
@@ -103,7 +103,7 @@ def find_patches(image: Image) -> list[Patch]:
                 left == 0 or top == 0 or right == size - 1 or low == size - 1,
             )
         )
-    return found
+    return patches
 
 
 def find_feet(image: Image, pink: bool) -> list[tuple[float, float, float]]:
@@ -139,7 +139,7 @@ def _patches(image: Image, kinds: Codes) -> Numbers:
             ]
             if kind and kind != PINK:
                 marks[row, column] = kind
-    found = np.empty((64, 6), np.int64)
+    patches = np.empty((64, 6), np.int64)
     number = 0
     stack = np.empty(size * size, np.int64)
     for row in range(size):
@@ -163,18 +163,18 @@ def _patches(image: Image, kinds: Codes) -> Numbers:
                             marks[a, b] = 0
                             stack[used] = a * size + b
                             used += 1
-            if number < len(found):
-                found[number, 0], found[number, 1], found[number, 2] = kind, left, right
-                found[number, 3], found[number, 4], found[number, 5] = top, low, pixels
+            if number < len(patches):
+                patches[number, 0], patches[number, 1], patches[number, 2] = kind, left, right
+                patches[number, 3], patches[number, 4], patches[number, 5] = top, low, pixels
                 number += 1
-    return found[:number].copy()
+    return patches[:number].copy()
 
 
 @njit(cache=True, error_model="numpy")
 def _lowest(image: Image, kinds: Codes, pink: bool) -> Numbers:
     """Column and row of pixels of pink (the lowest in every other column), or of lava (all)."""
     size = len(image)
-    found = np.empty((size * size, 2), np.int64)
+    pixels = np.empty((size * size, 2), np.int64)
     number = 0
     for column in range(0, size, 2):
         for row in range(size - 1, size // 2, -1):
@@ -185,10 +185,10 @@ def _lowest(image: Image, kinds: Codes, pink: bool) -> Numbers:
             )
             if pink:
                 if kinds[red >> 3, green >> 3, blue >> 3] == PINK:
-                    found[number, 0], found[number, 1] = column, row
+                    pixels[number, 0], pixels[number, 1] = column, row
                     number += 1
                     break
             elif 110 < red < 150 and 35 < green < 75 and 28 < blue < 65:
-                found[number, 0], found[number, 1] = column, row
+                pixels[number, 0], pixels[number, 1] = column, row
                 number += 1
-    return found[:number].copy()
+    return pixels[:number].copy()

@@ -51,8 +51,8 @@ class Goal:
         vx, vz: Its velocity in m/s.
         moved: When it last moved; -inf for never.
         raised: Metres by which it seems to be above where it would lie on the floor.
-        widest: Largest angular radius, in degrees, that the camera showed of it from `widest_at`.
-        widest_at: A position of the agent, x and z.
+        widest: Largest angular radius that the camera showed of it, in degrees.
+        widest_at: Where the agent was then, x and z in metres.
         whole: Whether its size is known from when all of it was in sight.
         eye: Where the agent was when it last sensed it, x and z.
         misses: How often it was not where it should have been seen.

@@ -57,7 +57,7 @@ _ARENA: Final = RAY_TAGS.index("arena")
 
 
 @dataclass(slots=True)
-class Level:
+class LevelMap:
     """The map at one height."""
 
     height: float
@@ -66,7 +66,7 @@ class Level:
     looked: Singles = field(default_factory=lambda: np.full(chart.SIDE**2, -1.0, np.float32))
 
 
-class Survey:
+class ScoutState:
     """What the scout knows of its episode by its senses.
 
     Attributes:
@@ -78,7 +78,7 @@ class Survey:
         kinds: What each of them met, as the map has it.
         image: Whether the last observation had a picture with light in it.
         fixed: Where something did not yield, whatever it looked like.
-        changes: Counts what makes ways on the map worthless at once.
+        changes: How often something has happened that makes all ways on the map worthless at once.
         step: Decisions so far.
         now: Seconds since the episode began.
     """
@@ -97,7 +97,7 @@ class Survey:
         self._rays = rays
         self.pose = Pose(info.observation_spec.decision_period, info.time_budget_steps > 0)
         self.memory = Memory()
-        self.level = Level(0.0)
+        self.level = LevelMap(0.0)
         self.levels = [self.level]
         self.lengths = np.zeros(len(self._angles))
         self.kinds = np.zeros(len(self._angles), np.int64)
@@ -154,7 +154,7 @@ class Survey:
             if near:
                 self.level = near[0]
             else:
-                self.level = Level(height)
+                self.level = LevelMap(height)
                 self.levels.append(self.level)
                 if len(self.levels) == 2 and self.step < 8:
                     self.levels[0].height = 0.0

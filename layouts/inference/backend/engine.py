@@ -17,7 +17,7 @@ from animalcat.layouts.model.spec import Layout
 if TYPE_CHECKING:
     import nutpie
 
-    from animalcat.layouts.inference.backend.graph import Graph
+    from animalcat.layouts.inference.backend.graph import ModelGraph
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.compiles = 0
-        self._graphs: dict[tuple[str, bool], Graph] = {}
+        self._graphs: dict[tuple[str, bool], ModelGraph] = {}
         self._compiled: dict[tuple[str, bool], nutpie.CompiledModel] = {}
 
     def compile(self, layout: Layout, *, weighted: bool = False) -> nutpie.CompiledModel:
@@ -81,20 +81,20 @@ class Engine:
                 several outcomes always have them.
         """
         weighted = weighted or len(layout.outcomes) > 1
-        made = self._compiled.get((layout.digest, weighted))
-        if made is None:
+        compiled = self._compiled.get((layout.digest, weighted))
+        if compiled is None:
             # Imported here: it takes seconds, and a fit without outcomes needs none of it.
             import nutpie
 
             self.compiles += 1
             with _no_collection():
-                made = nutpie.compile_pymc_model(
+                compiled = nutpie.compile_pymc_model(
                     self._graph(layout, weighted).model,
                     backend="numba",
                     var_names=list(layout.latent_names),
                 )
-            self._compiled[layout.digest, weighted] = made
-        return made
+            self._compiled[layout.digest, weighted] = compiled
+        return compiled
 
     def sample(
         self,
@@ -158,7 +158,7 @@ class Engine:
             )
         return _trace(layout, result)
 
-    def _graph(self, layout: Layout, weighted: bool) -> Graph:
+    def _graph(self, layout: Layout, weighted: bool) -> ModelGraph:
         weighted = weighted or len(layout.outcomes) > 1
         if (layout.digest, weighted) not in self._graphs:
             from animalcat.layouts.inference.backend.graph import build_model

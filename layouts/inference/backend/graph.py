@@ -55,7 +55,7 @@ ONE_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class ModelGraph:
     """The model of a layout, with one row of data as a placeholder for any number of rows.
 
     Attributes:
@@ -90,24 +90,24 @@ class Graph:
                 one each.
         """
         tables = {self.layout.feature_names: features}
-        made: dict[str, npt.NDArray[Any]] = {}
+        data: dict[str, npt.NDArray[Any]] = {}
         for name, few in self.places.items():
             of_few = features[:, [self.layout.feature_names.index(f) for f in few]]
             tables[few], places = np.unique(of_few, axis=0, return_inverse=True)
-            made[name] = places.ravel()
+            data[name] = places.ravel()
         for name, (few, expression) in self.columns.items():
-            made[name] = _column(expression, few, tables[few])
+            data[name] = _column(expression, few, tables[few])
         for k, y in enumerate(outcomes.reshape(len(features), -1).T):
             there = ~np.isnan(y)
             kind, neutral = _type_and_neutral(self.layout.outcomes[k].likelihood)
-            made[_name(OUTCOMES, self.layout, k)] = np.where(there, y, neutral).astype(kind)
+            data[_name(OUTCOMES, self.layout, k)] = np.where(there, y, neutral).astype(kind)
             if self.weighted:
                 own = there.astype(np.float64) if weights is None else there * weights
-                made[_name(WEIGHTS, self.layout, k)] = own
-        return made
+                data[_name(WEIGHTS, self.layout, k)] = own
+        return data
 
 
-def build_model(layout: Layout, *, weighted: bool = False) -> Graph:
+def build_model(layout: Layout, *, weighted: bool = False) -> ModelGraph:
     """Build the model of a layout.
 
     Args:
@@ -120,14 +120,14 @@ def build_model(layout: Layout, *, weighted: bool = False) -> Graph:
     probabilities: list[Any] = []
     densities: list[Any] = []
     with pm.Model() as model:
-        builder = _Builder(layout)
+        builder = _GraphBuilder(layout)
         for k in range(len(layout.outcomes)):
             p, density, weights = _add_outcome(builder, layout, k, weighted)
             weighed = density if weights is None else weights * density
             pm.Potential(_name("outcomes_density", layout, k), weighed)
             probabilities.append(p)
             densities.append(density)
-    return Graph(
+    return ModelGraph(
         layout,
         model,
         weighted,
@@ -138,7 +138,9 @@ def build_model(layout: Layout, *, weighted: bool = False) -> Graph:
     )
 
 
-def _add_outcome(builder: _Builder, layout: Layout, k: int, weighted: bool) -> tuple[Any, Any, Any]:
+def _add_outcome(
+    builder: _GraphBuilder, layout: Layout, k: int, weighted: bool
+) -> tuple[Any, Any, Any]:
     """Add one outcome to the model; returns its probability, log density and weights (or None)."""
     likelihood = layout.outcomes[k].likelihood
     p = builder.value(likelihood.parents[0])
@@ -182,7 +184,7 @@ def _log_score(a: Any, b: Any, scores: Any, edge: float) -> Any:
     return pm.math.switch(low, beyond, pm.math.switch(high, beyond, within))
 
 
-class _Builder:
+class _GraphBuilder:
     """Builds symbolic values in the open model; declares the latent nodes there."""
 
     def __init__(self, layout: Layout) -> None:

@@ -10,7 +10,7 @@ import pytest
 from animalcat.arena_configs.draws import UnityRandom
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, ArenaWarning
 from animalcat.envs.gym import ArenaEnv
-from animalcat.envs.mlagents.source import ConfigSource, Turn, config_source
+from animalcat.envs.mlagents.source import ConfigSource, ScheduledStep, config_source
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import FORWARD, NOOP, random_arena, start, thing
 from animalcat.envs.types import EndedBy, ObservationSpec, Phase
@@ -29,11 +29,11 @@ def source(*arenas: Arena, seed: int = 0, spec: ObservationSpec = VECTOR) -> Con
     return ConfigSource(SimEnvironment(spec), config, seed)
 
 
-def place(turn: Turn) -> float:
+def place(turn: ScheduledStep) -> float:
     return float(turn.step.observation.position[0])
 
 
-def to_the_end(played: ConfigSource, action: int = NOOP) -> Iterator[Turn]:
+def to_the_end(played: ConfigSource, action: int = NOOP) -> Iterator[ScheduledStep]:
     while True:
         turn = played.step(action)
         yield turn

@@ -15,7 +15,7 @@ import pytest
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.testing import goal_arena
 from animalcat.envs.unity import player
-from animalcat.envs.unity.player import Seen
+from animalcat.envs.unity.player import BuildStep
 from tests.unity_builds import STAND_IN
 
 
@@ -26,7 +26,7 @@ def test_what_is_seen_survives_packing() -> None:
     camera = rng.integers(0, 256, (6, 6, 1), np.uint8)
     for image in (camera, None):
         seen = player.unpack_observation(
-            player.pack_observation(Seen(True, -0.25, vector, rays, image))
+            player.pack_observation(BuildStep(True, -0.25, vector, rays, image))
         )
         assert (seen.over, seen.reward) == (True, -0.25)
         assert np.array_equal(seen.vector, vector)

@@ -9,7 +9,11 @@ import numpy.typing as npt
 import pytest
 from scipy.special import expit, logit
 
-from animalcat.layouts.adaptive.alarm import (
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.watching.alarm import (
     LEVEL,
     QUIET,
     SHIFTS,
@@ -18,11 +22,7 @@ from animalcat.layouts.adaptive.alarm import (
     Seen,
     log_factors,
 )
-from animalcat.layouts.adaptive.strata import known_stratifications, stratifications
-from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.inference.live import LivePosterior
-from animalcat.layouts.library import load_layout
-from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.watching.strata import known_stratifications, stratifications
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -173,22 +173,6 @@ def test_scores_have_bets_that_are_expected_to_win_nothing() -> None:
     assert (np.abs(factors.mean(axis=0) - 1.0) < 4.0 * error).all()
 
 
-def test_what_it_contradicts_are_strata_that_are_off_the_same_way() -> None:
-    """Paradigm b is failed; the instances of its strata are inside, the others are not."""
-
-    def truth(row: int, episode: int) -> float:
-        return 0.0 if row % 4 == 1 else 0.7
-
-    alarm = watch(1, truth, 0.7)
-    suspects = alarm.contradicted()
-    assert (suspects[0].stratification, suspects[0].stratum) == ("paradigm", "b")
-    assert len({suspect.more for suspect in suspects}) == 1
-    inside = alarm.inside(suspects[:1])
-    np.testing.assert_array_equal(inside, np.arange(40) % 4 == 1)
-    assert alarm.inside(suspects).sum() >= inside.sum()
-    assert Alarm(stratifications(PARADIGMS, {})).contradicted() == ()
-
-
 def known(
     seed: int, truth: Callable[[int, int, bool], float], episodes: int = 240, predicted: float = 0.6
 ) -> Alarm:
@@ -235,11 +219,3 @@ def test_time_is_named(truth: Callable[[int, int, bool], float], where: str) -> 
     first = alarm.suspects()[0]
     assert first.group == "time"
     assert where in first.where
-    assert first not in alarm.contradicted()
-
-
-def test_doubt_falls_while_bets_lose_and_comes_back() -> None:
-    calm = known(3, lambda row, episode, failed: 0.6)
-    assert calm.doubt == pytest.approx(1 / 3)
-    assert known(3, lambda row, episode, failed: 0.6, 5).doubt == 1.0
-    assert known(1, lambda row, episode, failed: 0.1 if row % 4 == 3 else 0.75).doubt == 1.0

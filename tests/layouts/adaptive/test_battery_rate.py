@@ -8,15 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.benchmarks import trust_rate
-from animalcat.benchmarks.adaptive_sessions import Player, Task, World, use
+from animalcat.bench.sessions import Player, Task, World, use
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.battery_rate import RateBettor, battery_rate, totals
+from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager, battery_rate, totals
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
+from benchmarks import trust_rate
 
 Floats = npt.NDArray[np.float64]
 LAYOUT = load_layout("one-capability", "success")

@@ -1,4 +1,4 @@
-"""`animalcat bench adaptive`: simulated sessions, and the figures that are drawn from them."""
+"""`python -m benchmarks adaptive`: simulated sessions, and the figures that are drawn from them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ import numpy.typing as npt
 import pytest
 from typer.testing import CliRunner
 
-from animalcat.benchmarks import adaptive_built
-from animalcat.benchmarks.adaptive import section
-from animalcat.benchmarks.adaptive_curves import bootstrap_mean, crossing, share
-from animalcat.benchmarks.adaptive_precision import players
-from animalcat.benchmarks.adaptive_sessions import (
+from animalcat.bench import saving
+from animalcat.bench.curves import bootstrap_mean, crossing, share
+from animalcat.bench.sessions import (
     Player,
     Point,
     Task,
     Trajectory,
     World,
+    players,
     simulate,
     use,
 )
@@ -33,6 +32,7 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.synthetic import op_battery
 from animalcat.service.measuring.generation import FamilySource
+from benchmarks.adaptive import section
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -176,11 +176,11 @@ b-2,,1e9
 def test_a_table_of_a_battery_is_taken_as_far_as_the_layout_covers_it(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text(TABLE)
-    made = adaptive_built.built("mine", adaptive_built.stored(file), load_layout("one-capability"))
+    made = saving.built("mine", saving.stored(file), load_layout("one-capability"))
     assert (made.world.instances.names, made.left_out) == (("a-1", "a-2", "b-1"), 1)
     assert made.world.instances.paradigms == ("a", "a", "kind")
     use({"built": made.world})
-    ours, whole = adaptive_built.tasks(made, 1)[0]
+    ours, whole = saving.tasks(made, 1)[0]
     assert [p.episodes for p in simulate(whole).points] == [1, 2, 3]
     assert [p.episodes for p in simulate(ours).points] == [1]  # 40 % of 3
 
@@ -197,13 +197,13 @@ def falling(per_episode: float, episodes: tuple[int, ...], capabilities: int) ->
 
 
 def test_shares_of_a_battery_are_of_its_whole_precision(world: World) -> None:
-    battery = adaptive_built.BuiltBattery("mine", world, 0)
+    battery = saving.BuiltBattery("mine", world, 0)
     capabilities, full = len(world.layout.capabilities), len(world.instances)
-    grid = adaptive_built.grid_of(full)
+    grid = saving.grid_of(full)
     assert grid[-1] == full
     ours = falling(0.02, tuple(n for n in grid if n <= 24), capabilities)
     random = falling(0.005, grid, capabilities)  # 0.1 at its end: near enough from 0.11 on
-    rows = adaptive_built.rows(battery, [(ours, random)] * 3)
+    rows = saving.rows(battery, [(ours, random)] * 3)
     by_name = {row["name"].removeprefix("mine: "): row for row in rows}
     found = by_name["share of the battery to within 10 % of its SD"]
     at = np.interp(0.19, [0.02 * n for n in ours_episodes(grid)], ours_episodes(grid)) / full
@@ -211,7 +211,7 @@ def test_shares_of_a_battery_are_of_its_whole_precision(world: World) -> None:
     assert (found["met"], found["high"]) == ("no", pytest.approx(at))  # 0.24 is more than 0.2
     four = [row["value"] for name, row in by_name.items() if name.startswith("times fewer")]
     assert four[-1] == pytest.approx(4.0)
-    prior = adaptive_built.prior_sd(world.layout)
+    prior = saving.prior_sd(world.layout)
     left = by_name["SD after the whole battery over the prior's, all"]["value"]
     assert left == pytest.approx(0.1 / prior.mean())
 

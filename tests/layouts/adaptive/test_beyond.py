@@ -7,11 +7,11 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.beyond import LIFTS, lifted
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.watching.beyond import LIFTS, lifted
 
 Floats = npt.NDArray[np.float64]
 AAIO = load_layout("aaio", "metres-15")

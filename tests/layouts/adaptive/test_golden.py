@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.benchmarks.adaptive_precision import players
-from animalcat.benchmarks.adaptive_sessions import Task, World, simulate, use
+from animalcat.bench.sessions import Task, World, players, simulate, use
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
@@ -168,7 +167,6 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "first, then per second": Scenario(Policy(order=NAMES[5:8], per_second=True)),
     "information about one": Scenario(Policy("information", about=("visualAbility",))),
     "the best, cooling down": Scenario(Policy("information", sharpness=0.0, cool_down=3)),
-    "balanced": Scenario(Policy("threshold", balance=2, random_share=0.1)),
     "repeats": Scenario(Policy(exposures=0, probes=0.3), episodes=40),
     "repeats, deterministic": Scenario(
         Policy(exposures=3), bank="aaio", agent=deterministic, episodes=40
@@ -228,9 +226,7 @@ def played(scenario: Scenario) -> dict[str, Any]:
             name = f"{choice.instance}.{episode}"
             learner.learn(name, choice.instance, own.features[choice.index])
         waiting.append((choice, name))
-        rows.append(
-            [name, choice.reason, choice.score, choice.propensity, choice.predicted, learner.doubt]
-        )
+        rows.append([name, choice.reason, choice.score, choice.propensity, choice.predicted])
         details.update(repr_of(choice))
         if len(waiting) == scenario.slots:
             answer(learner, scenario.agent, *waiting.pop(0))
@@ -256,7 +252,7 @@ def repr_of(choice: Choice) -> bytes:
 
 def ended(learner: Learner, seconds: float, details: Any) -> dict[str, Any]:
     """What is known and said at the end."""
-    verdict, widened, posterior = learner.verdict(seconds), learner.widened(), learner.posterior
+    verdict, posterior = learner.verdict(seconds), learner.posterior
     for one in (posterior.particles, posterior.weights, learner.data().outcomes):
         details.update(one.tobytes())
     rate = learner.battery_rate
@@ -269,7 +265,6 @@ def ended(learner: Learner, seconds: float, details: Any) -> dict[str, Any]:
         "alarm": learner.alarm,
         "misfit": learner.misfit,
         "suspects": [[one.stratification, one.stratum, one.corrected] for one in learner.suspects],
-        "widened": widened and widened.where,
         "retest": learner.retest,
         "battery rate": [rate.played, rate.passed, rate.value, rate.low, rate.high],
         DIGEST: details.hexdigest(),

@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.alarm import Alarm, Seen, log_factors
-from animalcat.layouts.adaptive.hindsight import LEVEL, fails
-from animalcat.layouts.adaptive.strata import stratifications
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.simulate import LayoutAgent
 from animalcat.layouts.simulation.synthetic import op_battery, synthetic_agents
+from animalcat.layouts.watching.alarm import Alarm, Seen, log_factors
+from animalcat.layouts.watching.hindsight import LEVEL, fails
+from animalcat.layouts.watching.strata import stratifications
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import RULES, Name, Policy, RulesError, StoppingRule
+from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.selectors import Branch, SelectionContext
+from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
@@ -22,6 +25,7 @@ from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.layouts.simulation.synthetic import op_battery
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Draw = Callable[[int, int], Floats]
 
 SIZE = 60
@@ -121,8 +125,8 @@ def test_what_is_saved_goes_on_as_if_nothing_had_happened(bank: Bank, policy: Po
     first.reseed(draws, 20)
     second = Learner(bank, policy, EVER, 3)
     second.restore(first.save())
-    same(first, second)
     assert play(first, 10, anew=True) == play(second, 10, anew=True)
+    same(first, second)  # last, since it asks for what is never told
 
 
 def test_what_was_saved_of_another_test_is_refused(bank: Bank, draw_instances: Draw) -> None:
@@ -485,3 +489,72 @@ def _falls(learner: Learner, name: str) -> bool:
     nodes: Sequence[float] = [n.sd for n in learner.summary() if n.name == name]
     prior = next(n.prior.sd for n in learner.layout.latents if n.name == name)
     return nodes[0] < 0.8 * prior
+
+
+@dataclass(frozen=True)
+class Easiest:
+    """A selector of one's own: what is likeliest to be passed, in shares of all."""
+
+    share: float = 1.0
+
+    def branches(
+        self, context: SelectionContext, allowed: npt.NDArray[np.bool_]
+    ) -> tuple[Branch, ...]:
+        best = np.where(allowed, context.scores.predicted, -1.0)
+        return (Branch(self.share, "easiest", (np.arange(len(best)) == best.argmax()) * 1.0),)
+
+
+class AtFailure:
+    """A stopper of one's own: the first that is so unlikely to be passed is the last."""
+
+    def verdict(
+        self,
+        posterior: LivePosterior,
+        chooser: Chooser,
+        history: History,
+        **rest: object,
+    ) -> Verdict:
+        p = chooser.scores(posterior, history).predicted
+        over = bool(history.played) and bool(p[list(history.played)].min() < 0.5)
+        return Verdict(over, "too hard" * over, {}, {}, {})
+
+
+def test_selectors_and_stoppers_of_ones_own_take_the_place_of_policy_and_rule(bank: Bank) -> None:
+    learner = Learner(bank, seed=3, selector=Easiest(), stopper=AtFailure())
+    while not learner.verdict().stop and (choice := learner.ask()):
+        assert (choice.reason, choice.propensity) == ("easiest", 1.0)
+        learner.tell(choice.instance, 0.0)
+    assert learner.verdict().reason == "too hard"
+    assert 1 <= learner.n < len(bank)
+    saved = learner.save()
+    again = Learner(bank, seed=3, selector=Easiest(), stopper=AtFailure())
+    again.restore(saved)
+    same(again, learner)
+    with pytest.raises(ValueError, match="another selector"):
+        Learner(bank, seed=3, stopper=AtFailure()).restore(saved)
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A selector that gives every instance this number."""
+
+    number: float
+    size: int = SIZE
+
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        return (Branch(1.0, "wrong", np.full(self.size, self.number)),)
+
+
+@pytest.mark.parametrize(
+    ("selector", "words"),
+    [
+        (Easiest(0.5), r"Easiest: the shares of the branches sum to 0\.5; they must sum to 1"),
+        (Wrong(0.1), "Wrong: the probabilities of the branch 'wrong' sum to 6; they must sum to 1"),
+        (Wrong(float("nan")), "sum to nan"),
+        (Wrong(-1.0), "has a probability below 0"),
+        (Wrong(0.1, 10), r"has probabilities of shape \(10,\); give one for each of the 60"),
+    ],
+)
+def test_chances_that_are_none_are_refused(bank: Bank, selector: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Learner(bank, selector=selector).ask()

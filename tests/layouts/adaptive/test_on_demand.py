@@ -12,7 +12,7 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator, Offers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.stopping import Stopper
+from animalcat.layouts.adaptive.stopping import RuleStopper
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
 
@@ -73,8 +73,8 @@ def test_the_best_that_can_be_made_is_where_the_battery_tells_too_little(
 
 def test_random_draws_are_of_the_battery(bank: Bank, posterior: LivePosterior) -> None:
     chances = Chooser(bank, Policy(generate=True)).propensities(posterior, History())
-    assert chances[bank.offered].sum() == pytest.approx(0.7)
-    np.testing.assert_allclose(chances[:6], 0.05)
+    assert chances[bank.offered].sum() == pytest.approx(0.85)
+    np.testing.assert_allclose(chances[:6], 0.025)
 
 
 def test_a_used_up_battery_is_gone_on_from(bank: Bank, posterior: LivePosterior) -> None:
@@ -83,7 +83,7 @@ def test_a_used_up_battery_is_gone_on_from(bank: Bank, posterior: LivePosterior)
     choice = chooser.choose(posterior, used, 6)
     assert choice is not None
     assert choice.because == "the battery is exhausted"
-    stopper = Stopper(bank.layout, StoppingRule(futility=0.0))
+    stopper = RuleStopper(bank.layout, StoppingRule(futility=0.0))
     assert not stopper.verdict(posterior, chooser, used).stop
     # What the layout says is worth making is not to be trusted once it is contradicted.
     assert chooser.choose(posterior, used, 6, distrust=True) is None

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 
-from animalcat.benchmarks import against
 from animalcat.layouts.adaptive.paired import DECISIVE, compare, compare_each, e_value
+from benchmarks import against
 
 
 @pytest.mark.parametrize(("ahead", "behind"), [(0, 0), (1, 0), (7, 0), (5, 3), (40, 25)])

@@ -17,7 +17,7 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import WORTHWHILE, Chooser
 from animalcat.layouts.adaptive.retest import DeterminismPrior, Retest
 from animalcat.layouts.adaptive.selectors import SETTLED
-from animalcat.layouts.adaptive.stopping import Stopper, Verdict
+from animalcat.layouts.adaptive.stopping import RuleStopper, Verdict
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
@@ -55,7 +55,7 @@ def played(
     bank = Bank(layout, features, ["p"] * len(features))
     chooser, posterior = Chooser(bank, policy), LivePosterior(layout, 3)
     evidence: WeightedOutcomes[int] = WeightedOutcomes()
-    stopper = Stopper(layout, StoppingRule(max_episodes=most, target_sd=0.01, futility=0.0))
+    stopper = RuleStopper(layout, StoppingRule(max_episodes=most, target_sd=0.01, futility=0.0))
     p = Evaluator(layout).probability([TRUTH], features)[0]
     generator = np.random.default_rng(8)
     fixed = generator.random(len(p))

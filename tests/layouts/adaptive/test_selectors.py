@@ -21,11 +21,11 @@ from animalcat.layouts.adaptive.selectors import (
     Mixture,
     PerSecond,
     SelectionContext,
+    StratifiedRandom,
     Threshold,
     UniformRandom,
     VarianceDrop,
     propensities,
-    stratified_random,
 )
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -196,7 +196,7 @@ def test_a_list_of_unknown_instances_is_refused_with_near_names(
 def test_stratified_random_gives_paradigms_equal_chances(
     chooser: Chooser, posterior: LivePosterior
 ) -> None:
-    chances = propensities(stratified_random().branches(view(chooser, posterior), EVERY), 10)
+    chances = propensities(StratifiedRandom().branches(view(chooser, posterior), EVERY), 10)
     np.testing.assert_allclose(chances, [1 / 16] * 4 + [1 / 12] * 3 + [1 / 8] * 2 + [1 / 4])
 
 
@@ -212,7 +212,7 @@ def test_a_mixture_without_one_part_is_the_others(
 
 def test_distrust_chooses_at_random(chooser: Chooser, posterior: LivePosterior) -> None:
     chances = chooser.propensities(posterior, History(), distrust=True)
-    expected = propensities(stratified_random().branches(view(chooser, posterior), EVERY), 10)
+    expected = propensities(StratifiedRandom().branches(view(chooser, posterior), EVERY), 10)
     np.testing.assert_allclose(chances, expected)
 
 
@@ -339,7 +339,7 @@ def test_most_choices_are_among_the_best_and_none_is_out_of_reach(
     features = draw_instances(5 * SPREAD, 3).repeat(2, axis=0)
     bank = Bank(aaio, features, ["p"] * len(features))
     posterior, history = LivePosterior(aaio, 1), History([5])
-    policy = Policy(random_share=0.0)
+    policy = Policy(random_share=0.0, sharpness=1.5)
     left = np.arange(len(features)) != 5
     worth = np.where(left, Chooser(bank).scores(posterior, history).total, 0.0)
     best = worth >= np.unique(worth)[-SPREAD]

@@ -9,20 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.alarm import Alarm, Seen, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.bound import information_bounds
 from animalcat.layouts.adaptive.information import GainEstimator
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.stopping import Stopper
-from animalcat.layouts.adaptive.strata import stratifications
-from animalcat.layouts.adaptive.widening import INSIDE, widened, with_strata
+from animalcat.layouts.adaptive.stopping import RuleStopper
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
+from animalcat.layouts.watching.alarm import Alarm, Seen, log_factors
+from animalcat.layouts.watching.strata import stratifications
 
 from .several import choose_several
 
@@ -191,7 +190,7 @@ def test_a_session_of_several_outcomes(name: Any) -> None:
     y = bank.evaluator.simulate(truth, bank.evaluator.columns(features), g)[:, 0]
     y = np.where(observes, y, NAN)
     chooser, posterior = Chooser(bank, Policy(name=name)), LivePosterior(NAVIGATION, 5, 800)
-    stopper = Stopper(NAVIGATION, StoppingRule())
+    stopper = RuleStopper(NAVIGATION, StoppingRule())
     alarm, played = Alarm(stratifications(bank.paradigms, {})), list[int]()
     before = [n.sd for n in posterior.summary()]
     for episode in range(1, 16):
@@ -258,16 +257,3 @@ def test_an_outcome_that_the_layout_gets_wrong_raises_the_alarm() -> None:
             learner.tell(name, y[i].tolist(), i)
         standing.append(learner.contradicted)
     assert standing == [False, True]
-
-
-def test_a_widened_layout_lets_every_outcome_go_its_own_way() -> None:
-    wide = widened(NAVIGATION)
-    assert wide.outcome_names == NAVIGATION.outcome_names
-    assert wide.feature_names[-1] == INSIDE
-    features = np.array([[20.0, 30.0]] * 2)
-    theta = np.array([[30.0, 6.0, 0.05, 60.0, 1.0, 0.25, 0.75]])
-    evaluator, plain = Evaluator(wide), Evaluator(NAVIGATION)
-    for k, rate in enumerate((0.25, 0.75)):
-        p = evaluator.probability(theta, with_strata(features, [0, 1]), k)[0]
-        assert p[0] == pytest.approx(plain.probability(theta[:, :4], features[:1], k)[0, 0])
-        assert p[1] == pytest.approx(rate)

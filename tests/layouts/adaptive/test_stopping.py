@@ -12,7 +12,7 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.information import ExpectedGains
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.stopping import Stopper, Verdict, needed
+from animalcat.layouts.adaptive.stopping import RuleStopper, Verdict, needed
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
 
@@ -29,7 +29,7 @@ def session(
     chooser = Chooser(
         Bank(layout, features, ["p"] * len(features)), Policy(exposures=0 if repeats else 1)
     )
-    stopper = Stopper(layout, rule)
+    stopper = RuleStopper(layout, rule)
     used: list[int] = []
     while True:
         verdict = stopper.verdict(posterior, chooser, History(used))
@@ -73,7 +73,7 @@ def test_an_exhausted_battery_is_the_limit(aaio: Layout, draw_instances: Draw, p
     assert verdict.reason == "the battery is exhausted"
     assert "measuring" not in verdict.status.values()
     empty = Chooser(Bank(aaio, np.empty((0, 4)), []))
-    verdict = Stopper(aaio, rule).verdict(LivePosterior(aaio, 0), empty, History())
+    verdict = RuleStopper(aaio, rule).verdict(LivePosterior(aaio, 0), empty, History())
     assert verdict.stop
     assert set(verdict.status.values()) == {"limited by the battery"}
 
@@ -104,7 +104,7 @@ def test_it_goes_on_while_there_is_something_to_learn(aaio: Layout, draw_instanc
     features = draw_instances(50, 5)
     chooser = Chooser(Bank(aaio, features, ["p"] * 50))
     rule = StoppingRule(target_sd=0.2, futility=0.01)
-    verdict = Stopper(aaio, rule).verdict(LivePosterior(aaio, 0), chooser, History())
+    verdict = RuleStopper(aaio, rule).verdict(LivePosterior(aaio, 0), chooser, History())
     assert not verdict.stop
     assert verdict.reason == ""
     assert set(verdict.status.values()) == {"measuring"}
@@ -148,7 +148,7 @@ def test_a_capability_can_have_a_target_of_its_own(
     aaio: Layout, known: tuple[LivePosterior, Chooser, History]
 ) -> None:
     rule = StoppingRule(target_sd=0.99, targets={"visualAbility": 0.01}, futility=0.0)
-    verdict = Stopper(aaio, rule).verdict(*known)
+    verdict = RuleStopper(aaio, rule).verdict(*known)
     assert not verdict.stop
     assert verdict.status == {
         "navigationAbility": "precise, if the layout holds",
@@ -156,20 +156,20 @@ def test_a_capability_can_have_a_target_of_its_own(
     }
     assert verdict.episodes_needed == {"navigationAbility": 0, "visualAbility": None}
     with pytest.raises(ValueError, match=r"rightLeftBias: no capability; there are navigation"):
-        Stopper(aaio, StoppingRule(targets={"rightLeftBias": 0.1}))
+        RuleStopper(aaio, StoppingRule(targets={"rightLeftBias": 0.1}))
 
 
 def test_an_interval_may_have_to_be_narrow_too(
     aaio: Layout, known: tuple[LivePosterior, Chooser, History]
 ) -> None:
     wide = StoppingRule(target_sd=0.99, target_width=1.0)
-    assert Stopper(aaio, wide).verdict(*known).stop
+    assert RuleStopper(aaio, wide).verdict(*known).stop
     narrow = StoppingRule(target_sd=0.99, target_width=0.01, futility=0.0)
-    assert not Stopper(aaio, narrow).verdict(*known).stop
+    assert not RuleStopper(aaio, narrow).verdict(*known).stop
 
 
 def test_time_is_a_budget(aaio: Layout, known: tuple[LivePosterior, Chooser, History]) -> None:
-    stopper = Stopper(aaio, StoppingRule(target_sd=0.0, futility=0.0, max_seconds=60))
+    stopper = RuleStopper(aaio, StoppingRule(target_sd=0.0, futility=0.0, max_seconds=60))
     assert not stopper.verdict(*known, seconds=59.0).stop
     verdict = stopper.verdict(*known, seconds=60.0)
     assert verdict.reason == "the budget of 60 s is used up"
@@ -180,20 +180,20 @@ def test_all_conditions_may_have_to_be_met(
     aaio: Layout, known: tuple[LivePosterior, Chooser, History]
 ) -> None:
     early = StoppingRule(max_episodes=59, target_sd=0.99, combine="all")
-    assert Stopper(aaio, early).verdict(*known).stop
+    assert RuleStopper(aaio, early).verdict(*known).stop
     late = StoppingRule(max_episodes=60, target_sd=0.99, combine="all")
-    assert not Stopper(aaio, late).verdict(*known).stop
-    assert Stopper(aaio, StoppingRule(max_episodes=60, target_sd=0.99)).verdict(*known).stop
+    assert not RuleStopper(aaio, late).verdict(*known).stop
+    assert RuleStopper(aaio, StoppingRule(max_episodes=60, target_sd=0.99)).verdict(*known).stop
 
 
 def test_a_contradicted_layout_measures_nothing(
     aaio: Layout, known: tuple[LivePosterior, Chooser, History]
 ) -> None:
-    verdict = Stopper(aaio, StoppingRule(target_sd=0.99)).verdict(*known, contradicted=True)
+    verdict = RuleStopper(aaio, StoppingRule(target_sd=0.99)).verdict(*known, contradicted=True)
     assert not verdict.stop
     assert set(verdict.status.values()) == {"layout contradicted"}
     rule = StoppingRule(target_sd=0.99, stop_at_alarm=True)
-    verdict = Stopper(aaio, rule).verdict(*known, contradicted=True)
+    verdict = RuleStopper(aaio, rule).verdict(*known, contradicted=True)
     assert verdict.reason == "the layout does not describe this agent"
 
 
@@ -204,12 +204,12 @@ def test_where_all_conditions_must_hold_a_contradicted_layout_has_budgets_alone(
     repeating = Chooser(chooser.bank, Policy(exposures=0))
     for most, seconds, stops in ((59, 60.0, True), (60, 60.0, False), (59, 59.0, False)):
         rule = StoppingRule(max_episodes=most, max_seconds=60.0, combine="all")
-        verdict = Stopper(aaio, rule).verdict(
+        verdict = RuleStopper(aaio, rule).verdict(
             posterior, repeating, history, seconds=seconds, contradicted=True
         )
         assert verdict.stop == stops
     rule = StoppingRule(max_episodes=59, combine="all")
-    verdict = Stopper(aaio, rule).verdict(posterior, repeating, history, contradicted=True)
+    verdict = RuleStopper(aaio, rule).verdict(posterior, repeating, history, contradicted=True)
     assert verdict.reason == "the budget of 59 episodes is used up"
 
 
@@ -218,11 +218,11 @@ def test_a_battery_can_be_exhausted_when_all_is_measured_but_not_all_conditions_
 ) -> None:
     posterior, chooser, _ = known
     rule = StoppingRule(max_episodes=100, target_sd=0.99, combine="all")
-    verdict = Stopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
+    verdict = RuleStopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
     assert (verdict.stop, verdict.reason) == (True, "the battery is exhausted")
     assert set(verdict.status.values()) == {"precise, if the layout holds"}
     rule = StoppingRule(max_episodes=100, target_sd=0.99)
-    verdict = Stopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
+    verdict = RuleStopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
     assert verdict.reason == "every capability became precise while it ran, if the layout holds"
 
 
@@ -234,7 +234,7 @@ def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw) -> Non
     best = np.sort(scores.drops[:, 0] / scores.variance[0])[::-1]
     target = float(np.sqrt(scores.variance[0] * (1 - best[0]) * (1 - best[1]))) / 5.3
     rule = StoppingRule(targets={"navigationAbility": target * 1.0001})
-    verdict = Stopper(aaio, rule).verdict(posterior, chooser, History())
+    verdict = RuleStopper(aaio, rule).verdict(posterior, chooser, History())
     assert verdict.episodes_needed["navigationAbility"] == 2
 
 

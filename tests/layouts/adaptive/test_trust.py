@@ -1,4 +1,4 @@
-"""`animalcat bench trust` and its pages: small, but the real thing."""
+"""`python -m benchmarks trust` and its pages: small, but the real thing."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import jsonschema
 import numpy as np
 import pytest
 
-from animalcat.benchmarks import trust, trust_pages
-from animalcat.benchmarks.adaptive_sessions import Task, Trajectory, World, simulate, use
-from animalcat.benchmarks.trust_agents import KNOWN, NAMES, UNSEEN, players_of
+from animalcat.bench.sessions import Task, Trajectory, World, simulate, use
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.policy import DOUBT, Chooser
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.simulation.synthetic import op_battery
+from benchmarks import trust, trust_pages
+from benchmarks.trust_agents import KNOWN, NAMES, UNSEEN, players_of
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +75,9 @@ def test_random_draws_are_rarer_and_choices_sharper_without_doubt(world: World) 
             for episode in range(60)
             if (choice := chooser.choose(posterior, History(), episode, doubt=doubt))
         ]
-        for doubt in (1.0, 1 / 3, 0.0)
+        for doubt in (1.0, DOUBT, 0.0)
     }
-    shares = [reasons[doubt].count("random") / 60 for doubt in (1.0, 1 / 3, 0.0)]
+    shares = [reasons[doubt].count("random") / 60 for doubt in (1.0, DOUBT, 0.0)]
     assert shares[0] > shares[1] > shares[2] == 0.0
 
 

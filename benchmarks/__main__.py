@@ -1,0 +1,81 @@
+"""`python -m benchmarks PART`: measure a part of animalcat beside what it is compared with."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from animalcat.cli.bench import print_part
+from animalcat.cli.shared.output import print_json, status
+
+PARTS: Final[Mapping[str, str]] = {
+    "fidelity": "figures of the simulator beside those of the real build",
+    "twin": "episodes played again that were recorded in the real build",
+    "demands": "measured demands beside what O-PIAAGETS says of its arenas",
+    "agents": "what the scout passes of each family",
+    "commands": "what lists cost without a server",
+    "unity": "an unmodified animalai client beside a build of canned frames",
+    "slots": "several agents at once",
+    "report": "what the report on a session costs",
+    "against": "equal and unequal agents, told apart",
+    "verdicts": "verdicts on agents whose kind is known",
+    "fresh": "two fresh sessions of one agent",
+    "adaptive": "what adaptive choice saves",
+    "recovery": "profiles of agents with planted limits",
+    "alarms": "more impostors and able agents than recovery has time for",
+    "trust": "whether warnings are right, and what honesty costs",
+    "kill": "processes that are killed and stopped",
+    "fuzz": "damaged inputs",
+    "soak": "many agents for a long time",
+}
+"""What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""
+KEPT: Final = ("adaptive", "recovery", "alarms", "trust")
+"""Parts that can write what they found to a folder."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the parts that are named."""
+    listed = "\n".join(f"  {name:10} {words}" for name, words in PARTS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=f"Measure parts of animalcat itself.\n\nparts:\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="+", metavar="PART", choices=PARTS, help="what to measure")
+    parser.add_argument("--quick", action="store_true", help="repeat less: 3 minutes at most")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FOLDER",
+        help=f"write all rows, seeds, and curves or sessions there ({', '.join(KEPT)})",
+    )
+    parser.add_argument(
+        "--inputs",
+        type=int,
+        metavar="NUMBER",
+        help="how many damaged inputs fuzz throws; 100000, or 1500 with --quick",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    wanted = parser.parse_args(arguments)
+    if wanted.keep is not None and not {*wanted.parts} <= {*KEPT}:
+        parser.error(f"--keep goes with {', '.join(KEPT)}")
+    if wanted.inputs is not None and (wanted.parts != ["fuzz"] or wanted.inputs < 100):
+        parser.error("--inputs goes with fuzz, and is at least 100")
+    results: dict[str, list[dict[str, Any]]] = {}
+    for part in wanted.parts:
+        more = [wanted.keep] if part in KEPT else [wanted.inputs] if part == "fuzz" else []
+        with status(f"measuring {part}"):
+            results[part] = importlib.import_module(f"benchmarks.{part}").run(wanted.quick, *more)
+        if not wanted.json:
+            print_part(part, results[part])
+    if wanted.json:
+        print_json(results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""Agents that are abler than the ranges of a layout reach, and what would be predicted of them.
+
+The range of a capability ends where its author thought that the hardest arenas are. An agent at
+that end passes an arena as hard as it half of the time. One that is abler passes it always, and no
+profile of the layout says so. That makes its capability no less than the top of its range, so it
+is no reason to distrust the profile.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.model.spec import Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+LIFTS: Final = (0.0, 0.1, 0.2, 0.4, 0.8)
+"""How far beyond the top of every range an agent there may be, in shares of the ranges."""
+_NEAR: Final = 0.25
+"""The uppermost share of a range from which on an agent may be beyond it."""
+
+
+def lifted(layout: Layout, theta: Floats, lift: float) -> Floats:
+    """Move capabilities near the top of their ranges beyond it.
+
+    A capability at the top is moved by the whole lift, one a quarter of the range below by nothing,
+    and one between in proportion. Capabilities without an upper end stay as they are.
+
+    Args:
+        layout: The layout.
+        theta: (draws, latents), in the units of the latents.
+        lift: How far, in shares of each range.
+
+    Returns:
+        (draws, latents); the same array where nothing is moved.
+    """
+    if not lift:
+        return theta
+    made = theta.copy()
+    for i in layout.capabilities:
+        prior = layout.latents[i].prior
+        if np.isfinite(prior.high):
+            below = (prior.high - theta[:, i]) / prior.span
+            made[:, i] += lift * prior.span * np.clip(1.0 - below / _NEAR, 0.0, 1.0)
+    return made
+
+
+def expected(
+    posterior: LivePosterior, evaluator: Evaluator, columns: Floats, lift: float = 0.0
+) -> tuple[float, ...]:
+    """Predict an instance for an agent that is so far beyond the ranges.
+
+    Args:
+        posterior: What is known of the agent.
+        evaluator: Evaluator of the same layout.
+        columns: (1, columns): the instance, as `evaluator.columns` returned it.
+        lift: How far, in shares of each range.
+
+    Returns:
+        (outcomes,), the expected value of each as a share of its maximum.
+    """
+    theta = lifted(evaluator.layout, posterior.particles, lift)
+    each = range(len(evaluator.layout.outcomes))
+    p = [evaluator.by_instance(theta, columns, np.float64, k)[0] for k in each]
+    if lift:  # what is a probability at the top of its range would be more than one
+        p = [np.clip(one, 0.0, 1.0) for one in p]
+    return tuple(float(posterior.weights @ one) for one in p)

@@ -1,0 +1,135 @@
+"""Hindsight: whether a layout still fails once it knows the agent, which confirms an alarm.
+
+The alarm bets against what is predicted *before* each outcome. An agent that is rare in the prior,
+such as one that can do nearly everything, is predicted badly for tens of episodes even by the right
+layout. In hindsight, once all outcomes are known, the right layout explains them and a wrong one
+does not. So a raised alarm stands only while the outcomes of some stratum, or of some part of the
+session, are further from what the posterior now expects of them than chance allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, log_expit, logit, ndtr
+
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.model.likelihood import trials_of
+from animalcat.layouts.model.spec import Bernoulli
+from animalcat.layouts.watching.beyond import lifted
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+LEVEL: Final = 0.02
+"""P-value, corrected for the number of strata (Bonferroni), below which a layout fails."""
+_MATTERS: Final = 0.1
+"""Least mean residual of a stratum that counts, as a share of an outcome's maximum. An agent that
+never fails is predicted at 0.97 at best, which 400 episodes distinguish from 1; that is no reason
+to distrust its profile."""
+_SLOPES: Final = np.linspace(1.0, 4.0, 31)
+"""Slopes that an agent may have, as multiples of the layout's."""
+_SLOPE_SD: Final = 0.75
+"""Standard deviation of that slope's prior."""
+_EDGE: Final = 0.005
+"""Predictions are kept this far from 0 and 1 where a slope is looked for."""
+PARTS: Final = 3
+"""Number of parts into which the session is divided; each is tested like a stratum, to notice
+agents that change."""
+
+
+def fails(
+    posterior: LivePosterior,
+    evaluator: Evaluator,
+    columns: Floats,
+    outcomes: Floats,
+    groups: Sequence[Sequence[Ints]],
+    lift: float = 0.0,
+) -> bool:
+    """Test whether the layout fails on outcomes that its posterior already knows.
+
+    The agent may be sharper than the layout's slopes: successes and failures are compared with
+    predictions of the slope that suits them best.
+
+    Args:
+        posterior: The posterior after all of these episodes.
+        evaluator: Evaluator of the same layout.
+        columns: (episodes, columns): the instances played, as `evaluator.columns` returned them.
+        outcomes: (episodes,) or (episodes, outcomes), in the order played; NaN where one is
+            missing.
+        groups: Groups of stratifications of the episodes, each stratification (episodes,): the
+            index of the stratum. Every group has an equal part of the level, so that a group of
+            many strata does not take what others need. Parts of the session belong to the first.
+        lift: How far beyond the ranges an agent near their top is, in shares of the ranges.
+    """
+    theta = lifted(evaluator.layout, posterior.particles, lift)
+    parts = np.arange(len(outcomes)) * PARTS // max(1, len(outcomes))
+    found: list[list[Floats]] = [[] for _ in groups] or [[]]
+    for k, y in enumerate(outcomes.reshape(len(outcomes), len(evaluator.layout.outcomes)).T):
+        there = np.flatnonzero(~np.isnan(y))
+        known = theta, posterior.weights
+        apart, variance = _residuals(known, evaluator, columns[there], y[there], k)
+        for g, ways in enumerate(groups or [[]]):
+            found[g] += [
+                _by_stratum(apart, variance, way[there])
+                for way in ((parts, *ways) if not g else ways)
+            ]
+    return any(_corrected(np.concatenate(z)) * len(found) < LEVEL for z in found if z)
+
+
+def _corrected(z: Floats) -> float:
+    """P-value of the largest of these residuals, corrected for their number."""
+    return 2.0 * float(ndtr(-np.abs(z).max(initial=0.0))) * max(1, z.size)
+
+
+def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
+    """How far the outcomes of each stratum are from what is expected, in standard deviations.
+
+    It is 0 where the difference is too small to matter. The larger of the expected and the observed
+    spread is used, so that a single unlikely outcome makes no misfit.
+    """
+    total, expected, seen = (np.bincount(strata, v) for v in (apart, variance, apart**2))
+    count, spread = np.bincount(strata), np.maximum(expected, seen)
+    matters = np.abs(total) >= _MATTERS * count
+    found = spread > 0.0
+    return np.where(matters[found], total[found] / np.sqrt(spread[found]), 0.0)
+
+
+def _residuals(
+    known: tuple[Floats, Floats],
+    evaluator: Evaluator,
+    columns: Floats,
+    outcomes: Floats,
+    outcome: int,
+) -> tuple[Floats, Floats]:
+    """Residuals of one outcome and their variances, both (episodes,), as shares of its maximum."""
+    layout, (theta, weights) = evaluator.layout, known
+    likelihood = layout.outcomes[outcome].likelihood
+    most = trials_of(layout, likelihood, columns)
+    p = np.clip(evaluator.by_instance(theta, columns, np.float64, outcome), 0.0, 1.0)
+    mean = p @ weights
+    if isinstance(likelihood, Bernoulli):
+        if len(mean):
+            mean = _sharpened(mean, outcomes)
+        return outcomes - mean, np.maximum(mean * (1.0 - mean), 0.0)
+    size = evaluator.sample_sizes(theta, columns, outcome)
+    attempts = most[:, np.newaxis] if size is None else 1.0 + size
+    within = (p * (1.0 - p) / attempts) @ weights
+    between = p**2 @ weights - mean**2
+    return outcomes / most - mean, np.maximum(within + between, 0.0)
+
+
+def _sharpened(mean: Floats, outcomes: Floats) -> Floats:
+    """Predictions with the slope of their logits, 1 at least, under which outcomes are likeliest.
+
+    The slope has a normal prior about 1, as that of a running shift has.
+    """
+    z = logit(np.clip(mean, _EDGE, 1.0 - _EDGE))
+    signed = np.where(outcomes > 0.5, z, -z)
+    likelihood = log_expit(_SLOPES[:, np.newaxis] * signed).sum(axis=1)
+    best = np.argmax(likelihood - 0.5 * ((_SLOPES - 1.0) / _SLOPE_SD) ** 2)
+    return np.asarray(expit(_SLOPES[best] * z), np.float64)

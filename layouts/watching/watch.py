@@ -1,0 +1,126 @@
+"""The five questions that a learner asks of what watches its layout, and the shipped answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.watching.alarm import Alarm, Suspect, log_factors
+from animalcat.layouts.watching.beyond import LIFTS, expected
+from animalcat.layouts.watching.settled import Seen
+from animalcat.layouts.watching.strata import Stratification
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+DOUBT: Final = 0.5
+"""How far a layout is in doubt, from 0 to 1, where nothing is known that says so. With this doubt
+choices are as their policy says."""
+
+
+class Play(NamedTuple):
+    """An episode of a new instance, with what was known before its outcome.
+
+    Attributes:
+        posterior: The posterior, which does not know the outcome yet.
+        columns: (1, columns): the instance, as `Evaluator.columns` returned it.
+        row: Row of the instance in the bank.
+        outcome: Its outcome; for a layout with several all of them, NaN where one is missing.
+        predicted: Expected value of each outcome, as a share of its maximum.
+        observed: What was observed, the same way; NaN where one is missing.
+        episode: Number of the episode; it keys the randomness.
+        number: How many episodes there have been with this one, repeats and all.
+    """
+
+    posterior: LivePosterior
+    columns: Floats
+    row: int
+    outcome: float | Sequence[float]
+    predicted: Sequence[float]
+    observed: Sequence[float]
+    episode: int
+    number: int
+
+
+class LayoutWatch(Protocol):
+    """Watches whether a layout describes the agent. A learner makes a new one for each test.
+
+    Subclass it to have the usual doubt.
+    """
+
+    def update(self, play: Play) -> None:
+        """Take in an episode. Those that show nothing or repeat an instance are left out."""
+        ...
+
+    @property
+    def raised_at(self) -> int | None:
+        """Number of episodes after which it gave alarm, for good; None if it did not."""
+        ...
+
+    def stands(
+        self, posterior: LivePosterior, columns: Floats, outcomes: Floats, rows: Ints
+    ) -> bool:
+        """Whether the layout is contradicted by all that is known now.
+
+        Args:
+            posterior: The posterior after all episodes.
+            columns: (episodes, columns): the instances of all updates, in their order.
+            outcomes: (episodes,) or (episodes, outcomes); NaN where one is missing.
+            rows: (episodes,): rows of the instances in the bank.
+        """
+        ...
+
+    def suspects(self) -> list[Suspect]:
+        """Where predictions fail, most evidence first."""
+        ...
+
+    @property
+    def doubt(self) -> float:
+        """How far the layout is in doubt, from 0 to 1."""
+        return DOUBT
+
+
+class BettingWatch(LayoutWatch):
+    """The watch that is shipped: an alarm by bets, which has to stand in hindsight."""
+
+    def __init__(self, evaluator: Evaluator, ways: Sequence[Stratification]) -> None:
+        """Start before the first episode.
+
+        Args:
+            evaluator: Evaluator of the layout.
+            ways: How the instances of the bank are divided into strata.
+        """
+        self._evaluator = evaluator
+        self._alarm = Alarm(ways)
+
+    def update(self, play: Play) -> None:
+        """Lay the bets on an episode, and settle them."""
+        posterior, columns = play.posterior, play.columns
+        bets = log_factors(posterior, self._evaluator, columns, play.outcome, play.episode)
+        there = np.isfinite(play.observed)
+        abler = [expected(posterior, self._evaluator, columns, lift) for lift in LIFTS[1:]]
+        predicted, observed, *beyond = (
+            float(np.mean(np.array(v)[there])) for v in (play.predicted, play.observed, *abler)
+        )
+        seen = Seen(predicted, observed, (predicted, *beyond))
+        self._alarm.update(play.row, bets, seen, play.number)
+
+    @property
+    def raised_at(self) -> int | None:
+        """Number of episodes after which the mean stake first was too high."""
+        return self._alarm.raised_at
+
+    def stands(
+        self, posterior: LivePosterior, columns: Floats, outcomes: Floats, rows: Ints
+    ) -> bool:
+        """Whether no able agent would explain the alarm; see `Alarm.stands`."""
+        return self._alarm.stands(posterior, self._evaluator, columns, outcomes, rows)
+
+    def suspects(self) -> list[Suspect]:
+        """Strata in which bets have won, those with the most evidence first."""
+        return self._alarm.suspects()
