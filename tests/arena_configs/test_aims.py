@@ -11,7 +11,13 @@ from animalcat.arena_configs.checks import check_arena
 from animalcat.arena_configs.families import Family, load_family, measure_geometry, read_family
 from animalcat.arena_configs.families.aims import aims_at
 from animalcat.arena_configs.families.grid import are_parameters, demand_grid
-from animalcat.arena_configs.families.ranges import Between, Choice, Fixed, Normal, Range
+from animalcat.arena_configs.families.ranges import (
+    Categorical,
+    Constant,
+    Interval,
+    Range,
+    TruncatedNormal,
+)
 from animalcat.arena_configs.families.sampling import draw_parameters
 from animalcat.arena_configs.families.scope import Formula, Place
 from animalcat.arena_configs.families.search import search
@@ -29,8 +35,8 @@ def formula(value: float) -> Formula:
     return Formula(value, f"{value}", Place("", 1, ""))
 
 
-def number(low: float, high: float, kind: str) -> Between:
-    return Between(formula(low), formula(high), kind)
+def number(low: float, high: float, kind: str) -> Interval:
+    return Interval(formula(low), formula(high), kind)
 
 
 def made(family: Family, paradigm: str, row: dict[str, float], seed: int) -> Arena:
@@ -103,9 +109,9 @@ def test_what_no_parameter_can_be_becomes_the_nearest() -> None:
         number(-1.0, 4.0, "uniform"),
         number(0.5, 40.0, "log_uniform"),
         number(2.0, 7.0, "integers"),
-        Normal(formula(1.0), formula(2.0), formula(-3.0), formula(4.0)),
-        Choice((0.0, 0.5, 3.0), (1.0, 8.0, 2.0)),
-        Fixed(formula(2.0)),
+        TruncatedNormal(formula(1.0), formula(2.0), formula(-3.0), formula(4.0)),
+        Categorical((0.0, 0.5, 3.0), (1.0, 8.0, 2.0)),
+        Constant(formula(2.0)),
     ],
 )
 def test_a_share_gives_the_value_that_it_is_asked_for(drawn: Range) -> None:
