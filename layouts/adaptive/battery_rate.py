@@ -35,7 +35,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -186,6 +185,9 @@ class RateBettor:
 
     def _each(self, predicted: Floats) -> Floats:
         """What each predictor says, (predictors, instances)."""
+        # Imported here, since clients read wagers and have no SciPy.
+        from scipy.special import expit, logit
+
         logits = logit(np.clip(predicted, _EDGE, 1.0 - _EDGE))
         p = expit(self._moves[:, np.newaxis] + self._trusts[:, np.newaxis] * logits)
         return np.clip(p, _EDGE, 1.0 - _EDGE)

@@ -59,6 +59,8 @@ arenas:
       positions: [!Vector3 {x: 20, y: 0, z: 10}]
       rotations: [0]
 """
+VERDICT = {"sentences": ["It passed some."], "probabilities": {"able": 0.7, "limited": 0.3}}
+RATE = {"text": "Success rate of the whole battery: 70 %."}
 ODD = "<b>mine</b> & $\"'\u732b"
 
 
@@ -77,7 +79,8 @@ def rows_of(known: Results) -> list[dict[str, Any]]:
 
 def profile_of(known: Results, **about: Any) -> dict[str, Any]:
     whole = dict(known.profile)
-    return {**whole, "provenance": {**whole["provenance"], **about}}
+    said = {"verdict": VERDICT, "battery_rate": RATE}
+    return {**whole, **said, "provenance": {**whole["provenance"], **about}}
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +252,8 @@ def test_the_page_of_a_layout_of_counts_does_not_judge_them_by_success() -> None
     nodes = {
         one.name: {"mean": one.mean, "sd": one.sd, "hdi": list(one.hdi)} for one in fitted.nodes
     }
-    profile = {"nodes": nodes, "diagnostics": {"outcomes": 8}, "provenance": {}, "layout": {}}
+    profile = {"nodes": nodes, "diagnostics": {"outcomes": 8}, "provenance": {}, "layout": {},
+               "verdict": VERDICT, "battery_rate": RATE}  # fmt: skip
     words = Page(session_page(profile, fitted, rows, {})).words
     assert "the share of its rewards that would be taken was predicted" in words
     assert "its success was predicted" not in words
