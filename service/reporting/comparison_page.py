@@ -121,7 +121,7 @@ def _nodes(known: Compared) -> Iterator[tuple[Callable[[], Figure], str]]:
 def _agent(name: str, profile: Row) -> dict[str, Any]:
     about: Row = profile.get("provenance", {})
     layout: Row = profile["layout"]
-    verdict: Row = profile["verdict"]
+    verdict: Row | None = profile.get("verdict")  # a fit of a table has none
     return {
         "agent": name,
         "session": str(about.get("session", "")).removeprefix("sessions/"),
@@ -133,7 +133,7 @@ def _agent(name: str, profile: Row) -> dict[str, Any]:
         "observation": told.observation_words(about.get("observation_spec") or {}),
         "episodes": about.get("episodes", 0),
         "successes": about.get("successes", 0),
-        "verdict": " ".join(verdict["sentences"]),
+        "verdict": "" if verdict is None else " ".join(verdict["sentences"]),
         "reason": about.get("reason") or "not yet",
         "whole": told.whole({k: v for k, v in about.items() if k != "paradigms"}),
     }

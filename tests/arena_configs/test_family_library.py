@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -47,7 +49,8 @@ DEAR = {"hiding-separable"}
 def test_claims_hold_and_arenas_are_explicit_and_clean(name: str) -> None:
     one = load_family(name)
     rng = np.random.default_rng(11)
-    number = max(4, len(one.paradigms))
+    weights = [paradigm.weight for paradigm in one.paradigms]
+    number = max(4, math.ceil(sum(weights) / min(weights)))  # so that each paradigm has one
     made = generate(one, number, rng, controls=tuple(one.controls), measure=measure_geometry)
     assert {instance.paradigm for instance in made} == {p.name for p in one.paradigms}
     for instance in made:

@@ -14,7 +14,6 @@ from animalcat.envs.sim.scene import Shape, Style, tag_index
 from animalcat.envs.testing import (
     FORWARD,
     NOOP,
-    assert_same_steps,
     lone_arena,
     play_episode,
     start,
@@ -29,6 +28,7 @@ from animalcat.envs.types import (
     RaySpec,
     Step,
 )
+from tests.suites.environments import assert_same_steps
 
 PHYSICS = ObservationSpec(rays=None, decision_period=1)
 """A decision is one physics step."""

@@ -88,13 +88,14 @@ async def test_a_process_that_is_given_up_is_ended(aaio: Layout, tmp_path: Path)
     hangs = tmp_path / "python"
     hangs.write_text("#!/bin/sh\nexec sleep 60\n")
     hangs.chmod(0o755)
+    endless = FitRequest(aaio, [[10.0, 1.0, 0.0, 0.0]], [1.0], seed=1, draws=200_000)
     for fitter, why in (
         (Fitter(Patience(0.4).outlast, str(hangs)), "nor any work"),
         (Fitter(Patience(60.0, 0.1).outlast), "of CPU time"),
     ):
         try:
             with pytest.raises(FitInterruptedError, match=why):
-                await fitter.fit(FitRequest(aaio, [[10.0, 1.0, 0.0, 0.0]], [1.0], seed=1))
+                await fitter.fit(endless)
             assert fitter.pid is None
         finally:
             await fitter.close()

@@ -254,7 +254,7 @@ async def test_after_an_alarm_profile_and_page_say_that_it_stands(service: Any) 
 async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong(
     service: Any,
 ) -> None:
-    session = await contradicted(service, stop=rule(20), seed=2)
+    session = await contradicted(service, stop=rule(20), seed=3)
     await played(service, session.name, AHEAD)
     request = results_pb2.ExportProfileRequest(
         name=f"{session.name}/profile", format=results_pb2.PROFILE_FORMAT_REANALYSIS_JSON

@@ -19,9 +19,6 @@ from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.testing import (
     FORWARD,
     NOOP,
-    EnvironmentSuite,
-    Make,
-    assert_same_steps,
     goal_arena,
     lone_arena,
     play_episode,
@@ -33,6 +30,7 @@ from animalcat.envs.unity.environment import UnityEnvironment
 from animalcat.envs.unity.late import LateSimEnvironment
 from animalcat.envs.unity.process import UnityFault
 from animalcat.envs.unity.settings import UnityError
+from tests.suites.environments import EnvironmentSuite, Make, assert_same_steps
 from tests.unity_builds import STAND_IN, build, settings
 
 PORT = "--mlagents-port"
