@@ -280,7 +280,7 @@ def _on_rim(side: Floats, x: float, y: float, z: float) -> bool:
 
 @njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
 def _shade(
-    style: int, own: Floats, m: Floats, nx: float, ny: float, nz: float, out: Floats
+    style: int | np.uint8, own: Floats, m: Floats, nx: float, ny: float, nz: float, out: Floats
 ) -> None:
     """Light that a surface of colour `own` and local normal n emits."""
     if style in (_ZONE, _EMISSIVE):
