@@ -68,6 +68,9 @@ Courses = npt.NDArray[np.int64]
 class MotionState(NamedTuple):
     """The position, velocity and heading of the agent's body, and what has become of it.
 
+    What numba keeps of functions that take it has the name of this class: who renames it deletes
+    the `.nbi` files beside this one.
+
     Attributes:
         x: Metres.
         y: Metres.
