@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Final
 
@@ -30,20 +29,27 @@ def _register() -> None:
 
 
 class _Finder:
-    """Finds Gymnasium as Python does, once, and registers when its code has run."""
+    """Finds Gymnasium as the other finders do, and registers when its code has run.
+
+    Whoever only asks whether there is a Gymnasium has not loaded it, so the finder stays until
+    somebody does.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
         if fullname != _GYMNASIUM:
             return None
-        sys.meta_path.remove(self)
-        spec = find_spec(fullname)
+        others = (finder for finder in sys.meta_path if finder is not self)
+        specs = (finder.find_spec(fullname, path, target) for finder in others)
+        spec = next((spec for spec in specs if spec is not None), None)
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 
             def execute_and_register(module: ModuleType) -> None:
                 execute(module)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
                 _register()
 
             spec.loader.exec_module = execute_and_register

@@ -78,17 +78,20 @@ def test_gymnasiums_checker_has_nothing_to_say(flat: bool, camera: bool, rays: b
 
 
 @pytest.mark.parametrize(
-    ("imports", "name"),
-    [("animalcat, gymnasium", ""), ("gymnasium", "animalcat:")],
+    ("before", "name"),
+    [
+        ("import animalcat, importlib.util; importlib.util.find_spec('gymnasium')", ""),
+        ("", "animalcat:"),
+    ],
 )
 def test_a_fresh_process_makes_it_beside_a_folder_called_envs(
-    tmp_path: Path, imports: str, name: str
+    tmp_path: Path, before: str, name: str
 ) -> None:
     (tmp_path / "envs").mkdir()
     (tmp_path / "envs" / "__init__.py").write_text("raise RuntimeError('not the project')")
     script = tmp_path / "agent.py"
     script.write_text(
-        f"import {imports}\n"
+        f"{before}\nimport gymnasium\n"
         f"env = gymnasium.make('{name}animalcat/Arena-v0')\n"
         "env.reset(seed=1)\n"
         "print(env.step(env.action_space.sample())[1])\n"
