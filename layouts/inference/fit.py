@@ -61,7 +61,7 @@ class FitRequest:
         draws: Draws of each chain.
         tune: Tuning draws of each chain, which are discarded.
         target_accept: Acceptance rate that the step width is tuned to.
-        sampler: "nutpie", compiled once per layout; or "pymc", PyMC's own, compiled for every run.
+        sampler: "nutpie"; or "pymc", PyMC's own, slower and compiled for every run.
         weights: (instances,), in [0, 1]: how many outcomes each counts as; None for one each.
     """
 
