@@ -237,13 +237,19 @@ class Chooser:
             history: What was played.
             distrust: Whether the layout is contradicted; if so, nothing is made on demand.
         """
-        possible = ~self.bank.offered
-        if self.policy.generate and not distrust:
-            possible |= self.bank.offered & (history.exposures(len(self.bank)) == 0)
+        possible = self._playable(history, distrust)
         if history.retest is not None:
             possible &= history.weights(len(self.bank)) >= WORTHWHILE
+        return possible
+
+    def _playable(self, history: History, distrust: bool) -> Mask:
+        """Which instances may be chosen for any reason, also as a probe, (instances,)."""
+        exposures = history.exposures(len(self.bank))
+        possible = ~self.bank.offered
+        if self.policy.generate and not distrust:
+            possible |= self.bank.offered & (exposures == 0)
         if self.policy.exposures:
-            possible &= history.exposures(len(self.bank)) < self.policy.exposures
+            possible &= exposures < self.policy.exposures
         return possible
 
     def _branches(
@@ -259,7 +265,17 @@ class Chooser:
         context = SelectionContext(posterior, self.bank, history, self.gains, doubt)
         selector = self._fallback if distrust else self._selector
         branches = selector.branches(context, allowed)
-        _insist_on_chances(selector, branches, len(self.bank))
+        name = type(selector).__name__
+        _insist_on_chances(name, branches, len(self.bank))
+        refused = (propensities(branches, len(self.bank)) > 0.0) & ~self._playable(
+            history, distrust
+        )
+        if refused.any():
+            instance = self.bank.names[int(refused.argmax())]
+            raise ValueError(
+                f"{name}: {instance!r} has a probability above 0 and may not be played now; give "
+                "probabilities to what is allowed"
+            )
         return branches
 
     def _peers(
@@ -318,15 +334,17 @@ class Chooser:
         return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
 
 
-def _insist_on_chances(selector: Selector, branches: Sequence[Branch], size: int) -> None:
+def _insist_on_chances(name: str, branches: Sequence[Branch], size: int) -> None:
     """Refuse branches that are no chances, since propensities would be wrong.
 
     Raises:
-        ValueError: Shares or probabilities do not sum to 1, or are not of these instances.
+        ValueError: Shares or probabilities are below 0 or do not sum to 1, or are not of these
+            instances.
     """
-    name = type(selector).__name__
     sums = {"shares of the branches": sum(b.share for b in branches)} if branches else {}
     for b in branches:
+        if b.share < 0.0:
+            raise ValueError(f"{name}: the branch {b.reason!r} has a share below 0")
         if b.probabilities.shape != (size,):
             raise ValueError(
                 f"{name}: the branch {b.reason!r} has probabilities of shape "

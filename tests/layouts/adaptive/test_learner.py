@@ -558,3 +558,14 @@ class Wrong:
 def test_chances_that_are_none_are_refused(bank: Bank, selector: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Learner(bank, selector=selector).ask()
+
+
+def test_a_selector_cannot_choose_what_may_not_be_played(bank: Bank) -> None:
+    everything = Wrong(1.0 / SIZE)
+    learner = Learner(bank, selector=everything)
+    first = learner.ask()
+    assert first is not None
+    learner.tell(first.instance, 1.0)
+    with pytest.raises(ValueError, match=f"{first.instance!r} has a probability above 0 and may"):
+        learner.ask()
+    assert Learner(bank, Policy(exposures=2), selector=everything).ask([first.instance])
