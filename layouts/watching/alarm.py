@@ -323,13 +323,13 @@ class Alarm:
         """
         if not self.raised:
             return False
+        if self._least_settled.log > np.log(LEVEL):
+            return True
         groups: dict[Group, list[Ints]] = {}
         for way in self.stratifications:
             if way.group in ("feature", "pair"):
                 continue  # the settled bets are about these
             groups.setdefault(way.group, []).append(way.labels[rows])
-        if self._least_settled.log > np.log(LEVEL):
-            return True
         moments = np.array(self._moments, np.int64).reshape(len(rows), len(_TIMED))
         time = [1 + moments[:, k] for k in range(len(_TIMED))]
         numbers = np.arange(len(rows))
