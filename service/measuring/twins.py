@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -61,19 +61,6 @@ class Source(NamedTuple):
     paradigm: str
     control: str = ""
     part: Part | None = None
-
-
-class TwinMaker(Protocol):
-    """Something that makes twins of the instances of a battery."""
-
-    def twin(self, name: str, key: str) -> Made:
-        """Make a twin; the same arguments always give the same one.
-
-        Args:
-            name: Name of the instance.
-            key: What the twin is drawn for.
-        """
-        ...
 
 
 def source_of(instance: Instance) -> Source | None:
