@@ -100,16 +100,17 @@ def _resident(process: int) -> int:
 def _share(process: int, whole: int) -> tuple[int, int]:
     """Memory of a process, and what it has mapped of files in memory.
 
-    What it shares counts in part. If that is unknown, all is its own.
+    What it shares counts in part. Of what it has mapped of files on disk, such as an agent's
+    weights, the system lets go where memory is wanted, so that is not counted. If all this is
+    unknown, all is its own.
     """
     found: dict[str, int] = {}
     with suppress(OSError), open(f"/proc/{process}/smaps_rollup", encoding="ascii") as file:
         for line in file:
             name, _, rest = line.partition(":")
-            if name in ("Pss", "Pss_Shmem"):
+            if name in ("Pss_Anon", "Pss_Shmem"):
                 found[name] = int(rest.split()[0]) << 10
-    mapped = found.get("Pss_Shmem", 0)
-    return found.get("Pss", whole) - mapped, mapped
+    return found.get("Pss_Anon", whole), found.get("Pss_Shmem", 0)
 
 
 def _without_name(process: int) -> Iterator[tuple[tuple[int, int], int]]:
