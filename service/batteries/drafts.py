@@ -68,19 +68,18 @@ def instance_seed(seed: int, name: str) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def fixed_instance(draft: Draft, file: str = "", reading: Reading | None = None) -> Fixed:
+def fixed_instance(draft: Draft, reading: Reading | None = None) -> Fixed:
     """Make an instance from a draft: fix every value and measure its features.
 
     Args:
         draft: The draft.
-        file: The arena's file within the battery's folder; empty if it has none.
         reading: What was measured of it already; None to measure it.
 
     Raises:
         ArenaError: The arena cannot be built.
     """
     arena = fixed_arena(draft)
-    return _made(draft, arena, to_yaml(arena), reading or measured(draft), file)
+    return _made(draft, arena, to_yaml(arena), reading or measured(draft), "")
 
 
 def fixed_arena(draft: Draft) -> Arena:
@@ -282,20 +281,17 @@ class _Job(NamedTuple):
         return self.known is not None and not (self.solve and self.known.verdict is None)
 
 
-def measure_drafts(
-    drafts: Sequence[Draft], processes: int, *, solve: bool = False
-) -> Generator[Reading]:
+def measure_drafts(drafts: Sequence[Draft], processes: int) -> Generator[Reading]:
     """Measure the arenas of drafts, in their order, whatever is known of them.
 
     Args:
         drafts: The drafts.
         processes: How many processes measure, if there are many arenas.
-        solve: Whether the planner is to play each arena.
 
     Raises:
         ArenaError: An arena cannot be built; the message names it.
     """
-    yield from _examined([_Job(draft, None, solve) for draft in drafts], processes)
+    yield from _examined([_Job(draft, None, solve=False) for draft in drafts], processes)
 
 
 def _examined(jobs: Sequence[_Job], processes: int) -> Generator[Reading]:

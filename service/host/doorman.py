@@ -14,7 +14,7 @@ import stat
 import struct
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -103,19 +103,15 @@ class Doorman:
     those go first that have been silent for longest.
     """
 
-    def __init__(
-        self, budget: Budget, refusals: Refusals, now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, budget: Budget, refusals: Refusals) -> None:
         """Begin without knowing anybody.
 
         Args:
             budget: How many connections there may be.
             refusals: Counts those that are ended.
-            now: Returns seconds that never go back.
         """
         self._budget = budget
         self._refusals = refusals
-        self._now = now
         self._connections: dict[Address, _Connection] = {}
         self._local: dict[int, str] = {}
         self._beyond = set[int]()
@@ -136,13 +132,13 @@ class Doorman:
         if found is None:
             yield
             return
-        found.caller, found.most, found.used = caller, most, self._now()
+        found.caller, found.most, found.used = caller, most, time.monotonic()
         found.calls += 1
         try:
             yield
         finally:
             found.calls -= 1
-            found.used = self._now()
+            found.used = time.monotonic()
 
     def strange(self, peer: str) -> bool:
         """Count a call by which nobody proved anything; returns whether its connection was ended.
@@ -150,7 +146,7 @@ class Doorman:
         Args:
             peer: Its address, as gRPC writes it.
         """
-        found, now = self._of(peer), self._now()
+        found, now = self._of(peer), time.monotonic()
         if found is None:
             return False
         found.used = now
@@ -173,7 +169,7 @@ class Doorman:
     def look(self) -> None:
         """Look at the connections, and end those beyond the budget."""
         self._look_at_door()
-        now = self._now()
+        now = time.monotonic()
         here = {address for address, _ in _connections(self.port)}
         for gone in self._connections.keys() - here:
             one = self._connections[gone]
@@ -227,7 +223,7 @@ class Doorman:
         address = _address(peer)
         if address is None:
             return None
-        now = self._now()
+        now = time.monotonic()
         return self._connections.setdefault(address, _Connection(now, now))
 
     def _end(self, addresses: list[Address], why: str) -> None:

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -63,32 +62,12 @@ class Source(NamedTuple):
     part: Part | None = None
 
 
-class TwinMaker(Protocol):
-    """Something that makes twins of the instances of a battery."""
-
-    def twin(self, name: str, key: str) -> Made:
-        """Make a twin; the same arguments always give the same one.
-
-        Args:
-            name: Name of the instance.
-            key: What the twin is drawn for.
-        """
-        ...
-
-
 def source_of(instance: Instance) -> Source | None:
-    """Say where an instance comes from; None if nobody knows, as for an arena file.
-
-    Batteries that were built before they said so have the names that their family gave.
-    """
+    """Say where an instance comes from; None if nobody knows, as for an arena file."""
     origin = instance.origin
-    if origin is not None:
-        source = Source(origin.family, origin.paradigm, origin.control, _part(origin.part))
-    else:
-        found = re.fullmatch(r"(.+)-\d+(?:\.(\w+))?", instance.name)
-        if found is None:
-            return None
-        source = Source(found[1], instance.paradigm, found[2] or "")
+    if origin is None:
+        return None
+    source = Source(origin.family, origin.paradigm, origin.control, _part(origin.part))
     return source if _is_known(source) else None
 
 

@@ -10,14 +10,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-_HIDING: Final = (
-    "occluderPresence",
-    "timeUnderOcc",
-    "hiddenStanding",
-    "hiddenFrom",
-    "hiddenMoving",
-)
-
 FAMILIES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         what: frozenset(names)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -16,19 +15,15 @@ LOOK_SECONDS: Final = 1.0
 class Disk:
     """Says whether the disk of a data directory has the room that is to stay free."""
 
-    def __init__(
-        self, folder: Path = Path(), spare: int = 0, free: Callable[[Path], int] | None = None
-    ) -> None:
+    def __init__(self, folder: Path = Path(), spare: int = 0) -> None:
         """Take the folder, without a look.
 
         Args:
             folder: The data directory.
             spare: Bytes that are to stay free; 0 to ask for none.
-            free: Returns the bytes that are free where a folder is; None to ask the system.
         """
         self._folder = folder
         self._spare = spare
-        self._free = free or free_bytes
         self._found = spare
         self._looked = -LOOK_SECONDS
 
@@ -55,7 +50,7 @@ class Disk:
 
     def _look(self) -> int:
         try:
-            return self._free(self._folder)
+            return free_bytes(self._folder)
         except OSError:  # whoever writes there will be told
             return self._spare
 

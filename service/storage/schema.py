@@ -76,7 +76,7 @@ sessions: Final = Table(
     Column("battery", String(100), nullable=False),
     Column("battery_digest", String(64), nullable=False),
     Column("paused", Boolean, nullable=False),
-    # Who plays it; in no link of its chain, since it may become known after the session has begun.
+    # Who plays it; it may become known after the session has begun.
     Column("identity", JSON, nullable=False),
     Index("sessions_by_agent", "agent", "seq"),
     Index("sessions_by_battery", "battery_digest"),
@@ -122,7 +122,7 @@ episodes: Final = Table(
     Column("spent", JSON, nullable=False),
     # What a person has said of an attempt at which the agent's code failed; else empty.
     Column("ruling", String(20), nullable=False),
-    # Whether the agent had seen the arena before, in an attempt at which its code failed.
+    # Whether the agent had seen the arena before: its code failed there, or it withdrew.
     Column("seen", Boolean, nullable=False),
 )
 

@@ -344,6 +344,37 @@ def test_memory_is_limited_for_all_processes_together(many: int, own: int, ends:
     assert (code != 0) is ends
 
 
+WEIGHTS = """
+import mmap, os, sys, time
+if not os.fork():
+    with open(sys.argv[1], "rb") as file:
+        seen = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    seen[::4096]
+    own = bytearray(int(sys.argv[2]) << 20)
+    own[::4096]
+    time.sleep(20 if own else 0.7)
+    os._exit(0)
+sys.exit(os.wait()[1] != 0)
+"""
+
+
+@pytest.mark.parametrize(("own", "ends"), [(0, False), (200, True)])
+def test_weights_that_are_mapped_from_disk_do_not_count(
+    tmp_path: Path, own: int, ends: bool
+) -> None:
+    kind = subprocess.check_output(["stat", "-f", "-c", "%T", tmp_path], text=True).strip()
+    if kind in ("tmpfs", "ramfs"):
+        pytest.skip("this folder is in memory")
+    weights = tmp_path / "weights"
+    weights.touch()
+    os.truncate(weights, 200 << 20)
+    with subprocess.Popen([sys.executable, "-c", WEIGHTS, weights, str(own)]) as process:
+        limit = MemoryLimit(process, 150 << 20)
+        code = process.wait(20)
+    assert bool(limit.why) is ends
+    assert (code != 0) is ends
+
+
 @pytest.mark.parametrize("file", ["'/tmp/x'", "os.memfd_create('x')"])
 def test_what_is_in_files_in_memory_counts_too(file: str) -> None:
     code = f"import os, time; x = open({file}, 'wb', 0); x.write(bytes(100 << 20)); time.sleep(20)"

@@ -311,6 +311,25 @@ def test_an_agent_ends_with_the_command_that_is_killed(server: Server, tmp_path:
     assert running() == []
 
 
+@pytest.mark.parametrize(("bytes_wanted", "told"), [(1 << 50, True), (1, False)])
+def test_an_honest_agent_that_has_too_little_memory_is_told_what_it_may_take(
+    client: animalcat.Client,
+    make_session: MakeSession,
+    tmp_path: Path,
+    bytes_wanted: int,
+    told: bool,
+) -> None:
+    agent = tmp_path / "large.py"
+    agent.write_text(f"class Plays:\n    weights = bytearray({bytes_wanted})\nprint('loaded')\n")
+    process = AgentProcess(client, make_session(agent="large"), f"{agent}:Plays")
+    end = time.monotonic() + 60
+    while not process.ended and time.monotonic() < end:
+        time.sleep(0.05)
+    process.close()
+    assert ("GiB of memory here, together and each" in process.output()) is told
+    assert ("loaded" in process.output()) is not told
+
+
 HONEST = """
 import multiprocessing, os, subprocess, sys, tempfile, threading
 from pathlib import Path

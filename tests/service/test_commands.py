@@ -18,6 +18,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from animalcat.cli.main import build
+from animalcat.cli.shared.agent_view import MOST_BESIDE
+from animalcat.cli.shared.apart import way
 from animalcat.service.host.private import server_for
 from animalcat.service.host.settings import Settings
 
@@ -193,7 +195,7 @@ def test_what_cannot_be_run(arguments: list[str], code: int, words: str, tmp_pat
 
 
 def test_an_agent_that_does_not_start_leaves_no_session(arenas: Path, tmp_path: Path) -> None:
-    """Neither where its class is misspelt nor where its file cannot be imported."""
+    """Its class is misspelt, its file cannot be imported, or there is too much beside it."""
     agent = arenas.parent / f"{tmp_path.name}.py"  # not in the data directory
     agent.write_text(
         "import not_there\n"
@@ -201,13 +203,19 @@ def test_an_agent_that_does_not_start_leaves_no_session(arenas: Path, tmp_path: 
         "    def reset(self, info): pass\n"
         "    def act(self, observation): return 3\n"
     )
+    lost = arenas.parent / tmp_path.name / agent.name
+    lost.parent.mkdir()
+    shutil.copy(agent, lost)
+    for number in range(MOST_BESIDE):
+        (lost.parent / f"{number}.txt").touch()
     options = ("--max-episodes", "1", "--no-certify")
     with server_for(None, tmp_path):
-        for name, code, words in (
-            ("Agnet", 2, "no such class in the file; there are: Agent"),
-            ("Agent", 1, "no session was kept"),
+        for reference, code, words in (
+            (f"{agent}:Agnet", 2, "no such class in the file; there are: Agent"),
+            (f"{agent}:Agent", 1, "no session was kept"),
+            *([(f"{lost}:Agent", 2, "move it into a folder of its own")] if way().name else []),
         ):
-            run = ["session", "run", "--agent", f"{agent}:{name}", "--battery", str(arenas)]
+            run = ["session", "run", "--agent", reference, "--battery", str(arenas)]
             run += [*options, "--data", str(tmp_path)]
             done = CliRunner().invoke(build(run), run)
             assert (done.exit_code, words in done.stderr) == (code, True), done.output

@@ -241,8 +241,7 @@ def verify(
 
     That is its records and recordings, the files of its fits, its arenas with their demands, and
     its layout. Everything that was changed, is gone or cannot be read is named, and the exit code
-    is 1 then, or if nothing has a digest. The digest that is printed stands for all of it: note it
-    elsewhere.
+    is 1 then. The digest that is printed stands for all of it: note it elsewhere.
     """
     with client_for(server, data) as client:
         found = client.verify_session(session)
@@ -285,10 +284,15 @@ def run_agent(
     """
     name = session.id
     typer.echo(f"session {name}", err=True)
-    processes = [
-        AgentProcess(client, session, reference, bounds)
-        for _ in range(max(1, session.spec.slots or 1))
-    ]
+    try:
+        processes = [
+            AgentProcess(client, session, reference, bounds)
+            for _ in range(max(1, session.spec.slots or 1))
+        ]
+    except typer.Exit:  # it cannot be started as it is asked for
+        if made and session.agent_fingerprint is None and not session.practised:
+            client.delete_session(session)
+        raise
     if processes[0].note:
         typer.echo(f"note: {processes[0].note}", err=True)
     here = is_local(client.address)

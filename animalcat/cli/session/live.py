@@ -30,7 +30,6 @@ LOOK_SECONDS: Final = 1.0
 """How often it is asked what is played now, at most."""
 _SHARE: Final = 20
 """Looking takes one part in so many of a watcher's time, at most."""
-"""Standard deviations on each side of the mean that hold 90 % of a normal distribution."""
 _TREND: Final = 16
 """Letters of a sparkline."""
 _LAST: Final = 24

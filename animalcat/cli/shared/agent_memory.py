@@ -9,12 +9,17 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Final
 
-from animalcat.cli.shared.confine import descendants
+from animalcat.cli.shared.confine import descendants, parents_of_all
 
 _LOOK_SECONDS: Final = 0.2
 """How often the memory is looked at; a process fills some hundred megabytes meanwhile."""
+_SHARED_SECONDS: Final = 0.1
+"""For how long a look at all processes serves all agents of a command: it takes milliseconds, and a
+session may have 64 agents."""
+_looking: Final = threading.Lock()
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -51,12 +56,24 @@ class MemoryLimit:
             time.sleep(_LOOK_SECONDS)
             if _of_machine() <= self._most:
                 continue
-            found = descendants(self._process.pid)
+            found = descendants(self._process.pid, _parents_lately())
             if _taken(found, self._folders, self._most) > self._most:
                 self._over.set()
-                for one in found:
+                for one in descendants(self._process.pid):
                     with suppress(OSError):  # it has ended
                         os.kill(one, signal.SIGKILL)
+
+
+def _parents_lately() -> dict[int, int]:
+    """All processes of the machine, as they were a moment ago, and from which each comes."""
+    with _looking:
+        return _parents_at(int(time.monotonic() / _SHARED_SECONDS))
+
+
+@lru_cache(maxsize=1)
+def _parents_at(moment: int) -> dict[int, int]:
+    """Look at all processes, once at each moment."""
+    return parents_of_all()
 
 
 def _of_machine() -> int:
@@ -100,16 +117,17 @@ def _resident(process: int) -> int:
 def _share(process: int, whole: int) -> tuple[int, int]:
     """Memory of a process, and what it has mapped of files in memory.
 
-    What it shares counts in part. If that is unknown, all is its own.
+    What it shares counts in part. Of what it has mapped of files on disk, such as an agent's
+    weights, the system lets go where memory is wanted, so that is not counted. If all this is
+    unknown, all is its own.
     """
     found: dict[str, int] = {}
     with suppress(OSError), open(f"/proc/{process}/smaps_rollup", encoding="ascii") as file:
         for line in file:
             name, _, rest = line.partition(":")
-            if name in ("Pss", "Pss_Shmem"):
+            if name in ("Pss_Anon", "Pss_Shmem"):
                 found[name] = int(rest.split()[0]) << 10
-    mapped = found.get("Pss_Shmem", 0)
-    return found.get("Pss", whole) - mapped, mapped
+    return found.get("Pss_Anon", whole), found.get("Pss_Shmem", 0)
 
 
 def _without_name(process: int) -> Iterator[tuple[tuple[int, int], int]]:

@@ -26,13 +26,8 @@ class AgentOutput:
     An agent that prints much is not held up, and takes no memory of the command.
     """
 
-    def __init__(self, most: int = KEPT_BYTES) -> None:
-        """Make a pipe, and begin to read.
-
-        Args:
-            most: Bytes that are kept.
-        """
-        self._most = most
+    def __init__(self) -> None:
+        """Make a pipe, and begin to read."""
         self._kept: deque[bytes] = deque()
         self._size = 0
         self._total = 0
@@ -56,7 +51,7 @@ class AgentOutput:
     def text(self) -> str:
         """What was kept, as the agent printed it; with a note where the beginning is cut."""
         with self._changing:
-            kept, total = b"".join(self._kept)[-self._most :], self._total
+            kept, total = b"".join(self._kept)[-KEPT_BYTES:], self._total
         text = kept.decode(errors="replace")
         if (away := total - len(kept)) > 0:
             return f"[{away:,} bytes before this are not kept]\n{text}"
@@ -68,7 +63,7 @@ class AgentOutput:
                 self._total += len(piece)
                 self._kept.append(piece)
                 self._size += len(piece)
-                while self._size - len(self._kept[0]) >= self._most:
+                while self._size - len(self._kept[0]) >= KEPT_BYTES:
                     self._size -= len(self._kept.popleft())
         os.close(self._end)
 

@@ -46,6 +46,8 @@ _NETWORK: Final = ("Network is unreachable", "Name or service not known", "name 
 """What systems say where there is no network."""
 _FILES: Final = ("ModuleNotFoundError", "FileNotFoundError", "No such file or directory")
 """What programs say where something is not to be seen."""
+_MEMORY: Final = ("MemoryError", "bad_alloc", "Cannot allocate memory", "can't allocate memory")
+"""What programs say where there is no memory for them."""
 GRACE_SECONDS: Final = 60.0
 """How long a session may take to end, or to notice, after its agent's process has ended."""
 
@@ -228,8 +230,8 @@ class AgentProcess:
             raise
         finally:
             self._output.begun()
-        most = (bounds.limits or Limits.of_machine()).memory
-        self._memory = MemoryLimit(self._process, most, folders) if apart else None
+        self._most = (bounds.limits or Limits.of_machine()).memory
+        self._memory = MemoryLimit(self._process, self._most, folders) if apart else None
 
     @property
     def ended(self) -> bool:
@@ -265,6 +267,13 @@ class AgentProcess:
             lines.append(
                 "The agent's process sees its own folder and what is installed; show it more with "
                 "--agent-sees PATH."
+            )
+        over = self._memory is not None and self._memory.why
+        if over or (self._apart and any(word in text for word in _MEMORY)):
+            lines.append(
+                f"The agent's processes may take {self._most / (1 << 30):.3g} GiB of memory here, "
+                "together and each. If that is too little, and you trust its code as your own, say "
+                "--agent-may all."
             )
         return "\n".join(lines)
 

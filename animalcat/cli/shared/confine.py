@@ -558,8 +558,8 @@ def _free_id() -> int:
     return next(number for number in numbers if number not in taken)
 
 
-def descendants(root: int) -> list[int]:
-    """Return all processes that come from one."""
+def parents_of_all() -> dict[int, int]:
+    """Return all processes of the machine, and from which each comes."""
     parents: dict[int, int] = {}
     for one in _processes():
         with (
@@ -567,6 +567,12 @@ def descendants(root: int) -> list[int]:
             open(f"/proc/{one}/stat", encoding="utf-8", errors="replace") as file,
         ):
             parents[one] = int(file.read().rpartition(")")[2].split()[1])
+    return parents
+
+
+def descendants(root: int, parents: dict[int, int] | None = None) -> list[int]:
+    """Return all processes that come from one, as they are now or as they were said to be."""
+    parents = parents_of_all() if parents is None else parents
     found, new = list[int](), [root]
     while new:
         new = [one for one, parent in parents.items() if parent in new]
