@@ -25,9 +25,12 @@ import yaml
 from PIL import Image
 from typer.testing import CliRunner
 
+from animalcat.cli.bench import PARTS as BENCHES
 from animalcat.cli.main import build
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import from_dict
+from benchmarks.__main__ import PARTS as LABORATORY
+from benchmarks.reproduce.command import PAPERS
 from tests.layouts.test_notebook import person
 from tests.printed import agrees
 
@@ -103,6 +106,22 @@ def test_documented_commands_exist(line: str) -> None:
         command = verbs[words.pop(0)]
     known = {"--help", *(name for parameter in command.params for name in parameter.opts)}
     assert {word for word in words if word.startswith("--")} <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_documented_benchmarks_exist(page: Path) -> None:
+    """Under the command that has them: the user's, the laboratory's, or that of papers."""
+    known = {
+        "animalcat bench": BENCHES,
+        "-m benchmarks": LABORATORY,
+        "-m benchmarks.reproduce": PAPERS,
+    }
+    named = re.findall(
+        r"(\banimalcat bench|-m benchmarks(?:\.reproduce)?|`bench|`layout reproduce) ([a-z0-9]+)",
+        page.read_text(),
+    )
+    wrong = [f"{command} {part}" for command, part in named if part not in known.get(command, ())]
+    assert not wrong
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -121,7 +121,7 @@ def _told(claim: Claim, scope: Mapping[str, float | str]) -> str:
     if claim.exact is not None:
         value = claim.exact.number(scope)
         within = "" if claim.within is None else f" within {claim.within.number(scope):g}"
-        return f"{value:.6g}{within}"
+        return f"{value + 0.0:.6g}{within}"  # 0 to either side is 0, and never -0
     parts = [f"at least {low:.6g}"] if math.isfinite(low) else []
     parts += [f"at most {high:.6g}"] if math.isfinite(high) else []
     return " and ".join(parts)

@@ -56,7 +56,7 @@ LOOKS: Final = 80
 _FIRST: Final = 400
 """Draws whose claims are looked at to begin with."""
 _STARTS: Final = 10
-"""Of these, how many are measured."""
+"""Of these, how many are measured at least; and how many measurements may bring nothing."""
 _PROPOSED: Final = 40
 """Changes of the best instance that are thought of before each further measurement."""
 _MISSING: Final = 1e3
@@ -195,11 +195,15 @@ class _Search:
     def run(self) -> SearchResult:
         """Search."""
         first = self._first()
+        drawn = len(first)
         starts = min(len(first), max(_STARTS, self.looks // 4))
         measured: list[_MeasuredCandidate] = []
         best: _MeasuredCandidate | None = None
         unfit, width, done = "", 0.3, 0
         while done < self.looks:
+            if best is None and not first and drawn < _FIRST:
+                first = self._first()  # none of the others is for the part, or could be built
+                drawn += len(first)
             fresh = len(measured) < starts and bool(first)
             candidate = first.pop(0) if fresh else self._proposed(measured, best, width)
             if candidate is None:

@@ -8,6 +8,7 @@ from animalcat.cli.shared.command_help import GroupedCommand
 from benchmarks.reproduce.command import command
 
 app = typer.Typer(
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

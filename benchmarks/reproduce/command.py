@@ -90,7 +90,7 @@ def command(
             envvar=DATA,
             metavar="FOLDER",
             help="The folder with aaio/ (outcomes of the entrants) and animal-ai-competition/ "
-            "(arenas); for burden2023 and testbed.",
+            "(arenas); for all but tesic2025.",
         ),
     ] = None,
     olympics: Annotated[
@@ -98,7 +98,8 @@ def command(
         typer.Option(
             metavar="VARIANT",
             help="A variant of the layout aaio. Repeat it for several: the first is used for "
-            "Figure 9, and all for Figure 6a.",
+            "Figure 9, and all for Figure 6a. For calibration, the first is used, and by default "
+            f"{CALIBRATION_VARIANT}.",
             show_default=", ".join(OLYMPICS),
             rich_help_panel=BURDEN,
         ),
@@ -162,8 +163,8 @@ def command(
         bool,
         typer.Option(
             "--quick",
-            help="Take few entrants, splits and particles, to see whether it works.",
-            rich_help_panel=TESTBED,
+            help="For testbed and calibration: take few entrants, splits and particles, to see "
+            "whether it works.",
         ),
     ] = False,
     seed: Annotated[
@@ -200,71 +201,75 @@ def command(
     """
     if paper not in PAPERS:
         fail(f"no paper {paper!r}; there are {', '.join(PAPERS)}")
-    if paper == TESTBED:
-        if part:
-            fail("testbed has no parts; leave --part out")
-        if data is None:
-            fail(f"testbed needs the entrants' outcomes: give --data, or set {DATA}")
-        try:
-            layout = load_layout(TESTBED, variant)
-        except SpecificationError as error:
-            fail(str(error))
+    if part and paper != BURDEN:
+        fail(f"{paper} has no parts; leave --part out")
+    if paper == "tesic2025":
+        made, show = recovered(seed, entrants), print_recovered
+    elif paper == BURDEN:
+        parts = _parts_of(part or (), data)
+        made = _burden(data, olympics, permanence, seed, parts, repeats, draws, processes)
+        show = print_report
+    elif data is None:
+        fail(f"{paper} needs the entrants' outcomes: give --data, or set {DATA}")
+    elif paper == TESTBED:
+        layout = _layouts(TESTBED, [variant])[0]
         with progress("measuring arenas", wait=0.0) as tell:
-            made = report_testbed(
+            found = report_testbed(
                 layout, data, seed, repeats=repeats, processes=processes, quick=quick, tell=tell
             )
-        made = {"paper": paper, "seed": seed, **made}
-        _write(made, output)
-        if as_json:
-            print_json(made)
-        else:
-            print_testbed(made)
-        return
-    if paper == CALIBRATION:
-        if part:
-            fail("calibration has no parts; leave --part out")
-        if data is None:
-            fail(f"calibration needs the entrants' outcomes: give --data, or set {DATA}")
-        made = _calibration(data, olympics, seed, quick=quick)
-        _write(made, output)
-        if as_json:
-            print_json(made)
-        else:
-            print_calibration(made)
-        return
-    if paper == "tesic2025":
-        if part:
-            fail("tesic2025 has no parts; leave --part out")
-        found = recovered(seed, entrants)
-        _write(found, output)
-        if as_json:
-            print_json(found)
-        else:
-            print_recovered(found)
-        return
-    if unknown := sorted(set(part or ()) - set(PARTS)):
-        fail(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
-    wanted = [name for name in PARTS if not part or name in part]
-    if data is None and wanted != ["tables"]:
-        if part:
-            fail(f"the figures need the entrants' outcomes: give --data, or set {DATA}")
-        typer.echo(f"warning: no --data and no {DATA}: the tables only", err=True)
-        wanted = ["tables"]
+        made, show = {"paper": paper, "seed": seed, **found}, print_testbed
+    else:
+        made, show = _calibration(data, olympics, seed, quick=quick), print_calibration
+    _write(made, output)
+    if as_json:
+        print_json(made)
+    else:
+        show(made)
+
+
+def _layouts(name: str, variants: Sequence[str]) -> list[Layout]:
     try:
-        aaio = [load_layout("aaio", variant) for variant in olympics or OLYMPICS]
-        op = [load_layout("object-permanence", variant) for variant in permanence or PERMANENCE]
+        return [load_layout(name, variant) for variant in variants]
     except SpecificationError as error:
         fail(str(error))
-    report: Report = {"paper": paper, "seed": seed}
-    table = read_entrants(aaio[0], data) if data is not None and wanted != ["tables"] else None
+
+
+def _parts_of(asked: Collection[str], data: Path | None) -> list[str]:
+    """Parts of burden2023 that are wanted and can be had."""
+    if unknown := sorted({*asked} - {*PARTS}):
+        fail(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+    wanted = [name for name in PARTS if not asked or name in asked]
+    if data is not None or wanted == ["tables"]:
+        return wanted
+    if asked:
+        fail(f"the figures need the entrants' outcomes: give --data, or set {DATA}")
+    typer.echo(f"warning: no --data and no {DATA}: the tables only", err=True)
+    return ["tables"]
+
+
+def _burden(
+    data: Path | None,
+    olympics: Sequence[str] | None,
+    permanence: Sequence[str] | None,
+    seed: int,
+    parts: Collection[str],
+    repeats: int,
+    draws: int,
+    processes: int,
+) -> Report:
+    """The figures and tables of burden2023 that are wanted."""
+    aaio = _layouts("aaio", olympics or OLYMPICS)
+    op = _layouts("object-permanence", permanence or PERMANENCE)
+    report: Report = {"paper": BURDEN, "seed": seed}
+    table = read_entrants(aaio[0], data) if data is not None and [*parts] != ["tables"] else None
     with progress("working it out", wait=0.0) as tell:
-        if table is not None and "figure-9" in wanted:
+        if table is not None and "figure-9" in parts:
             step = _stepper(tell, "Figure 9", len(table.agents))
             report["figure_9"] = _figure_9(aaio[0], table, seed, step)
-        if table is not None and "figure-6a" in wanted:
+        if table is not None and "figure-6a" in parts:
             step = _stepper(tell, "Figure 6a", len(table.agents) * len(aaio))
             report["figure_6a"] = [_figure_6a(one, table, seed, repeats, step) for one in aaio]
-        if "tables" in wanted:
+        if "tables" in parts:
             step = _stepper(tell, "Tables 1 and 8", len(synthetic_agents()) * draws * len(op))
             report["tables"] = [
                 tables(
@@ -274,19 +279,12 @@ def command(
                 )
                 for one in op
             ]
-    _write(report, output)
-    if as_json:
-        print_json(report)
-    else:
-        print_report(report)
+    return report
 
 
 def _calibration(data: Path, olympics: Sequence[str] | None, seed: int, *, quick: bool) -> Report:
     """Predictions of entrants held out, on the paper's 69 instances and on two whole categories."""
-    try:
-        layout = load_layout("aaio", (olympics or [CALIBRATION_VARIANT])[0])
-    except SpecificationError as error:
-        fail(str(error))
+    layout = _layouts("aaio", (olympics or [CALIBRATION_VARIANT])[:1])[0]
     wide = replace(layout, excludes=())  # arenas with walls and more, told apart by easiness
     names = [str(name) for name in read_rewards(data / "aaio" / "final_rewards.csv").index]
     both = [name for name in names if name.startswith(CALIBRATED_CATEGORIES)]

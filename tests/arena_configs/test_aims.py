@@ -103,6 +103,16 @@ def test_what_no_parameter_can_be_becomes_the_nearest() -> None:
     assert (found.made["rewardSize"], found.made["XPos"]) == (0.5, 0.0)
 
 
+def test_a_part_that_few_draws_are_for_is_found() -> None:
+    """With these seeds none of the first ten draws is for practice."""
+    for seed in (11, 32, 37):
+        rng = np.random.default_rng(seed)
+        asked = {"distance": 20.0}
+        found = search(NAVIGATION, asked, rng, measure_geometry, part="practice", paradigm=OPEN[0])
+        assert found.exact
+        assert found.instance.part == "practice"
+
+
 @pytest.mark.parametrize(
     "drawn",
     [
