@@ -41,6 +41,7 @@ from animalcat.service.session.notes import size_of
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import note_from_proto
+from animalcat.service.storage.artefacts import recording_path
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +53,6 @@ TICKET_BYTES: Final = 32
 
 _Load: TypeAlias = Callable[[], Coroutine[Any, Any, Step]]
 """Starts an attempt's arena, anew every time."""
-
-RECORDINGS: Final = "recordings"
-"""Folder of the recordings within a data directory; it has one folder per session."""
 
 
 @dataclass(slots=True)
@@ -421,13 +419,3 @@ async def _restore(worker: Worker, recorder: EpisodeRecorder, load: _Load) -> No
 def _noted(path: Path) -> list[Note]:
     """Return the notes of a recording, which tell what a worker that died can no longer tell."""
     return [note_from_proto(note) for step in read_episode(path).steps for note in step.notes]
-
-
-def recording_key(session: str, number: int, attempt: int) -> str:
-    """Return the path of an attempt's recording within a data directory."""
-    return f"{RECORDINGS}/{session}/{number}-{attempt}.mcap"
-
-
-def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:
-    """Return the path of an attempt's recording in a data directory."""
-    return data / recording_key(session, number, attempt)
