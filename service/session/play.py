@@ -33,7 +33,7 @@ from animalcat.service.model import (
     Whose,
 )
 from animalcat.service.recording import EpisodeRecorder, read_episode
-from animalcat.service.recording.encoding import recorded_step
+from animalcat.service.recording.difference import compare_step
 from animalcat.service.recording.writer import left_behind
 from animalcat.service.session.direct import GONE, Played, Terms
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
@@ -399,16 +399,13 @@ async def _restore(worker: Worker, recorder: EpisodeRecorder, load: _Load) -> No
     steps, number = [await load()], 0
     while True:
         for step in steps:
-            known, again = recording.steps[number], actions[number - 1] if number else None
-            known.ClearField("notes")
-            found = recorded_step(number, step, again, pixels=pixels)
-            if found.SerializeToString(deterministic=True) != known.SerializeToString(
-                deterministic=True
-            ):
+            found = compare_step(number, recording.steps[number], step, pixels=pixels)
+            if found is not None:
                 worker.drop()
                 raise WorkerFault(
                     f"worker ({worker.backend}): it was lost, and when its arena was restored it "
-                    f"came out otherwise after decision {number}"
+                    f"came out otherwise after decision {number}: {found.field} was "
+                    f"{found.recorded}, and is {found.replayed}"
                 )
             number += 1
         if number > len(actions):
