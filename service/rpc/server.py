@@ -55,7 +55,6 @@ from animalcat.service.session.parts import Parts
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.artefacts import Artefacts, artefacts_for
-from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.belonging import StrayPartsError, check_belonging
 from animalcat.service.storage.listing import SessionFilter
 from animalcat.service.storage.sql import DATABASE, SqlStore
@@ -332,7 +331,7 @@ def _own_folder(settings: Settings) -> Path:
     return settings.home / "servers" / f"{socket.gethostname()}-{settings.port}"
 
 
-def _nobody_plays(store: SessionStore) -> None:
+def _nobody_plays(store: SqlStore) -> None:
     """Store that no session is being played, which is so when the only server of a store starts."""
     for session in store.sessions(SessionFilter(states=(SessionState.RUNNING,))):
         store.set_state(session.id, SessionState.WAITING)

@@ -49,8 +49,8 @@ from animalcat.service.rpc.server import create_server
 from animalcat.service.session.identity import MAX_CHANGES, MAX_OTHERS, Comer, identified
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import EPISODE_BYTES, NOTE_BYTES, STEP_BYTES, NoteRoom
-from animalcat.service.session.play import recording_path
 from animalcat.service.session.turns import MAX_BAD_FRAMES, FrameError, Turns
+from animalcat.service.storage.artefacts import recording_path
 from animalcat.v1 import (
     access_pb2,
     access_pb2_grpc,
