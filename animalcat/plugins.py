@@ -60,6 +60,11 @@ class Plugin:
         return f"{self.distribution} {self.version} (sha256 {self.digest[:SHORT]})"
 
     @property
+    def stamp(self) -> str:
+        """Version and digest of its package, as they stand among the versions of an episode."""
+        return f"{self.version} sha256:{self.digest}"
+
+    @property
     def words(self) -> str:
         """What it is, in words."""
         return f"{self.kind} {self.name} of {self.source}"

@@ -74,7 +74,7 @@ def is_plugin(backend: str) -> bool:
 def plugin_versions(backend: str) -> dict[str, str]:
     """The version and digest of the package that a backend comes with; empty for one of ours."""
     found = plugins.find("backend", backend) if is_plugin(backend) else None
-    return {} if found is None else {found.distribution: f"{found.version} sha256:{found.digest}"}
+    return {} if found is None else {found.distribution: found.stamp}
 
 
 def _of_plugin(backend: str, spec: ObservationSpec) -> Environment:

@@ -121,9 +121,26 @@ class PluginSelector:
             )
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """Return the branches of the other package's selector, each with its own word for it."""
-        found = tuple(self._selector.branches(context, allowed))
-        _insist_on_chances(f"the policy {self._name!r}, a plugin", found, len(context.bank))
+        """Return the branches of the other package's selector, each with its own word for it.
+
+        Raises:
+            PluginError: It fails, or what it gives are no probabilities of what is allowed.
+        """
+        called = f"the policy {self._name!r}, a plugin"
+        try:
+            found = tuple(self._selector.branches(context, allowed))
+            _insist_on_chances(called, found, len(context.bank))
+        except Exception as error:
+            ours = str(error).startswith(called)
+            what = str(error) if ours else f"{called}, fails: {type(error).__name__}: {error}"
+            raise plugins.PluginError(what) from error
+        refused = (propensities(found, len(context.bank)) > 0.0) & ~allowed
+        if refused.any():
+            name = context.bank.names[int(refused.argmax())]
+            raise plugins.PluginError(
+                f"{called}: {name!r} has a probability above 0 and may not be played now; give "
+                "probabilities to what is allowed"
+            )
         return tuple(
             replace(one, reason=PLUGIN, because=f"{one.reason}: {one.because}".rstrip(": "))
             for one in found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from animalcat import plugins
 from animalcat.arena_configs.families import FAMILIES
 from animalcat.envs.backends import is_plugin as is_backend_plugin
@@ -72,3 +74,23 @@ def insist_unchanged(spec: SessionSpec) -> None:
                 f"{known.distribution} {known.version} again as it was, or create a new session",
             )
         usable(known.kind, known.name)
+
+
+def insist_on_worker(spec: SessionSpec, versions: Mapping[str, str]) -> None:
+    """Refuse to play with a worker that has another plugin, as a node of a cluster may.
+
+    Args:
+        spec: The session's specification.
+        versions: What the worker says of itself.
+
+    Raises:
+        ServiceError: Its plugin is not the one that the session began with.
+    """
+    for known in spec.plugins:
+        told = versions.get(known.distribution, "nothing")
+        if known.kind == "backend" and told != known.stamp:
+            raise ServiceError(
+                Code.PLUGIN_CHANGED,
+                f"the {known.words} is meant, and the machine that plays has {told} of that "
+                "package: install the same on all machines of the cluster",
+            )
