@@ -16,7 +16,7 @@ from animalcat.cli.calibrate import calibrate
 from animalcat.cli.shared.batteries import find_battery, tell_problems
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import operation_progress, progress
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
+from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.client.values import Battery, Feature, Instance, RecipeText
@@ -113,6 +113,7 @@ def build(
         ),
     ] = "",
     replace: Replace = False,
+    allow_plugin: AllowPlugin = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -124,7 +125,7 @@ def build(
     solve are named.
     """
     asked = _recipe(source)
-    with client_for(server, data) as client:
+    with client_for(server, data, plugins=allow_plugin or ()) as client:
         with operation_progress(f"building {name or source}") as tell:
             made = client.build_battery(
                 asked, size, seed=seed, name=name, replace=replace, on_progress=tell

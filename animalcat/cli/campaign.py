@@ -42,7 +42,6 @@ from animalcat.cli.session.options import (
     observation,
     parse_backend,
 )
-from animalcat.cli.session.plan import policy_name
 from animalcat.cli.shared.agent_process import (
     GRACE_SECONDS,
     AgentProcess,
@@ -68,6 +67,7 @@ from animalcat.cli.shared.output import (
 from animalcat.cli.shared.progress import PipeLines, bar, operation_progress
 from animalcat.cli.shared.remote import (
     AllowBuild,
+    AllowPlugin,
     AsJson,
     Data,
     EngineName,
@@ -238,6 +238,7 @@ def run(
     agent_may: AgentMay = Permission.PLAY,
     agent_sees: AgentSees = None,
     agent_env: AgentEnv = None,
+    allow_plugin: AllowPlugin = None,
     engine: Annotated[
         EngineName | None,
         typer.Option(
@@ -304,6 +305,7 @@ def run(
             plan,
             backend,
             builds,
+            allow_plugin or (),
             camera,
             decision_period,
             address,
@@ -315,7 +317,7 @@ def run(
         )
         return
     assert budget is not None, "checked above"
-    with client_for(server, data, builds=builds) as client:
+    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
         arenas = find_battery(client, battery, features, where=place(server, data))
         say_layout(client, arenas, layout)
         with status(while_compiling("making the campaign", LAYOUTS)):
@@ -329,7 +331,7 @@ def run(
                 block=block,
                 at_once=at_once,
                 alike=alike,
-                policy=policy_name(policy),
+                policy=policy or None,
                 random_share=random_share,
                 seed=seed,
                 backend=backend,
@@ -360,6 +362,7 @@ def resume(
     agent_sees: AgentSees = None,
     agent_env: AgentEnv = None,
     allow_build: AllowBuild = None,
+    allow_plugin: AllowPlugin = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -369,7 +372,7 @@ def resume(
     Nothing is played twice.
     """
     builds = [build.absolute() for build in allow_build or ()]
-    with client_for(server, data, builds=builds) as client:
+    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
         found = client.get_campaign(campaign)
         for reference in found.spec.agents:
             check_reference(reference)
@@ -501,6 +504,7 @@ def _run_file(
     plan: CampaignFile,
     backend: str,
     builds: Sequence[Path],
+    plugins: Sequence[str],
     camera: int | None,
     decision_period: int | None,
     address: str | None,
@@ -512,7 +516,7 @@ def _run_file(
 ) -> None:
     """Run one campaign after another, and show all of them at the end."""
     played: list[Campaign] = []
-    with client_for(server, data, builds=builds) as client:
+    with client_for(server, data, builds=builds, plugins=plugins) as client:
         with ExitStack() as stack:
             cluster: RayAgents | None = None
             if plan.agents_run.where == "ray":
@@ -538,7 +542,7 @@ def _run_file(
                             block=plan.block,
                             at_once=plan.at_once,
                             alike=plan.alike,
-                            policy=policy_name(plan.policy),
+                            policy=plan.policy or None,
                             random_share=plan.random_share,
                             seed=plan.seed,
                             backend=backend,

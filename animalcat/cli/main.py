@@ -62,6 +62,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Show, fit, check and compare measurement layouts.",
     ),
     "unity": ("animalcat.cli.unity.commands", "Set up, show and try real Unity builds."),
+    "plugins": ("animalcat.cli.plugins", "List and check what other packages add."),
     "bench": ("animalcat.cli.bench", "Measure how fast each part is."),
 }
 """Command -> its module, and its help line.

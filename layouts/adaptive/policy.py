@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat import plugins
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
@@ -46,7 +47,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 RANDOM: Final = "random"
-"""The reason of a random draw."""
+PLUGIN: Final = "plugin"
+"""The reasons of a random draw, and of a choice of a plugin."""
 _SHARPER: Final = 5.0
 """How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0
@@ -93,6 +95,56 @@ class Choice:
     offered: bool = False
     wager: Wager | None = None
     episode: int = 0
+
+
+class PluginSelector:
+    """The selector of another package. What it chooses is known as its choice, and never as random.
+
+    Else the draws that show whether a layout is wrong would be others than the random ones.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Make it.
+
+        Args:
+            name: Name of the plugin (`animalcat.plugins`), which is called without arguments.
+
+        Raises:
+            ValueError: It cannot be loaded or made, or is no selector; the message says why.
+        """
+        self._name = name
+        self._selector: Selector = plugins.called("policy", name)
+        if not callable(getattr(self._selector, "branches", None)):
+            raise ValueError(
+                f"the policy {name!r}, a plugin, makes a {type(self._selector).__name__}, which "
+                "has no method `branches(context, allowed)`"
+            )
+
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return the branches of the other package's selector, each with its own word for it.
+
+        Raises:
+            PluginError: It fails, or what it gives are no probabilities of what is allowed.
+        """
+        called = f"the policy {self._name!r}, a plugin"
+        try:
+            found = tuple(self._selector.branches(context, allowed))
+            _insist_on_chances(called, found, len(context.bank))
+        except Exception as error:
+            ours = str(error).startswith(called)
+            what = str(error) if ours else f"{called}, fails: {type(error).__name__}: {error}"
+            raise plugins.PluginError(what) from error
+        refused = (propensities(found, len(context.bank)) > 0.0) & ~allowed
+        if refused.any():
+            name = context.bank.names[int(refused.argmax())]
+            raise plugins.PluginError(
+                f"{called}: {name!r} has a probability above 0 and may not be played now; give "
+                "probabilities to what is allowed"
+            )
+        return tuple(
+            replace(one, reason=PLUGIN, because=f"{one.reason}: {one.because}".rstrip(": "))
+            for one in found
+        )
 
 
 class PolicySelector:
@@ -390,6 +442,8 @@ def _selector_of(policy: Policy, bank: Bank, aside: Collection[str]) -> Selector
             made: Selector = UniformRandom()
         case "stratified":
             made = StratifiedRandom()
+        case "plugin":
+            made = _with_random(policy, PluginSelector(policy.plugin))
         case _:
             criterion = _criterion(policy)
             made = Best(criterion)
@@ -397,13 +451,17 @@ def _selector_of(policy: Policy, bank: Bank, aside: Collection[str]) -> Selector
                 made = WorthProportional(criterion, policy.sharpness)
             if policy.generate:
                 made = OnDemand(made, criterion, policy.enough)
-            share = policy.random_share
-            made = Mixture(((1.0 - share, made), (share, StratifiedRandom())))
+            made = _with_random(policy, made)
     if policy.cool_down:
         made = CoolDown(made, policy.cool_down)
     if policy.exposures != 1 and policy.probes:
         made = Mixture(((1.0 - policy.probes, made), (policy.probes, Probe(policy.exposures))))
     return First(listed, made) if policy.order else made
+
+
+def _with_random(policy: Policy, selector: Selector) -> Selector:
+    share = policy.random_share
+    return Mixture(((1.0 - share, selector), (share, StratifiedRandom())))
 
 
 def _criterion(policy: Policy) -> Criterion:

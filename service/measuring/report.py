@@ -25,6 +25,7 @@ from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
+from animalcat.plugins import in_words as plugins_in_words
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import arena_identity
 from animalcat.service.batteries.naming import task_of, variant_of
@@ -274,6 +275,8 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
         found.append(f"the agent changed: {in_words(changes)}")
     if session.spec.observation_spec.privileged:
         found.append("privileged: the agent was shown the arena's true state")
+    if used := session.spec.plugins:
+        found.append(f"plugins: {plugins_in_words(used)}")
     if session.spec.keep_unpassable:
         found.append("unpassable: arenas that no play can pass are played too, as was asked for")
     return found

@@ -20,6 +20,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from animalcat import plugins
 from animalcat.layouts.inference.fitter import Fits, Fitter
 from animalcat.service.access.callers import Caller, present
 from animalcat.service.access.certificates import self_signed
@@ -161,6 +162,7 @@ async def create_server(
         ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
         StrayPartsError: The database and the files beside it do not belong together.
         ClusterError: The Ray cluster of the settings cannot be used.
+        PluginError: No plugin comes with a package of the settings.
     """
     check_exposure(settings.host, credentials=settings.tls)
     check_tls(settings)
@@ -168,6 +170,7 @@ async def create_server(
     lock = None if settings.store else DirectoryLock(settings.home)
     opened = AsyncExitStack()
     try:
+        opened.enter_context(plugins.only(settings.allowed_plugins))
         name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         fresh = not settings.store and not (settings.home / DATABASE).exists()
         store = await asyncio.to_thread(_open_store, settings, name)

@@ -15,6 +15,7 @@ from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError, system_code
+from animalcat.service.library.plugins import insist_on_worker
 from animalcat.service.logs import about
 from animalcat.service.model import Cause, Episode, Ruling, Session, SessionState
 from animalcat.service.refusals import Seldom
@@ -353,6 +354,7 @@ class SessionEngine:
         """Play one episode after another, then end the session."""
         await self._schedule.load()
         await link.idle(worker.open())  # on a cluster it may have to wait for room
+        insist_on_worker(self.session.spec, worker.versions)
         self._ending.warm()
         await self._meet(link)
         await link.welcome(self.session)

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.envs.backends import AUTOMATIC, unity_build
+from animalcat.envs.backends import AUTOMATIC, is_plugin, unity_build
 from animalcat.envs.patience import Patience
 from animalcat.envs.starting import Fork, Spawn
 from animalcat.envs.types import ObservationSpec, Step
 from animalcat.envs.worker_client import Worker, WorkerClient, WorkerFault
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.library.plugins import usable
 from animalcat.service.session.room import Room
 
 KEPT: Final = 2
@@ -99,8 +100,9 @@ class Workers:
 
         Raises:
             ServiceError: It does not or may not; the message says what to do.
+            PluginError: It is another package's, whose code this server may not run, or it breaks.
         """
-        if backend == "sim":
+        if backend == "sim" or (is_plugin(backend) and usable("backend", backend) is not None):
             return
         try:
             build = unity_build(backend)

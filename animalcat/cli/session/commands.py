@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from animalcat import plugins
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
@@ -38,6 +39,7 @@ from animalcat.cli.shared.output import (
 from animalcat.cli.shared.remote import (
     WITHHELD,
     AllowBuild,
+    AllowPlugin,
     AsJson,
     Data,
     Server,
@@ -122,6 +124,7 @@ def resume(
     agent_sees: AgentSees = None,
     agent_env: AgentEnv = None,
     allow_build: AllowBuild = None,
+    allow_plugin: AllowPlugin = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -131,7 +134,7 @@ def resume(
     Nothing is played twice.
     """
     builds = [build.absolute() for build in allow_build or ()]
-    with client_for(server, data, builds=builds) as client:
+    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
         found = client.get_session(session)
         if found.over and agent:
             check_session(found, agent, same_agent=same_agent)
@@ -340,11 +343,14 @@ def _identity(session: Session) -> dict[str, Any]:
         "other_fingerprints": [one.to_dict() for one in session.other_fingerprints],
         "agent_changes": list(session.agent_changes),
         "simulator_environment": dict(session.simulator_environment),
+        "plugins": [asdict(plugin) for plugin in session.spec.plugins],
     }
 
 
 def _show_agent(session: Session) -> None:
-    """Print what the agent is, and what differed later."""
+    """Print what the agent is, what differed later, and what of other packages is used."""
+    if used := session.spec.plugins:
+        typer.echo(f"{'plugins':13} {plugins.in_words(used)}")
     known = session.agent_fingerprint
     if known is None:
         return

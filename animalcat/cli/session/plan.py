@@ -11,6 +11,7 @@ from animalcat.client.values import (
     Combine,
     Decision,
     Episode,
+    Policy,
     PolicyName,
     Spent,
     StoppingRule,
@@ -48,11 +49,16 @@ def stopping_rule(preset: str, targets: Sequence[str], given: Mapping[str, Any])
     return StoppingRule(**fields, targets=shares)
 
 
-def policy_name(name: str) -> PolicyName | None:
-    """The policy of a name; None where none is given."""
+def policy_named(name: str, **fields: Any) -> Policy:
+    """A policy by its name, or by that of a plugin, which the server knows.
+
+    Args:
+        name: The name; empty where none is given.
+        fields: What else is said of it.
+    """
     if name and name not in POLICIES:
-        fail(f"there is no policy {name!r}; there are: {', '.join(POLICIES)}", BAD_INPUT)
-    return cast("PolicyName", name) if name else None
+        return Policy("plugin", plugin=name, **fields)
+    return Policy(cast("PolicyName", name) if name else None, **fields)
 
 
 def combine(name: str) -> Combine | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from animalcat import plugins
 from animalcat.cli.shared.agent_memory import MemoryLimit
 from animalcat.cli.shared.agent_output import AgentOutput, shown
 from animalcat.cli.shared.agent_view import beside, holds
@@ -63,7 +64,7 @@ def check_reference(reference: str, spec: ObservationSpec | None = None) -> None
         read = check_name(reference)
     except AgentLoadError as error:
         fail(str(error))
-    if not read.builtin and not Path(read.where).is_file():
+    if read.in_file and not Path(read.where).is_file():
         fail(f"agent {reference!r}: there is no file {read.where}")
     try:
         if spec is not None:
@@ -286,7 +287,7 @@ def _file(read: Reference) -> Path:
 
 def _elsewhere(reference: str, read: Reference) -> str:
     """A reference that means the same in another working folder."""
-    return reference if read.builtin else f"{_file(read)}{reference[len(read.where) :]}"
+    return f"{_file(read)}{reference[len(read.where) :]}" if read.in_file else reference
 
 
 def _plan(
@@ -302,7 +303,9 @@ def _plan(
     """What an agent is given; what is to be said of it is added to the notes."""
     sees = [*map(str, bounds.sees), *files]
     links = dict[str, str]()
-    if not read.builtin:
+    if read.plugin:
+        sees += map(str, plugins.places("agent", read.plugin))
+    if read.in_file:
         file = _file(read).resolve()
         sees.append(str(_file(read)))
         hidden = [*bounds.hide, *([Path(data)] if data else [])]

@@ -37,19 +37,34 @@ def find_battery(client: Client, battery: str, features: Path | None = None, *, 
         AnimalcatError: There is none, or the name means two things; the message says what to do.
     """
     stored = {one.id: one for one in client.list_batteries()}
-    meant = battery_reference.resolve(battery, stored, client.shipped_batteries())
+    try:
+        meant = battery_reference.resolve(battery, stored, client.shipped_batteries())
+    except AnimalcatError as error:
+        _say_if_not_allowed(client, battery, error)
+        raise
     if meant.path is None:
         if features is not None:
             fail(f"--features goes with a folder of arena files, and there is none at {battery}")
         if meant.kind == "shipped":
             with operation_progress(f"building {meant.name}") as tell:
                 made = client.build_battery(meant.name, on_progress=tell)
-            _say(made, "it comes with animalcat and was built now")
+            _say(made, "it was built now")
         else:
             made = client.get_battery(meant.name)
             _say(made, f"it is stored {where}")
         return meant.name
     return _of_files(client, battery, meant, meant.path, stored, features)
+
+
+def _say_if_not_allowed(client: Client, battery: str, error: AnimalcatError) -> None:
+    """Raise what the server says of an unknown battery, if a plugin that it may not run has it."""
+    name = battery_reference.spelled(battery).name
+    if error.code == "UNKNOWN_BATTERY" and name:
+        try:
+            client.get_battery(name)
+        except AnimalcatError as told:
+            if told.code.startswith("PLUGIN_"):
+                raise told from None
 
 
 def _of_files(
