@@ -21,6 +21,7 @@ from animalcat.layouts.checking.reanalysis import (
     reanalyse,
 )
 from animalcat.layouts.explaining.session import verdict_of
+from animalcat.layouts.explaining.verdict import Verdict
 from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.model.spec import Layout
@@ -127,9 +128,7 @@ def exported_profile(
     profile, made = verdict_of(measurement.learner, profile, draws, irrelevant(measurement.learner))
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
-    rate = measurement.learner.battery_rate.to_dict()
-    content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
-    return Report(content, measurement.exported(profile))
+    return _reported(measurement, profile, made)
 
 
 def live_profile(
@@ -156,8 +155,14 @@ def live_profile(
     profile, made = verdict_of(
         measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
     )
-    rate = measurement.learner.battery_rate.to_dict()
-    content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
+    return _reported(measurement, profile, made)
+
+
+def _reported(measurement: Measurement, profile: Profile, verdict: Verdict) -> Report:
+    """Put the parts of a report together."""
+    battery = measurement.coverage.to_dict()["of"]
+    rate = measurement.learner.battery_rate.to_dict(battery)
+    content = {**profile.to_dict(), "verdict": verdict.to_dict(), "battery_rate": rate}
     return Report(content, measurement.exported(profile))
 
 

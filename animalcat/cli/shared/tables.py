@@ -11,6 +11,7 @@ from animalcat.service.measuring.profile_words import (
     battery_rate,
     decimals,
     estimate,
+    judgement_words,
     warnings,
 )
 
@@ -45,7 +46,7 @@ def profile_rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
         digits = decimals(node["sd"])
         unit = "" if node["unit"] == "1" else f" {node['unit']}"
         words: Mapping[str, str] = node["words"] or {  # a bare fit has no words
-            "estimate": estimate(node) + unit,
+            "estimate": estimate(node, unit),
             "interval": f"{low:.{digits}f} to {high:.{digits}f}{unit}",
         }
         rows.append(
@@ -153,9 +154,8 @@ def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = Tru
     said = [said_of(profile, key) for key in ("agent_failures", "withdrawals")]
     for told in filter(None, (*said, voids(profile))):
         console().print(told, highlight=False)
-    predicts: Mapping[str, Any] = profile.get("predicts") or {}
-    if predicts.get("text") and predicts["standing"] != "worse":  # that is among the warnings
-        console().print(predicts["text"], highlight=False)
+    if told := judgement_words(profile):  # else it is among the warnings
+        console().print(told, highlight=False)
     console().print(battery_rate(profile), highlight=False, markup=False)
     if comparison := profile["provenance"].get("comparison"):
         said = comparison["words"]
