@@ -108,8 +108,7 @@ def happened(
         return f"Its time was up {seconds}."
     if episode.ended_by is not EndedBy.DEATH:
         return ""
-    features = {} if instance is None else instance.features
-    deadly = [one for one in _DEADLY if features.get(one.feature)]
+    deadly = [one for one in _DEADLY if instance and instance.features.get(one.feature)]
     where = f" {' or '.join(one.where for one in deadly)}" if deadly else ""
     lacking = [
         one.name

@@ -14,6 +14,7 @@ from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
 from animalcat.cli.session.options import SPEC, Plan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
+from animalcat.cli.session.planning import plan
 from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
 from animalcat.cli.shared.agent_process import (
@@ -67,6 +68,7 @@ app.command()(watch)
 app.command()(export)
 app.command()(pause)
 app.command()(judge)
+app.command()(plan)
 app.command()(invalidate)
 
 
