@@ -86,6 +86,7 @@ def session_page(
         battery_rate=battery_rate(profile),
         verdict=verdict["sentences"],
         kinds=told.kinds_words(verdict),
+        what_now=profile.get("what_now"),
         nodes=nodes,
         statuses={row.status: row.means for row in nodes if row.means},
         interval=f"{100 * float(profile.get('hdi_share', HDI_SHARE)):g} % interval",

@@ -457,12 +457,14 @@ def _report(
         print_json({**session_row(session), "profile": profile, "recordings": recordings})
     else:
         row = session_row(session)
+        where = " ".join(["", *_same_server(server, data)])
         print_profile(
             profile,
             f"{row['agent']}: {row['successes']} of {row['episodes']} episodes passed; "
             f"{row['state']}: {row['reason']}{PRIVILEGED_NOTE if row['privileged'] else ''}",
+            where=where,
         )
-        where = " ".join(["", *_same_server(server, data)])
+        typer.echo("")
         typer.echo(f"profile:  animalcat profile export {name} --format html{where}")
         typer.echo(f"episodes: {recordings or f'animalcat episode list {name}{where}'}")
     if session.state != "finished" or unplayable(profile):
