@@ -18,7 +18,7 @@ from animalcat.cli.session.options import (
 )
 from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.command_help import CHOICE, END
-from animalcat.cli.shared.output import console, fail, print_json, print_rows
+from animalcat.cli.shared.output import BAD_INPUT, console, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
 from animalcat.errors import AnimalcatError
@@ -95,8 +95,9 @@ def plan(
     if preset not in PRESETS:
         fail(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}")
     changes = {"max_episodes": max_episodes, "target_sd": target_sd}
-    if policy and policy not in POLICIES:
-        fail(f"--policy {policy!r}: plans are made for {', '.join(POLICIES)}")
+    known = [name for name in POLICIES if name != "plugin"]
+    if policy and policy not in known:
+        fail(f"--policy {policy!r}: a plan is made for one of {', '.join(known)}", BAD_INPUT)
     choice = {"name": policy or None, "random_share": random_share}
     meant = calibrated_layout(layout, variant, calibration, data)
     with client_for(server, data) as client:
