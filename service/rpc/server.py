@@ -21,6 +21,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from animalcat import plugins
+from animalcat.envs.starting import Starter
 from animalcat.layouts.inference.fitter import Fits, Fitter
 from animalcat.service.access.callers import Caller, present
 from animalcat.service.access.certificates import self_signed
@@ -141,7 +142,10 @@ def utc_now() -> datetime:
 
 @asynccontextmanager
 async def create_server(
-    settings: Settings, clock: Callable[[], datetime] = utc_now, fitter: Fits | None = None
+    settings: Settings,
+    clock: Callable[[], datetime] = utc_now,
+    fitter: Fits | None = None,
+    starter: Starter | None = None,
 ) -> AsyncGenerator[RunningServer]:
     """Serve a data directory; leaving the block lets every agent go and stores what is open.
 
@@ -149,6 +153,7 @@ async def create_server(
         settings: Where to listen, and which directory to serve.
         clock: Returns the current time, for creation times.
         fitter: Runs NUTS and stays open afterwards; None for what the engine of the settings has.
+        starter: Starts simulators and stays open afterwards; None for what that engine has.
 
     Yields:
         The server, once it answers calls.
@@ -179,7 +184,7 @@ async def create_server(
         if not settings.store:
             await asyncio.to_thread(_nobody_plays, store)
         here = versions()
-        workers, fits = await _engine(settings, here)
+        workers, fits = await _engine(settings, here, starter)
         opened.push_async_callback(fits.close)
         # Nodes of a cluster know the directory by its absolute path.
         home = settings.home if settings.engine == "local" else settings.home.absolute()
@@ -300,13 +305,16 @@ async def create_server(
                 lock.release()
 
 
-async def _engine(settings: Settings, here: Mapping[str, str]) -> tuple[Workers, Fits]:
+async def _engine(
+    settings: Settings, here: Mapping[str, str], starter: Starter | None
+) -> tuple[Workers, Fits]:
     """What starts simulators and fits."""
     if settings.engine == "local":
         fits = Fitter(settings.fit_patience.outlast)
         room = Room(settings.max_workers, settings.campaign_workers)
         patience, forked = settings.worker_patience, settings.fork_workers
-        return Workers(settings.allowed_builds, patience, room, forked=forked), fits
+        builds = settings.allowed_builds
+        return Workers(builds, patience, room, forked=forked, starter=starter), fits
     from animalcat.service.cluster.pools import engine
 
     return await engine(settings, settings.home.absolute(), here)
