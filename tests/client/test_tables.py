@@ -165,7 +165,9 @@ def check(seen: Seen, printed: str) -> None:
             assert cell_len(line) <= seen.width
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    "width", [80, *(pytest.param(w, marks=pytest.mark.slow) for w in WIDTHS[1:])]
+)
 def test_every_table_has_its_ids_whole_and_is_no_wider(
     width: int | None, home: Home, laid: list[Seen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
