@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from animalcat.apart import AgentProcess, Bounds, Permission, give_up
+from animalcat.apart.process import GRACE_SECONDS
 from animalcat.cli.campaign_tables import campaign_json, campaign_row, in_common, show_campaign
 from animalcat.cli.session.options import (
     SPEC,
@@ -42,17 +44,15 @@ from animalcat.cli.session.options import (
     observation,
     parse_backend,
 )
-from animalcat.cli.shared.agent_process import (
-    GRACE_SECONDS,
-    AgentProcess,
-    Bounds,
+from animalcat.cli.shared.agent_options import (
+    AgentEnv,
+    AgentMay,
+    AgentSees,
     check_apart,
     check_reference,
     check_trusted,
     failed_words,
-    give_up,
 )
-from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
 from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.command_help import AGENT, SameAgent
 from animalcat.cli.shared.output import (

@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from animalcat.cli.shared.apart import way
+from animalcat.apart import way
 from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 from animalcat.installing import install

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat import plugins
+from animalcat.apart import AgentProcess, ApartError, Bounds, Permission, follow
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
@@ -17,15 +18,14 @@ from animalcat.cli.session.options import SPEC, Plan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
-from animalcat.cli.shared.agent_process import (
-    AgentProcess,
-    Bounds,
+from animalcat.cli.shared.agent_options import (
+    AgentEnv,
+    AgentMay,
+    AgentSees,
     check_apart,
     check_reference,
     failed_words,
-    follow,
 )
-from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
 from animalcat.cli.shared.command_help import SameAgent
 from animalcat.cli.shared.output import (
     FAILED,
@@ -292,10 +292,10 @@ def run_agent(
             AgentProcess(client, session, reference, bounds)
             for _ in range(max(1, session.spec.slots or 1))
         ]
-    except typer.Exit:  # it cannot be started as it is asked for
+    except ApartError as error:  # it cannot be started as it is asked for
         if made and session.agent_fingerprint is None and not session.practised:
             client.delete_session(session)
-        raise
+        fail(str(error))
     if processes[0].note:
         typer.echo(f"note: {processes[0].note}", err=True)
     here = is_local(client.address)

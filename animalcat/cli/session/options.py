@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from animalcat.apart import Bounds, Permission
 from animalcat.cli.session.plan import combine, policy_named, stopping_rule
-from animalcat.cli.shared.agent_process import Bounds
-from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
+from animalcat.cli.shared.agent_options import AgentEnv, AgentMay, AgentSees
 from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING

@@ -49,7 +49,7 @@ _DATABASE: Final = b"SQLite format 3\0"
 """With what a database begins."""
 _RECORDING: Final = b"\x89MCAP"
 """With what a recording begins."""
-_PEOPLE: Final = Path(__file__).with_name("agent_etc")
+_PEOPLE: Final = Path(__file__).with_name("etc")
 """Folder with the made-up users of an agent's machine."""
 MOST_BESIDE: Final = 300
 """Most files and folders beside an agent's file that are shown one by one."""

@@ -1,4 +1,4 @@
-"""Keeps an agent's process apart: it sees what it is given, and nothing else."""
+"""Says what a process is given that is kept apart, and how: it sees that and nothing else."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any, Final
 
 import animalcat
-from animalcat.cli.shared import confine
-from animalcat.cli.shared.agent_view import WORK, Mount, View, as_json, machine, software
-from animalcat.cli.shared.command_help import AGENT
+from animalcat.apart import confine
+from animalcat.apart.view import WORK, Mount, View, as_json, machine, software
 from animalcat.envs.agents.watching import PASSED_ON, VARIABLES
 from animalcat.folders import cache_folder, caches
 
@@ -72,40 +69,6 @@ class Permission(StrEnum):
     """Use the network, for example to ask a model elsewhere."""
     ALL = "all"
     """Everything that its user may: it is not kept apart."""
-
-
-AgentMay = Annotated[
-    Permission,
-    typer.Option(
-        "--agent-may",
-        help="What the agent's process may do besides playing, where this command starts it: "
-        "nothing (play), use the network, or all that you may. With network or all it may find the "
-        "server of this machine, and what that knows.",
-        rich_help_panel=AGENT,
-    ),
-]
-AgentSees = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--agent-sees",
-        metavar="PATH",
-        help="A file, folder or device that the agent's process may read besides its own folder: "
-        "weights, a data set, /dev/nvidia0. Repeat it for several.",
-        show_default="its folder alone",
-        rich_help_panel=AGENT,
-    ),
-]
-AgentEnv = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--agent-env",
-        metavar="NAME",
-        help="A variable of the environment that the agent's process gets, such as the key to a "
-        "model elsewhere; NAME=VALUE sets it. Repeat it for several.",
-        show_default="language, threads and ANIMALCAT_AGENT_...",
-        rich_help_panel=AGENT,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +139,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class ApartCommand:
     """A command that runs a program apart.
 
     Attributes:
@@ -323,7 +286,7 @@ def _home(view: View, sees: Iterable[str]) -> str:
     return f"{WORK}/home" if inside or below or home.startswith(("/proc/", "/dev/")) else home
 
 
-def launched(command: Sequence[str], plan: Plan, name: str) -> Started:
+def launched(command: Sequence[str], plan: Plan, name: str) -> ApartCommand:
     """Return the command that runs a command as a plan says.
 
     Args:
@@ -374,7 +337,7 @@ def launched(command: Sequence[str], plan: Plan, name: str) -> Started:
     run = [sys.executable, "-I", "-S", str(Path(confine.__file__)), text]
     if name == BUBBLEWRAP:
         run = [*_bubblewrap(plan), *run]
-    return Started(tuple(run), variables, folder)
+    return ApartCommand(tuple(run), variables, folder)
 
 
 def _limits(limits: Limits) -> dict[str, int]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
-from animalcat.cli.shared.confine import descendants, parents_of_all
+from animalcat.apart.confine import descendants, parents_of_all
 
 _LOOK_SECONDS: Final = 0.2
 """How often the memory is looked at; a process fills some hundred megabytes meanwhile."""
