@@ -211,23 +211,23 @@ def _left_open(name: str) -> tuple[str, ...]:
     if name in (BUBBLEWRAP, confine.NAMESPACES):
         abstract = "with --agent-may network, it reaches abstract sockets (X11, some D-Bus)"
         return () if version >= 6 else (abstract,)
-    found = ["names of files", "sockets that have a path", "other processes can be seen"]
-    found.append("what your programs share in /dev/shm, and what it leaves there")
-    found.append("what is written to its folder and /dev/shm is limited for each file alone")
+    uncovered = ["names of files", "sockets that have a path", "other processes can be seen"]
+    uncovered.append("what your programs share in /dev/shm, and what it leaves there")
+    uncovered.append("what is written to its folder and /dev/shm is limited for each file alone")
     if not version:
-        found.append("all files that every user may read or change, and what it leaves in /tmp")
+        uncovered.append("all files that every user may read or change, and what it leaves in /tmp")
     if not refuses:
-        found.append("the network" if version < 4 else "the network but for TCP")
-        found.append("memory, semaphores and queues that your programs share")
+        uncovered.append("the network" if version < 4 else "the network but for TCP")
+        uncovered.append("memory, semaphores and queues that your programs share")
     if version < 6:
-        found.append("abstract sockets")
+        uncovered.append("abstract sockets")
     if name == confine.LANDLOCK:
-        found.append("the number of processes")
+        uncovered.append("the number of processes")
         if not refuses:
-            found.append("limits and priorities of your other processes")
+            uncovered.append("limits and priorities of your other processes")
         if version < 6:
-            found.append("ending your other processes, and outliving the command")
-    return tuple(found)
+            uncovered.append("ending your other processes, and outliving the command")
+    return tuple(uncovered)
 
 
 def plan_of(
@@ -271,9 +271,9 @@ def plan_of(
     kept = view.see(str(compiled), given=True, kind="share" if ours else "see")
     own = kept if ours else f"{home}/.cache/numba"
     changes = {"HOME": home, "TMPDIR": "/tmp", "NUMBA_CACHE_DIR": own, **(variables or {})}
-    found = clean_environment(os.environ, network=network) | changes
+    whole = clean_environment(os.environ, network=network) | changes
     copies = () if ours else (kept, own)
-    return Plan(view.ordered(), network, limits, found, copies, tuple(hide))
+    return Plan(view.ordered(), network, limits, whole, copies, tuple(hide))
 
 
 def _home(view: View, sees: Iterable[str]) -> str:
@@ -281,8 +281,8 @@ def _home(view: View, sees: Iterable[str]) -> str:
     home = os.path.realpath(os.environ.get("HOME") or "/")
     special = ("/", "/etc", "/usr", "/dev", "/proc", "/sys", "/run", "/tmp", "/var/tmp", WORK)
     taken = [*view.seen(), *map(os.path.realpath, sees)]
-    inside = any(Path(home).is_relative_to(one) for one in taken)
-    below = any(Path(one).is_relative_to(home) for one in special)
+    inside = any(Path(home).is_relative_to(path) for path in taken)
+    below = any(Path(path).is_relative_to(home) for path in special)
     return f"{WORK}/home" if inside or below or home.startswith(("/proc/", "/dev/")) else home
 
 
@@ -341,8 +341,8 @@ def launched(command: Sequence[str], plan: Plan, name: str) -> ApartCommand:
 
 
 def _limits(limits: Limits) -> dict[str, int]:
-    found = asdict(limits)
-    return {**found, "file_bytes": 2 * found.pop("room")}
+    numbers = asdict(limits)
+    return {**numbers, "file_bytes": 2 * numbers.pop("room")}
 
 
 def _bubblewrap(plan: Plan) -> list[str]:
@@ -352,17 +352,28 @@ def _bubblewrap(plan: Plan) -> list[str]:
     words += ["--unshare-net"] if not plan.network else []
     words += ["--uid", str(confine.AGENT_ID), "--gid", str(confine.AGENT_ID)]
     words += ["--cap-drop", "ALL"]
-    for one in plan.mounts:
-        if one.path.startswith("/proc/"):
+    for mount in plan.mounts:
+        if mount.path.startswith("/proc/"):
             continue  # it has one of its own
-        if one.kind == "link":
-            words += ["--symlink", one.source, one.path]
-        elif one.kind == "empty":
-            words += ["--perms", f"{one.mode:o}", "--size", str(one.size), "--tmpfs", one.path]
-        elif confine.is_device(one.source):
-            words += ["--dev-bind-try", one.source, one.path]
+        if mount.kind == "link":
+            words += ["--symlink", mount.source, mount.path]
+        elif mount.kind == "empty":
+            words += [
+                "--perms",
+                f"{mount.mode:o}",
+                "--size",
+                str(mount.size),
+                "--tmpfs",
+                mount.path,
+            ]
+        elif confine.is_device(mount.source):
+            words += ["--dev-bind-try", mount.source, mount.path]
         else:
-            words += ["--bind" if one.kind == "share" else "--ro-bind-try", one.source, one.path]
+            words += [
+                "--bind" if mount.kind == "share" else "--ro-bind-try",
+                mount.source,
+                mount.path,
+            ]
     return [*words, "--proc", "/proc", "--remount-ro", "/", "--chdir", WORK, "--"]
 
 
@@ -391,13 +402,13 @@ def named_variables(named: Iterable[str], given: Mapping[str, str]) -> dict[str,
     Raises:
         ValueError: One has no value.
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for text in named:
         name, equals, value = text.partition("=")
         if not name or (not equals and name not in given):
             raise ValueError(f"--agent-env {text}: it is not set here; say {name or 'NAME'}=VALUE")
-        found[name] = value if equals else given[name]
-    return found
+        variables[name] = value if equals else given[name]
+    return variables
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -129,7 +129,7 @@ def check_apart(references: Iterable[str], bounds: Bounds, data: Path | None = N
         return
     if data is not None:
         _check_data(list(map(str, bounds.sees)), str(data))
-    foreign = [one for one in references if not check_name(one).builtin]
+    foreign = [reference for reference in references if not check_name(reference).builtin]
     if foreign and not way().name:
         raise ApartError(
             f"agents cannot be kept apart from the evaluator here ({way().why}), so "
@@ -176,8 +176,8 @@ class AgentProcess:
         """
         ticket = client.get_ticket(session)
         read = check_name(reference)
-        found, notes = way(), list[str]()
-        apart = bounds.may is not Permission.ALL and bool(found.name)
+        best, notes = way(), list[str]()
+        apart = bounds.may is not Permission.ALL and bool(best.name)
         door = _door(client, ticket)
         network = door is None or bounds.may is not Permission.PLAY
         address = client.address if door is None or not apart else f"unix:{door}"
@@ -195,20 +195,20 @@ class AgentProcess:
         if apart:
             plan = _plan(read, bounds, network, door, ticket.folder, files, variables, notes)
             try:
-                started = launched(command, plan, found.name)
+                started = launched(command, plan, best.name)
             except ValueError as error:
                 raise ApartError(str(error)) from error
-            if found.whole:
-                folders = [one.path for one in plan.mounts if one.kind == "empty"]
+            if best.whole:
+                folders = [mount.path for mount in plan.mounts if mount.kind == "empty"]
             else:
                 notes.append(
-                    f"the agent is kept apart in part ({found.name}); not covered: "
-                    f"{'; '.join(found.open)}"
+                    f"the agent is kept apart in part ({best.name}); not covered: "
+                    f"{'; '.join(best.open)}"
                 )
         else:
             started = ApartCommand(tuple(command), environment(**variables))
             if bounds.may is not Permission.ALL:
-                notes.append(f"the agent, which is ours, is not kept apart here ({found.why})")
+                notes.append(f"the agent, which is ours, is not kept apart here ({best.why})")
         self.note = "; ".join(notes)
         self._apart, self._cut = apart, apart and not network
         self._started = started
@@ -316,8 +316,8 @@ def _plan(
                 shown_to_it, left = beside(file, hidden)
             except ValueError as error:
                 raise ApartError(str(error)) from error
-            links = {one: os.readlink(one) for one in shown_to_it if os.path.islink(one)}
-            sees += [one for one in shown_to_it if one not in links]
+            links = {path: os.readlink(path) for path in shown_to_it if os.path.islink(path)}
+            sees += [path for path in shown_to_it if path not in links]
             if left:
                 notes.append(f"the agent is not shown {_some(left)}, beside its file")
     plan = plan_of(
@@ -330,7 +330,7 @@ def _plan(
         ours=bool(read.builtin),
         hide=[data] if data else [],
     )
-    seen = [one.source for one in plan.mounts if one.kind in ("see", "share")]
+    seen = [mount.source for mount in plan.mounts if mount.kind in ("see", "share")]
     if data:
         _check_data([*sees, *seen], data)
     notes += [
@@ -431,7 +431,7 @@ async def follow(
     try:
         while left > 0:
             await asyncio.wait([reading], timeout=POLL_SECONDS)
-            new = [one for one in processes if one.ended and one not in told]
+            new = [process for process in processes if process.ended and process not in told]
             told += new
             # Again and again: the server may miss a connection a moment later.
             if new or (len(told) == len(processes) and state == "running"):
@@ -477,17 +477,17 @@ def run_agent(
             with. The text has the last lines that it printed.
         AnimalcatError: The server refuses, or cannot be reached.
     """
-    found = client.get_session(session)
-    check_reference(reference, found.spec.observation_spec)
+    current = client.get_session(session)
+    check_reference(reference, current.spec.observation_spec)
     check_apart([reference], bounds)
     with ExitStack() as stack:
         processes = [
-            stack.enter_context(AgentProcess(client, found, reference, bounds))
-            for _ in range(max(1, found.spec.slots or 1))
+            stack.enter_context(AgentProcess(client, current, reference, bounds))
+            for _ in range(max(1, current.spec.slots or 1))
         ]
-        client.run(follow(client.aio, found, processes, tell))
-    found = client.get_session(found)
-    if not found.over:
+        client.run(follow(client.aio, current, processes, tell))
+    current = client.get_session(current)
+    if not current.over:
         printed = "\n".join(dict.fromkeys(process.output() for process in processes))
-        raise ApartError(f"the agent ended before its session {found.id} did\n{printed}".rstrip())
-    return found
+        raise ApartError(f"the agent ended before its session {current.id} did\n{printed}".rstrip())
+    return current

@@ -623,8 +623,8 @@ def bounds_of(
 def arena_folders(battery: str, features: Path | None = None) -> tuple[Path, ...]:
     """The folders of arena files that a battery is made of, which no agent may look into."""
     path = Path(battery)
-    found = [path if path.is_dir() else path.parent] if path.exists() else []
-    return tuple(found + ([features.parent] if features is not None else []))
+    folders = [path if path.is_dir() else path.parent] if path.exists() else []
+    return tuple(folders + ([features.parent] if features is not None else []))
 
 
 def calibrated_layout(layout: str, variant: str, calibration: str, data: Path | None) -> str:

@@ -81,7 +81,7 @@ def check_trusted(references: Iterable[str], bounds: Bounds) -> None:
     """
     if bounds.sees or bounds.variables:
         fail("agents on Ray have what is on their node; leave --agent-sees and --agent-env out")
-    foreign = [one for one in references if not check_name(one).builtin]
+    foreign = [reference for reference in references if not check_name(reference).builtin]
     if foreign and bounds.may is not Permission.ALL:
         fail(
             f"agents on Ray are not kept apart from the evaluator, so {foreign[0]} could read and "
@@ -96,11 +96,12 @@ def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
         session: The session.
         episodes: Its attempts.
     """
-    waits = [one for one in episodes if one.ruling == "awaited"]
+    waits = [episode for episode in episodes if episode.ruling == "awaited"]
     if not waits:
         return ""
     where = "; ".join(
-        f"episode {one.number} ({one.instance}): {harmless(one.cause)}" for one in waits
+        f"episode {episode.number} ({episode.instance}): {harmless(episode.cause)}"
+        for episode in waits
     )
     return (
         f"{where}. Session {session.id} is paused there, and the agent has seen this arena. Say "
