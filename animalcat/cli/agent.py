@@ -174,5 +174,5 @@ def _agents_with(limit: str) -> str:
 
 def _faults(episodes: Iterable[PlayedEpisode]) -> str:
     """How many of the attempts count for nothing, since the backend failed."""
-    number = sum(one.fault for one in episodes)
+    number = sum(episode.fault for episode in episodes)
     return f", of which the backend failed at {number}" if number else ""

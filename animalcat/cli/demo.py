@@ -94,12 +94,12 @@ def command(
 
 def _worth_seeing(episodes: Sequence[Episode]) -> Episode | None:
     """The episode whose outcome surprised most, a failure if there is one; None if none counts."""
-    counted = [one for one in episodes if one.outcome in ("success", "failure")]
-    failed = [one for one in counted if one.outcome == "failure"]
+    counted = [episode for episode in episodes if episode.outcome in ("success", "failure")]
+    failed = [episode for episode in counted if episode.outcome == "failure"]
 
-    def surprise(one: Episode) -> float:
-        predicted = one.decision.predicted
-        return predicted if one.outcome == "failure" else 1.0 - predicted
+    def surprise(episode: Episode) -> float:
+        predicted = episode.decision.predicted
+        return predicted if episode.outcome == "failure" else 1.0 - predicted
 
     return max(failed or counted, key=surprise, default=None)
 
@@ -127,12 +127,12 @@ def _replay(recordings: Path) -> None:
     steps = 0
     for path in track(paths, "replaying", console=progress_console(), transient=True):
         recording = read_episode(path)
-        found = verify(recording)
-        steps += found.steps
+        verification = verify(recording)
+        steps += verification.steps
         if recording.damage:
             differing.append(f"{path.name}: {recording.damage}")
-        if found.difference is not None:
-            differing.append(f"{path.name} from step {found.difference.step}")
+        if verification.difference is not None:
+            differing.append(f"{path.name} from step {verification.difference.step}")
     if differing:
         fail(f"these episodes came out differently: {', '.join(differing)}", FAILED)
     typer.echo(f"replayed  {len(paths)} episodes, {steps} steps: every number came out again")

@@ -81,27 +81,30 @@ def _row(plugin: Plugin, problem: str) -> dict[str, Any]:
 
 def _with_problems() -> Iterable[tuple[Plugin, str]]:
     """All plugins, each with why its name stands for something else; empty if it does not."""
-    found = plugins.every()
-    times = Counter((one.kind, one.name) for one in found)
-    ours = _built_in({one.kind for one in found})
-    for one in found:
-        others = [p.distribution for p in found if (p.kind, p.name) == (one.kind, one.name)]
-        if one.name in ours.get(one.kind, ()):
-            yield one, f"never used: a {one.kind} of animalcat itself has this name; rename it"
-        elif times[one.kind, one.name] > 1:
+    every = plugins.every()
+    times = Counter((plugin.kind, plugin.name) for plugin in every)
+    ours = _built_in({plugin.kind for plugin in every})
+    for plugin in every:
+        others = [p.distribution for p in every if (p.kind, p.name) == (plugin.kind, plugin.name)]
+        if plugin.name in ours.get(plugin.kind, ()):
+            yield (
+                plugin,
+                f"never used: a {plugin.kind} of animalcat itself has this name; rename it",
+            )
+        elif times[plugin.kind, plugin.name] > 1:
             packages = " and ".join(sorted(others))
-            yield one, f"not used: {packages} have one of this name; uninstall all but one"
+            yield plugin, f"not used: {packages} have one of this name; uninstall all but one"
         else:
-            yield one, ""
+            yield plugin, ""
 
 
 def _built_in(kinds: Iterable[Kind]) -> Mapping[Kind, Iterable[str]]:
     """The names of our own of some kinds; agents have another form, so that none has theirs."""
-    found: dict[Kind, Iterable[str]] = {}
+    built_in: dict[Kind, Iterable[str]] = {}
     for kind in sorted(kinds, key=KINDS.index):
         with suppress(ModuleNotFoundError):  # the base install alone, which has none of them
-            found[kind] = _names(kind)
-    return found
+            built_in[kind] = _names(kind)
+    return built_in
 
 
 def _names(kind: Kind) -> Iterable[str]:

@@ -439,8 +439,11 @@ def _told(settings: Settings, address: str) -> dict[str, Any]:
         "token": not settings.open_to_machine,
     }
     if settings.self_signed:
-        made = self_signed(settings.home, settings.host_names)
-        told |= {"ca": made.fingerprint, "certificate": str(made.certificate.absolute())}
+        certificates = self_signed(settings.home, settings.host_names)
+        told |= {
+            "ca": certificates.fingerprint,
+            "certificate": str(certificates.certificate.absolute()),
+        }
     return told
 
 

@@ -23,7 +23,7 @@ from animalcat.layouts.adaptive.selectors import (
     Criterion,
     First,
     Information,
-    Listed,
+    ListOrder,
     Mixture,
     OnDemand,
     PerSecond,
@@ -128,13 +128,13 @@ class PluginSelector:
         """
         called = f"the policy {self._name!r}, a plugin"
         try:
-            found = tuple(self._selector.branches(context, allowed))
-            _insist_on_chances(called, found, len(context.bank))
+            branches = tuple(self._selector.branches(context, allowed))
+            _insist_on_chances(called, branches, len(context.bank))
         except Exception as error:
             ours = str(error).startswith(called)
             what = str(error) if ours else f"{called}, fails: {type(error).__name__}: {error}"
             raise plugins.PluginError(what) from error
-        refused = (propensities(found, len(context.bank)) > 0.0) & ~allowed
+        refused = (propensities(branches, len(context.bank)) > 0.0) & ~allowed
         if refused.any():
             name = context.bank.names[int(refused.argmax())]
             raise plugins.PluginError(
@@ -142,8 +142,10 @@ class PluginSelector:
                 "probabilities to what is allowed"
             )
         return tuple(
-            replace(one, reason=PLUGIN, because=f"{one.reason}: {one.because}".rstrip(": "))
-            for one in found
+            replace(
+                branch, reason=PLUGIN, because=f"{branch.reason}: {branch.because}".rstrip(": ")
+            )
+            for branch in branches
         )
 
 
@@ -434,29 +436,31 @@ def _selector_of(policy: Policy, bank: Bank, aside: Collection[str]) -> Selector
             f"the list names {unknown[0]!r}, which is not in the battery of {len(rows)} instances; "
             f"nearest to it are {', '.join(near)}"
         )
-    listed = Listed(tuple(rows[name] for name in listing))
+    listed = ListOrder(tuple(rows[name] for name in listing))
     match policy.name:
         case "listed":
             return listed
         case "random":
-            made: Selector = UniformRandom()
+            selector: Selector = UniformRandom()
         case "stratified":
-            made = StratifiedRandom()
+            selector = StratifiedRandom()
         case "plugin":
-            made = _with_random(policy, PluginSelector(policy.plugin))
+            selector = _with_random(policy, PluginSelector(policy.plugin))
         case _:
             criterion = _criterion(policy)
-            made = Best(criterion)
+            selector = Best(criterion)
             if policy.sharpness and policy.name != "threshold":
-                made = WorthProportional(criterion, policy.sharpness)
+                selector = WorthProportional(criterion, policy.sharpness)
             if policy.generate:
-                made = OnDemand(made, criterion, policy.enough)
-            made = _with_random(policy, made)
+                selector = OnDemand(selector, criterion, policy.enough)
+            selector = _with_random(policy, selector)
     if policy.cool_down:
-        made = CoolDown(made, policy.cool_down)
+        selector = CoolDown(selector, policy.cool_down)
     if policy.exposures != 1 and policy.probes:
-        made = Mixture(((1.0 - policy.probes, made), (policy.probes, Probe(policy.exposures))))
-    return First(listed, made) if policy.order else made
+        selector = Mixture(
+            ((1.0 - policy.probes, selector), (policy.probes, Probe(policy.exposures)))
+        )
+    return First(listed, selector) if policy.order else selector
 
 
 def _with_random(policy: Policy, selector: Selector) -> Selector:
@@ -465,15 +469,15 @@ def _with_random(policy: Policy, selector: Selector) -> Selector:
 
 
 def _criterion(policy: Policy) -> Criterion:
-    made: Criterion
+    criterion: Criterion
     match policy.name:
         case "information":
-            made = Information(policy.about)
+            criterion = Information(policy.about)
         case "threshold":
             return Threshold()  # a distance, which a shorter episode does not improve
         case _:
-            made = VarianceDrop()
-    return PerSecond(made) if policy.per_second else made
+            criterion = VarianceDrop()
+    return PerSecond(criterion) if policy.per_second else criterion
 
 
 def _drawn(probabilities: Floats, u: float) -> int:

@@ -241,7 +241,7 @@ class UniformRandom:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListOrder:
     """The instances of a list in its order, each as often as it is listed.
 
     Attributes:
@@ -371,8 +371,8 @@ class OnDemand:
             if own.any()
             else "the battery is exhausted"
         )
-        made = Best(self.criterion, self.reason).branches(context, offered)
-        return tuple(replace(b, because=because) for b in made)
+        offers = Best(self.criterion, self.reason).branches(context, offered)
+        return tuple(replace(b, because=because) for b in offers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,13 +194,13 @@ def precise(layout: Layout, rule: StoppingRule, nodes: Sequence[NodeSummary]) ->
         rule: The stopping rule, with the targets.
         nodes: Summaries of the nodes, in the layout's order.
     """
-    found: dict[str, bool] = {}
+    met: dict[str, bool] = {}
     for i in layout.capabilities:
         node, span = nodes[i], layout.latents[i].prior.span
         width = node.hdi[1] - node.hdi[0]
         narrow = not rule.target_width or width <= rule.target_width * span
-        found[node.name] = node.sd <= rule.target(node.name) * span and narrow
-    return found
+        met[node.name] = node.sd <= rule.target(node.name) * span and narrow
+    return met
 
 
 def settled_status(

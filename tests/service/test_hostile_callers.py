@@ -22,8 +22,8 @@ import pytest_asyncio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from typer.testing import CliRunner
 
+from animalcat.apart.plan import launched, plan_of, way
 from animalcat.cli.main import build
-from animalcat.cli.shared.apart import launched, plan_of, way
 from animalcat.client.connection import AuthorisedChannel
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import NOTES_USED_UP

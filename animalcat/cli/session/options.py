@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from animalcat.apart import Bounds, Permission
 from animalcat.cli.session.plan import combine, policy_named, stopping_rule
-from animalcat.cli.shared.agent_process import Bounds
-from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
+from animalcat.cli.shared.agent_options import AgentEnv, AgentMay, AgentSees
 from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
@@ -623,8 +623,8 @@ def bounds_of(
 def arena_folders(battery: str, features: Path | None = None) -> tuple[Path, ...]:
     """The folders of arena files that a battery is made of, which no agent may look into."""
     path = Path(battery)
-    found = [path if path.is_dir() else path.parent] if path.exists() else []
-    return tuple(found + ([features.parent] if features is not None else []))
+    folders = [path if path.is_dir() else path.parent] if path.exists() else []
+    return tuple(folders + ([features.parent] if features is not None else []))
 
 
 def calibrated_layout(layout: str, variant: str, calibration: str, data: Path | None) -> str:

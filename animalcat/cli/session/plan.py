@@ -156,12 +156,12 @@ def _distance(value: float, unit: str) -> str:
 
 def _because(decision: Decision) -> list[str]:
     """Why it was made, and what for; nothing where it is in the battery."""
-    made = decision.made
-    if made is None:
+    instance = decision.made
+    if instance is None:
         return []
-    note = [f"  {made.note}"] if made.note else []
-    if made.made_as != "offer":
-        return [f"  a {made.made_as} of {made.offer}", *note]
-    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(made.features.items()))
+    note = [f"  {instance.note}"] if instance.note else []
+    if instance.made_as != "offer":
+        return [f"  a {instance.made_as} of {instance.offer}", *note]
+    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(instance.features.items()))
     reason = decision.reason or ""
     return [f"  {reason} because {decision.because}; made for {demands}", *note]

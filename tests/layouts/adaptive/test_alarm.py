@@ -19,7 +19,7 @@ from animalcat.layouts.watching.alarm import (
     SHIFTS,
     TILTS,
     Alarm,
-    Seen,
+    ScoredPrediction,
     log_factors,
 )
 from animalcat.layouts.watching.strata import known_stratifications, stratifications
@@ -36,7 +36,7 @@ def bets(predicted: float, success: bool) -> Floats:
 
 
 def tell(alarm: Alarm, row: int, predicted: float, *, passed: bool) -> None:
-    alarm.update(row, bets(predicted, passed), Seen(predicted, float(passed)))
+    alarm.update(row, bets(predicted, passed), ScoredPrediction(predicted, float(passed)))
 
 
 def watch(
@@ -93,7 +93,7 @@ def test_what_it_names_is_dated_by_the_numbers_that_episodes_have() -> None:
     alarm = Alarm()
     for k in range(120):
         passed = k < 48 and k % 10 < 7
-        alarm.update(0, bets(0.7, passed), Seen(0.7, float(passed)), 3 * k)
+        alarm.update(0, bets(0.7, passed), ScoredPrediction(0.7, float(passed)), 3 * k)
     assert alarm.raised_at is not None
     assert alarm.raised_at % 3 == 0
     assert alarm.raised_at >= 3 * 48
