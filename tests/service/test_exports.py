@@ -211,7 +211,12 @@ def test_predictions_are_decomposed_as_murphy_has_it() -> None:
     rows = [{"outcome": "success", "predicted": 0.9}, {"outcome": "failure", "predicted": 0.3}] * 5
     said = " ".join(predictions(pd.DataFrame(rows)))
     # Brier (0.01 + 0.09) / 2; both groups are pure, so resolution is all of the uncertainty.
-    for words in ("predictions is 0.050", "reliability 0.050", "resolution 0.250", "better by 80 %"):
+    for words in (
+        "predictions is 0.050",
+        "reliability 0.050",
+        "resolution 0.250",
+        "better by 80 %",
+    ):
         assert words in said, said
     assert predictions(pd.DataFrame([{"outcome": "void", "predicted": 0.5}])) == []
     assert predictions(outcomes_frame([])) == []
