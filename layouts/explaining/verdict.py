@@ -331,6 +331,12 @@ def _kind(layout: Layout, kind: KindEstimate) -> str:
                 f"it passed {percent(high)} where {rival.name} is {rival.high}, {percent(low)} "
                 f"where it is {rival.low}"
             )
+        if not where and rival is not None:
+            low, high = rival.rates
+            where = (
+                f"which no node is: for example it passed {percent(high)} where {rival.name} is "
+                f"{rival.high}, {percent(low)} where it is {rival.low}"
+            )
         return f"Its kind: a single weakness {sure}, {where or 'which is not named'}."
     if kind.kind in ("fraudster", "context") and rival is not None:
         noun = "apparatus" if kind.kind == "context" else rival.name

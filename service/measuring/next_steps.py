@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from animalcat.layouts.adaptive.stopping import PRECISE
-from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.service.model import Session
 
 _FINER: Final = 0.8
@@ -37,7 +37,14 @@ def next_steps(
             _step("Another layout may have a node for that:", "animalcat layout list"),
         ]
     battery = session.spec.battery
-    unlimited = [name for name, note in profile.notes.items() if note.side == "at least"]
+    priors = {latent.name: latent.prior.sd for latent in profile.layout.latents}
+    unlimited = [
+        node.name
+        for node in profile.nodes
+        if node.name in profile.notes
+        and profile.notes[node.name].side == "at least"
+        and learnt(node.sd, priors[node.name])
+    ]
     names = [
         name
         for name, status in profile.status.items()
@@ -58,8 +65,12 @@ def next_steps(
         steps.append(_step(f"{said}{':' if command else lacking}", command, episodes))
     report = f"animalcat battery report {battery}"
     if beyond:
-        said = f"What is left of the battery {battery} cannot bring {_listed(beyond)} to the target"
-        steps.append(_step(f"{said}. Its report says which arenas to add:", report))
+        said = (
+            f"What is left of the battery {battery} cannot bring {_listed(beyond)} to the target, "
+            "as the layout expects. If that is for want of arenas, the battery's report says which "
+            "to add:"
+        )
+        steps.append(_step(said, report))
     if unlimited:
         said = f"To find a limit of {_listed(unlimited)} takes arenas that ask for more"
         steps.append(_step(f"{said}. The battery's report says what it asks for at most:", report))
