@@ -67,7 +67,7 @@ class Opponent:
 
 @dataclass(frozen=True, slots=True)
 class SessionSpec:
-    """Everything that defines a session; it never changes afterwards.
+    """Everything that defines a session; only its stopping rule may be changed afterwards.
 
     Attributes:
         agent: Name of the agent.

@@ -39,6 +39,7 @@ def show(
         profile,
         f"{about['agent']} on {about['battery']}: {about['successes']} of "
         f"{about['episodes']} episodes passed ({engine})",
+        where=f" --server {server}" if server else f" --data {data}" if data else "",
     )
 
 

@@ -510,6 +510,27 @@ class AsyncClient:
         answer = await self._call(self._sessions.ResumeSession, request)
         return converters.session_from_proto(answer.session)
 
+    async def extend_session(
+        self, session: SessionLike, max_episodes: int = 0, target_sd: float | None = None
+    ) -> Session:
+        """Give a session more episodes, or a finer target; a finished one then goes on.
+
+        It waits for its agent, which plays on where it was. The profile is made anew when the
+        session ends again.
+
+        Args:
+            session: Which; no agent may be playing it, and it must be in no campaign.
+            max_episodes: Budget of episodes from now on, all that were played counted in; 0 for as
+                it is.
+            target_sd: Target of all capabilities from now on, as a share of their ranges; None for
+                as it is.
+        """
+        request = sessions_pb2.ExtendSessionRequest(
+            name=session_name(session), max_episodes=max_episodes, target_sd=target_sd
+        )
+        answer = await self._call(self._sessions.ExtendSession, request)
+        return converters.session_from_proto(answer.session)
+
     async def invalidate_episode(
         self, session: SessionLike, episode: int, reason: str, attempt: int | None = None
     ) -> Episode:

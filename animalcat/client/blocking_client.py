@@ -210,6 +210,7 @@ class Client:
     watch_session = _iterating(AsyncClient.watch_session)
     cancel_session = _blocking(AsyncClient.cancel_session)
     pause_session = _blocking(AsyncClient.pause_session)
+    extend_session = _blocking(AsyncClient.extend_session)
     verify_session = _blocking(AsyncClient.verify_session)
     resume_session = _blocking(AsyncClient.resume_session)
     delete_session = _blocking(AsyncClient.delete_session)

@@ -76,7 +76,7 @@ def forest(profile: Mapping[str, Any], scales: Mapping[str, Scale] | None = None
         axes.text(
             1.02,
             0.5,
-            "\n".join(reading.scale.brief(mean, start, stop)),
+            "\n".join(reading.scale.brief(mean, start, stop, known=node.get("known", True))),
             transform=axes.transAxes,
             va="center",
             fontsize=8.5,

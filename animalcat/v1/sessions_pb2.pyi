@@ -2157,6 +2157,70 @@ class PauseSessionResponse(_message.Message):
 Global___PauseSessionResponse: _TypeAlias = PauseSessionResponse  # noqa: Y015
 
 @_typing.final
+class ExtendSessionRequest(_message.Message):
+    """Asks for more of a session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    MAX_EPISODES_FIELD_NUMBER: _builtins.int
+    TARGET_SD_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}"."""
+    max_episodes: _builtins.int
+    """Budget of episodes from now on, all that were played counted in; not less than it was. 0: as it
+    is.
+    """
+    target_sd: _builtins.float
+    """Target of all capabilities from now on, as a share of their ranges; not set: as it is."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; the same budget again changes nothing in any case.
+    May be empty.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        max_episodes: _builtins.int = ...,
+        target_sd: _builtins.float | None = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_target_sd", b"_target_sd", "target_sd", b"target_sd"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_target_sd", b"_target_sd", "max_episodes", b"max_episodes", "name", b"name", "request_id", b"request_id", "target_sd", b"target_sd"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__target_sd: _TypeAlias = _typing.Literal["target_sd"]  # noqa: Y015
+    _WhichOneofArgType__target_sd: _TypeAlias = _typing.Literal["_target_sd", b"_target_sd"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_sd) -> _WhichOneofReturnType__target_sd | None: ...
+
+Global___ExtendSessionRequest: _TypeAlias = ExtendSessionRequest  # noqa: Y015
+
+@_typing.final
+class ExtendSessionResponse(_message.Message):
+    """Answers with the session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def session(self) -> Global___Session:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___Session | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExtendSessionResponse: _TypeAlias = ExtendSessionResponse  # noqa: Y015
+
+@_typing.final
 class ResumeSessionRequest(_message.Message):
     """Asks to go on with a session that was paused."""
 

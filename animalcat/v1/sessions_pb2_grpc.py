@@ -374,6 +374,11 @@ class SessionsStub:
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionResponse.FromString,
                 _registered_method=True)
+        self.ExtendSession = channel.unary_unary(
+                '/animalcat.v1.Sessions/ExtendSession',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.ExtendSessionRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.ExtendSessionResponse.FromString,
+                _registered_method=True)
         self.InvalidateEpisode = channel.unary_unary(
                 '/animalcat.v1.Sessions/InvalidateEpisode',
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeRequest.SerializeToString,
@@ -458,6 +463,15 @@ class SessionsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExtendSession(self, request, context):
+        """Gives a session more episodes, or a finer target. One that was finished waits for its agent
+        again and goes on where it was; its profile is made anew when it ends again. Only while no agent
+        plays the session, and not for one that was cancelled or failed or belongs to a campaign.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def InvalidateEpisode(self, request, context):
         """Declares the outcome of an episode invalid: it no longer counts, as if it had never been seen,
         and its instance is played again. Only while no agent plays the session, until it is over, and
@@ -533,6 +547,11 @@ def add_SessionsServicer_to_server(servicer, server):
                     servicer.ResumeSession,
                     request_deserializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionResponse.SerializeToString,
+            ),
+            'ExtendSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExtendSession,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.ExtendSessionRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.ExtendSessionResponse.SerializeToString,
             ),
             'InvalidateEpisode': grpc.unary_unary_rpc_method_handler(
                     servicer.InvalidateEpisode,
@@ -772,6 +791,33 @@ class Sessions:
             '/animalcat.v1.Sessions/ResumeSession',
             animalcat_dot_v1_dot_sessions__pb2.ResumeSessionRequest.SerializeToString,
             animalcat_dot_v1_dot_sessions__pb2.ResumeSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExtendSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Sessions/ExtendSession',
+            animalcat_dot_v1_dot_sessions__pb2.ExtendSessionRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.ExtendSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -159,6 +159,11 @@ class SessionsStub:
     """
     ResumeSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ResumeSessionRequest, _sessions_pb2.ResumeSessionResponse]
     """Goes on with a session that was paused."""
+    ExtendSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ExtendSessionRequest, _sessions_pb2.ExtendSessionResponse]
+    """Gives a session more episodes, or a finer target. One that was finished waits for its agent
+    again and goes on where it was; its profile is made anew when it ends again. Only while no agent
+    plays the session, and not for one that was cancelled or failed or belongs to a campaign.
+    """
     InvalidateEpisode: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.InvalidateEpisodeRequest, _sessions_pb2.InvalidateEpisodeResponse]
     """Declares the outcome of an episode invalid: it no longer counts, as if it had never been seen,
     and its instance is played again. Only while no agent plays the session, until it is over, and
@@ -202,6 +207,11 @@ class SessionsAsyncStub(SessionsStub):
     """
     ResumeSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ResumeSessionRequest, _sessions_pb2.ResumeSessionResponse]  # type: ignore[assignment]
     """Goes on with a session that was paused."""
+    ExtendSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ExtendSessionRequest, _sessions_pb2.ExtendSessionResponse]  # type: ignore[assignment]
+    """Gives a session more episodes, or a finer target. One that was finished waits for its agent
+    again and goes on where it was; its profile is made anew when it ends again. Only while no agent
+    plays the session, and not for one that was cancelled or failed or belongs to a campaign.
+    """
     InvalidateEpisode: _aio.UnaryUnaryMultiCallable[_sessions_pb2.InvalidateEpisodeRequest, _sessions_pb2.InvalidateEpisodeResponse]  # type: ignore[assignment]
     """Declares the outcome of an episode invalid: it no longer counts, as if it had never been seen,
     and its instance is played again. Only while no agent plays the session, until it is over, and
@@ -290,6 +300,17 @@ class SessionsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.ResumeSessionResponse, _abc.Awaitable[_sessions_pb2.ResumeSessionResponse]]:
         """Goes on with a session that was paused."""
+
+    @_abc_1.abstractmethod
+    def ExtendSession(
+        self,
+        request: _sessions_pb2.ExtendSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.ExtendSessionResponse, _abc.Awaitable[_sessions_pb2.ExtendSessionResponse]]:
+        """Gives a session more episodes, or a finer target. One that was finished waits for its agent
+        again and goes on where it was; its profile is made anew when it ends again. Only while no agent
+        plays the session, and not for one that was cancelled or failed or belongs to a campaign.
+        """
 
     @_abc_1.abstractmethod
     def InvalidateEpisode(

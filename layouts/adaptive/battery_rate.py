@@ -101,22 +101,34 @@ class BatteryRate:
     share: float = SHARE
     why: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to JSON values, with the same in words as `text`."""
-        return {**asdict(self), "text": self.words}
+    def to_dict(self, of: int) -> dict[str, Any]:
+        """Convert to JSON values, with the same in words as `text`.
 
-    @property
-    def words(self) -> str:
-        """A sentence for people."""
-        about = "Success rate of the whole battery"
-        played = f"{self.played} of {self.instances} arenas played"
+        Args:
+            of: Instances of the battery, with those that the layout does not cover.
+        """
+        return {**asdict(self), "of": of, "text": self.words(of)}
+
+    def words(self, of: int) -> str:
+        """A sentence for people.
+
+        Args:
+            of: Instances of the battery, with those that the layout does not cover.
+        """
+        all_of_it = f"the whole battery of {of} arenas"
+        covered = f"the {self.instances} arenas that the layout covers, of {of} in the battery"
+        about = f"Success rate over {all_of_it if self.instances == of else covered}"
+        played = f"{self.played} were played"
         if self.value is None or self.low is None or self.high is None:
             told = f", {self.passed} passed" if self.played else ""
             return f"{about}: cannot be told, since {self.why} ({played}{told})."
         if self.low == self.high:
-            return f"{about}: {100 * self.value:.0f} % ({played})."
+            return f"{about}: {100 * self.value:.0f} % (all were played)."
         interval = f"{100 * self.share:g} %: {100 * self.low:.0f} to {100 * self.high:.0f} %"
-        return f"{about}: {100 * self.value:.0f} % ({interval}; {played})."
+        return (
+            f"{about}: {100 * self.value:.0f} % ({interval}; {played}). It is counted from "
+            "outcomes, and holds whether or not the layout describes the agent."
+        )
 
 
 def totals(size: int) -> Ints:

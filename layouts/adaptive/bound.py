@@ -17,7 +17,6 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.likelihood import LEAST_SIZE, trials_of
 from animalcat.layouts.model.priors import Prior
 from animalcat.layouts.model.spec import Beta, Layout
-from animalcat.layouts.model.units import plain_unit
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -68,10 +67,11 @@ class InformationBound:
         """
         if not self.target or self.best <= self.target:
             return ""
-        factor, name = plain_unit(self.unit)
-        unit = f" (unit: {name})" if "(" in name else f" {name}".rstrip()
-        best = f"{factor * self.best:.2g}{unit}"
-        return f"cannot be reached with this battery: at best SD {best}"
+        span = self.sd / self.share
+        return (
+            f"cannot be reached with this battery: its SD is at best {self.best / span:.0%} of its "
+            f"range, and {self.target / span:.0%} is wanted"
+        )
 
 
 def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[InformationBound]:

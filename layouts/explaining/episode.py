@@ -17,10 +17,10 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.information import told_apart
 from animalcat.layouts.explaining.limits import best_value, expected, thinned
-from animalcat.layouts.explaining.wording import Scale, figure, percent, scale_of
-from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.explaining.wording import figure, percent, scale_of
+from animalcat.layouts.inference.summary import hdi
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.units import plain_unit
+from animalcat.layouts.reporting.profile import learnt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -30,6 +30,8 @@ DRAWS: Final = 1000
 CANDIDATE: Final = 0.05
 """Least share of draws of a candidate explanation."""
 _LEAST: Final = 0.02
+_TELLS: Final = 0.01
+"""Least information, in bits, of an instance that tells candidates apart."""
 _SHOWN: Final = 3
 """Most instances that are named to tell candidates apart."""
 
@@ -45,6 +47,9 @@ class Need:
         demand: The demand, for a capability that has one; else None.
         margin: Mean of the capability less the demand; None without a demand.
         interval: 90 % interval of the margin.
+        asks: The demand as readers read it, as in "38 m of rewardDistance", which asks as much;
+            empty without one.
+        has: The estimate and its 90 % interval the same way.
         ahead: Probability that the capability is above the demand.
         decided: Share of draws in which this node cost the most success.
         changed: Features of the like arena without that demand; empty where the node was taken at
@@ -58,10 +63,17 @@ class Need:
     demand: float | None
     margin: float | None
     interval: tuple[float, float] | None
+    asks: str
+    has: str
     ahead: float | None
     decided: float
     changed: dict[str, float]
     without: tuple[float, float, float]
+
+    @property
+    def short(self) -> bool:
+        """Whether the agent falls short of it: of a demand by its estimate, or there is none."""
+        return self.margin is None or self.margin < 0.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,7 @@ class Explanation:
 
     Attributes:
         instance: Name of the instance.
+        happened: How the episode ended, in a sentence; empty if that is not known.
         outcome: Its outcome as a share of its maximum: 1 for success.
         expected: Success that the posterior expects of the instance, knowing the outcome.
         demands: The features that the layout uses, by name.
@@ -96,6 +109,7 @@ class Explanation:
     """
 
     instance: str
+    happened: str
     outcome: float
     expected: float
     demands: dict[str, float]
@@ -129,6 +143,7 @@ def explain(
     outcome: float,
     *,
     instance: str = "",
+    happened: str = "",
     weights: Floats | None = None,
     played: Sequence[str] = (),
 ) -> Explanation:
@@ -140,6 +155,7 @@ def explain(
         features: (features,) of the episode's instance, in the layout's order and units.
         outcome: Its outcome as a share of its maximum: 1 for success. Of several, the first.
         instance: Name of the instance.
+        happened: How the episode ended, in a sentence; it begins the explanation.
         weights: (draws,), as `LivePosterior.weights`; equal if not given.
         played: Names of instances that are not proposed, because they were played.
 
@@ -182,8 +198,10 @@ def explain(
         zip(layout.feature_names, columns[0, : len(layout.features)].tolist(), strict=True)
     )
     mean = float(p.mean())
-    words = _words(layout, bank.features, instance, outcome, mean, needs, chance, discriminators)
-    return Explanation(instance, outcome, mean, named, tuple(needs), chance, discriminators, words)
+    words = _words(layout, instance, happened, outcome, mean, needs, chance, discriminators)
+    return Explanation(
+        instance, happened, outcome, mean, named, tuple(needs), chance, discriminators, words
+    )
 
 
 def _need(
@@ -197,12 +215,19 @@ def _need(
     layout = bank.layout
     node = layout.latents[i]
     demand = margin = ahead = None
+    asks = ""
     interval: tuple[float, float] | None = None
+    scale = scale_of(layout, i, bank.features)
+    ends = hdi(theta[:, i], np.full(len(theta), 1.0 / len(theta)))
+    has = scale.told(
+        float(theta[:, i].mean()), *ends, known=learnt(float(theta[:, i].std()), node.prior.sd)
+    )
     if i in layout.capabilities and np.isfinite(value := demands[layout.capabilities.index(i)]):
         over = theta[:, i] - value
         low, high = np.quantile(over, [0.05, 0.95])
         demand, margin, ahead = float(value), float(over.mean()), float((over > 0.0).mean())
         interval = (float(low), float(high))
+        asks = scale.exactly(demand) + (f" of {scale.feature}" if scale.feature else "")
     changed, like, better = _without(bank, theta, i, row)
     predicted = expected(bank.evaluator, better, bank.evaluator.columns(like[np.newaxis]))[:, 0]
     low, high = np.quantile(predicted, [0.05, 0.95])
@@ -213,6 +238,8 @@ def _need(
         demand,
         margin,
         interval,
+        asks,
+        has,
         ahead,
         float((decider == i).mean()),
         changed,
@@ -260,6 +287,8 @@ def _discriminators(
     seen: set[int] = set()
     for row in order:
         kind = int(bank.place[row])
+        if bits[row] < _TELLS:
+            break
         if bank.offered[row] or bank.names[row] in without or kind in seen:
             continue
         seen.add(kind)
@@ -272,8 +301,8 @@ def _discriminators(
 
 def _words(
     layout: Layout,
-    battery: Floats,
     instance: str,
+    happened: str,
     outcome: float,
     mean: float,
     needs: Sequence[Need],
@@ -282,20 +311,31 @@ def _words(
 ) -> tuple[str, ...]:
     failed = outcome < 1.0
     verb = "passed" if not failed else "failed" if outcome <= 0.0 else "did not fully pass"
-    said = [
-        f"It {verb} {instance or 'the arena'}; if it played {instance or 'it'} again, it would be "
-        f"expected to pass in {percent(mean)} of tries."
-    ]
+    said = [happened] if happened else []
+    said.append(
+        f"It {verb} {instance or 'the arena'}; if it played {instance or 'it'} again, the layout "
+        f"would expect it to pass in {percent(mean)} of tries."
+    )
     first = needs[0] if needs and needs[0].decided > 0.0 else None
     if first is None or chance > first.decided:
         said.append(
-            f"Most likely nothing but {CHANCE} decided ({percent(chance)} of draws): no capability "
-            "costs more success here than noise does."
+            f"Of what this layout knows, most likely nothing but {CHANCE} decided "
+            f"({percent(chance)} of draws): no capability costs more success here than noise does."
+        )
+    elif failed and not first.short:  # what it masters by its estimate made nothing fail
+        said.append(
+            "Of what this layout knows, nothing clearly made it fail. It is nearest to its limit "
+            f"in {first.node}: the arena asks for {first.asks}, and what it masters is more, "
+            f"{first.has}. It may have been {CHANCE}, or something that the layout has no node for."
         )
     else:
         what = "made it fail" if failed else "came nearest to making it fail"
-        gap = _gap(layout, battery, first)
-        said.append(f"Most likely {first.node} {what} ({percent(first.decided)} of draws){gap}.")
+        asked = f": the arena asks for {first.asks}, and what it masters is {first.has}"
+        gap = asked if first.asks else ""
+        said.append(
+            f"Of what this layout knows, most likely {first.node} {what} ({percent(first.decided)} "
+            f"of draws){gap}."
+        )
         mean_without, low, high = first.without
         where = ", ".join(_feature(layout, name, value) for name, value in first.changed.items())
         like = f"In a like arena with {where}" if where else f"With {first.node} at its best"
@@ -307,31 +347,9 @@ def _words(
         best = discriminators[0]
         each = ", ".join(f"{percent(p)} if it was {name}" for name, p in best.predicted.items())
         said.append(f"The candidates are told apart best by {best.instance}: success {each}.")
+    elif failed:
+        said.append("No other arena of the battery would tell more about why.")
     return tuple(said)
-
-
-def _gap(layout: Layout, battery: Floats, need: Need) -> str:
-    """What the arena asks for and what the agent has, in words."""
-    if need.demand is None or need.margin is None or need.interval is None:
-        return ""
-    index = layout.latent_names.index(need.node)
-    scale = scale_of(layout, index, battery)
-    node: Latent = layout.latents[index]
-    width = (need.interval[1] - need.interval[0]) / 3.3
-    if scale.margin:
-        asked, has = (scale.convert(x) for x in (need.demand, need.demand + need.margin))
-        spread = abs(scale.convert(need.demand + need.margin + width / 2.0) - has) * 2.0
-        return (
-            f": the arena asks for {scale.feature} of {_number(asked, spread, scale)}, and its "
-            f"estimate is {_number(has, spread, scale)}"
-        )
-    factor, unit = plain_unit(node.unit)
-    shown = figure(factor * need.margin, factor * width)
-    return f": its margin is {shown} {unit}".rstrip()
-
-
-def _number(value: float, width: float, scale: Scale) -> str:
-    return f"{figure(value, width)} {scale.unit}".rstrip()
 
 
 def _feature(layout: Layout, name: str, value: float) -> str:

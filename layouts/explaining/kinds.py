@@ -25,6 +25,7 @@ from scipy.special import gammaln, log_expit, logit, logsumexp
 from animalcat.layouts.explaining.limits import EDGE, HARDEST, Costs, as_shares, expected, left_out
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.profile import learnt
 from animalcat.layouts.watching.strata import PARADIGM, Stratification, stratifications
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -40,9 +41,6 @@ WEAK: Final = 0.2
 """Success that a node must cost, on the instances on which it costs most, to be a weakness."""
 ABLE: Final = 0.7
 """Least success, over the battery, of an agent without weaknesses for it to count as able."""
-LEARNT: Final = 0.7
-"""Posterior standard deviation, as a share of the prior's, from which on next to nothing was
-learnt of a node."""
 NAMED: Final = 0.5
 """Least probability of a kind that is named; below it the kind is unclear."""
 LEAST: Final = 8
@@ -223,7 +221,7 @@ def _by_layout(layout: Layout, draws: Floats, cost: Costs) -> tuple[float, float
     somewhere = np.sort(cost.success, axis=1)[:, -count:].mean(axis=1) >= ABLE
     able = float(np.mean(enough & ~weak.any(axis=0)))
     before = np.array([node.prior.sd for node in layout.latents])
-    known = draws.std(axis=0) < LEARNT * before
+    known = np.array([learnt(*sds) for sds in zip(draws.std(axis=0), before, strict=True)])
     single_weakness = enough & somewhere & (weak[known].sum(axis=0) == 1)
     shown = (
         weak

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
-from animalcat.layouts.explaining.wording import is_share
+from animalcat.layouts.explaining.wording import Scale, is_share
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.validation import reached
-from animalcat.layouts.reporting.profile import NodeNote, Side
+from animalcat.layouts.reporting.profile import NodeNote, Side, learnt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -24,7 +25,11 @@ _NEAR: Final = 0.02
 
 
 def notes(
-    layout: Layout, nodes: list[NodeSummary], draws: Floats, played: PlayedEpisodes
+    layout: Layout,
+    nodes: Sequence[NodeSummary],
+    draws: Floats,
+    played: PlayedEpisodes,
+    scales: Sequence[Scale],
 ) -> dict[str, NodeNote]:
     """Make the note of every node: what its estimate and interval do not say.
 
@@ -33,6 +38,7 @@ def notes(
         nodes: Summaries of the nodes, in the layout's order.
         draws: (draws, latents) of the same posterior; they weigh the same.
         played: What was played.
+        scales: How the values of the nodes are read, in the same order.
     """
     evaluator = Evaluator(layout)
     columns = evaluator.columns(played.features)
@@ -53,18 +59,21 @@ def notes(
                 side, bound = "at most", float(np.quantile(draws[:, i], BOUND))
         text = ""
         if bound is not None:
-            missing = "failure" if side == "at least" else "success"
-            text = f"no {missing} was seen"
+            text = f"no {'failure' if side == 'at least' else 'success'} was seen"
         elif not len(own):
             text = "nothing that was played asks for it: this is the prior"
-        elif latent.kind == "capability" and not is_share(latent):
-            text = _ends(node, latent.prior.low, latent.prior.high)
+        elif (
+            latent.kind == "capability"
+            and not is_share(latent)
+            and learnt(node.sd, latent.prior.sd)
+        ):
+            text = _ends(node, latent.prior.low, latent.prior.high, scales[i])
         noted[node.name] = NodeNote(side, bound, text)
     return noted
 
 
-def _ends(node: NodeSummary, low: float, high: float) -> str:
-    """Whether the interval reaches an end of the range, in words."""
+def _ends(node: NodeSummary, low: float, high: float, scale: Scale) -> str:
+    """Whether the interval reaches an end of the range, in words and as readers read it."""
     if not np.isfinite(high - low):
         return ""
     near = _NEAR * (high - low)
@@ -72,7 +81,11 @@ def _ends(node: NodeSummary, low: float, high: float) -> str:
     if bottom and top:
         return "its interval spans the whole range"
     if top:
-        return f"reaches the end of its range, {high:g}: what is beyond is not measured"
-    if bottom:
-        return f"reaches the start of its range, {low:g}: what is below is not measured"
+        return f"what is beyond {_value(scale, high)} is not measured"
+    if bottom and not scale.floor(low):
+        return f"what is below {_value(scale, low)} is not measured"
     return ""
+
+
+def _value(scale: Scale, value: float) -> str:
+    return scale.exactly(value)

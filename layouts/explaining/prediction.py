@@ -106,9 +106,7 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
     scored = [i for i, forecast in enumerate(forecasts) if forecast.random and i >= QUIET]
     if not scored:
         after = f" after the first {QUIET} episodes" if len(forecasts) else ""
-        text = (
-            f"Nothing was drawn at random{after}, so how well the layout predicts cannot be told."
-        )
+        text = f"Nothing was drawn at random{after}, by which its predictions could be scored."
         return PredictionTest("cannot be told", 0, None, (), text)
     ours = np.array([forecast.predicted for forecast in forecasts], np.float64)
     y = np.array([forecast.observed for forecast in forecasts], np.float64)
@@ -133,21 +131,20 @@ def _text(standing: Standing, draws: int, average: RivalForecast, overruled: boo
     on = f"on {draws} random draw{'s' * (draws != 1)}"
     if overruled:
         return (
-            f"Whether the layout predicts this agent better than {AVERAGE} cannot be told: one "
-            f"step ahead it did worse ({score} {on}, e-value {average.e_worse:.3g}), but now that "
-            "it knows all outcomes it describes them about as well."
+            f"One step ahead it predicted worse than the agent's own average ({score} {on}, "
+            f"e-value {average.e_worse:.3g}), but now that it knows all outcomes it describes them "
+            "about as well."
         )
     if standing == "cannot be told":
         return (
-            f"Whether the layout predicts this agent better than {AVERAGE} cannot be told: "
-            f"{score} {on} (e-value {average.e_better:.2g} for better, {average.e_worse:.2g} for "
-            "worse; 20 is wanted)."
+            f"Whether it predicts better or worse than the agent's own average is open: {score} "
+            f"{on} (e-value {average.e_better:.2g} for better, {average.e_worse:.2g} for worse; 20 "
+            "is wanted)."
         )
     evidence = average.e_better if standing == "better" else average.e_worse
-    end = ": its capabilities are not to be read" if standing == "worse" else ""
     return (
-        f"The layout predicts this agent {standing} than {AVERAGE} ({score} {on}, e-value "
-        f"{evidence:.3g}){end}."
+        f"One step ahead it predicts {standing} than the agent's own average ({score} {on}, "
+        f"e-value {evidence:.3g})."
     )
 
 

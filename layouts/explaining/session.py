@@ -15,8 +15,8 @@ from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.limits import thinned
 from animalcat.layouts.explaining.prediction import PredictionTest, predicts
 from animalcat.layouts.explaining.verdict import DRAWS, Verdict, verdict
-from animalcat.layouts.explaining.wording import scale_of, words_of
-from animalcat.layouts.reporting.profile import NOT_READ, Profile
+from animalcat.layouts.explaining.wording import words_of
+from animalcat.layouts.reporting.profile import NOT_READ, Profile, learnt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -74,14 +74,14 @@ def verdict_of(
         misfit=learner.misfit,
         prediction=prediction,
     )
-    played = learner.data().features
     layout = profile.layout
     words = {
         node.name: words_of(
             node,
-            scale_of(layout, k, played),
+            result.scales[k],
             result.notes[node.name].side,
             result.notes[node.name].bound,
+            known=learnt(node.sd, layout.latents[k].prior.sd),
         )
         for k, node in enumerate(profile.nodes)
     }
@@ -90,6 +90,7 @@ def verdict_of(
         words=words,
         notes=result.notes,
         predicts=prediction.to_dict(),
+        judgement=result.judgement.to_dict(),
         misfits=misfits_of(learner),
     )
     return profile, result
@@ -121,13 +122,14 @@ def misfits_of(learner: Learner, most: int = MISFITS) -> list[dict[str, Any]]:
     return [asdict(suspect) for suspect in learner.suspects[:most]]
 
 
-def explain_of(learner: Learner, instance: str, outcome: float) -> Explanation:
+def explain_of(learner: Learner, instance: str, outcome: float, happened: str = "") -> Explanation:
     """Explain an episode by the learner's posterior.
 
     Args:
         learner: The learner that was told the outcomes.
         instance: Name of the episode's instance.
         outcome: Its outcome as a share of its maximum: 1 for success, 0 for failure.
+        happened: How the episode ended, in a sentence.
 
     Raises:
         KeyError: There is no such instance.
@@ -140,6 +142,7 @@ def explain_of(learner: Learner, instance: str, outcome: float) -> Explanation:
         learner.features_of(instance),
         outcome,
         instance=instance,
+        happened=happened,
         weights=posterior.weights,
         played=[bank.names[row] for row in learner.played],
     )

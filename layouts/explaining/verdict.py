@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.explaining.judgement import Judgement, judged
 from animalcat.layouts.explaining.kinds import (
-    LEARNT,
     NAMED,
     WEAK,
     KindEstimate,
@@ -31,7 +31,7 @@ from animalcat.layouts.explaining.wording import (
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.profile import NodeNote, Profile
+from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -47,6 +47,10 @@ _SURE: Final = 0.9
 """Probability of one sign from which a bias is named."""
 _LEAST_NOISE: Final = 0.02
 """Least lower end of the interval of noise that is named."""
+_MOSTLY: Final = 0.5
+"""Share of the expected failures from which one node makes most of them."""
+_PARTLY: Final = 0.2
+"""The same for a part that is worth naming."""
 _NOISY: Final = 0.1
 """Share of outcomes from which noise is named."""
 
@@ -75,12 +79,16 @@ class Verdict:
         found: The kind of the agent, with its probability.
         fails: What would most likely make it fail.
         notes: What must be known beside each node's estimate, by node.
+        judgement: Whether the layout describes the agent.
+        scales: How the values of the nodes are read, in the layout's order.
     """
 
     sentences: tuple[str, ...]
     found: KindEstimate
     fails: ExpectedFailures
     notes: Mapping[str, NodeNote]
+    judgement: Judgement
+    scales: tuple[Scale, ...]
 
     @property
     def text(self) -> str:
@@ -128,23 +136,18 @@ def verdict(
     some = thinned(draws, weights, DRAWS)
     instances = np.asarray(battery, np.float64).reshape(-1, len(layout.features))
     instances = _spread(instances if len(instances) else np.asarray(played.features, np.float64))
-    noted = notes(layout, nodes, some, played)
+    scales = [scale_of(layout, k, played.features) for k in range(len(layout.latents))]
+    noted = notes(layout, nodes, some, played, scales)
     cost = costs(layout, thinned(some, None, _JUDGED), instances)
     kind = find_kind(layout, some, played, cost)
     fails = _fails(cost)
     said: list[str] = []
-    worse = prediction is not None and prediction.standing == "worse"
-    trusted = not (misfit or worse) and (
-        bool(profile.diagnostics["converged"]) or _is_live(profile)
-    )
-    if misfit:
-        said.append(
-            f"The layout does not describe this agent {misfit}: its capabilities are not to be "
-            "read."
-        )
-    elif prediction is not None and worse:
-        said.append(prediction.text)
-    elif not trusted:
+    judgement = judged(misfit, prediction, profile.diagnostics.get("predictive_power"))
+    converged = bool(profile.diagnostics["converged"]) or _is_live(profile)
+    trusted = judgement.standing != "not described" and converged
+    if judgement.standing == "not described":
+        said.append(judgement.text)
+    elif not converged:
         said.append("The fit has not converged: no number of it is to be relied on.")
     shares = played.shares(layout, Evaluator(layout).columns(played.features))
     observed = bool(np.isfinite(shares).any())
@@ -154,13 +157,13 @@ def verdict(
         what = "observed" if len(played) else "played"
         said.append(f"Nothing was {what}, so this is what was assumed before.")
     if trusted and observed:
-        said += _abilities(layout, nodes, noted, cost, instances)
+        said += _abilities(layout, nodes, noted, cost, scales)
         said += _others(layout, nodes, some)
         said.append(_failing(layout, fails, failed=bool((shares < 1.0).any())))
     elif kind.rival is not None and kind.rival.probability >= NAMED:
         said.append(_by_rival(kind.rival))
     said.append(_kind(layout, kind))
-    return Verdict(tuple(_short(said)), kind, fails, noted)
+    return Verdict(tuple(_short(said)), kind, fails, noted, judgement, tuple(scales))
 
 
 def _short(said: Sequence[str]) -> list[str]:
@@ -187,7 +190,7 @@ def _passed(layout: Layout, shares: Floats, noun: str) -> str:
         y = own[np.isfinite(own)]
         if len(y):
             which = f" ({name})" if len(layout.outcomes) > 1 else ""
-            said.append(f"{_reached(y)} {len(y)} {noun}{which}")
+            said.append(f"{_reached(y, noun)}{which}")
     end = ""
     if (shares[np.isfinite(shares)] == 1.0).all():
         end = ", so its limits were not found"
@@ -196,11 +199,15 @@ def _passed(layout: Layout, shares: Floats, noun: str) -> str:
     return f"It {_names(said)}{end}."
 
 
-def _reached(y: Floats) -> str:
+def _reached(y: Floats, noun: str) -> str:
+    all_of_them = f"{len(y)} {noun}" if len(y) > 1 else f"the only {noun.removesuffix('s')}"
     if not np.isin(y, (0.0, 1.0)).all():
-        return f"reached {percent(float(y.mean()))} of what could be reached in"
+        return f"reached {percent(float(y.mean()))} of what could be reached in {all_of_them}"
     number = int(y.sum())
-    return "passed all" if number == len(y) else f"passed {number or 'none'} of"
+    if len(y) == 1:
+        return f"{'passed' if number else 'failed'} {all_of_them} that was played"
+    passed = "all" if number == len(y) else f"{number or 'none'} of"
+    return f"passed {passed} {all_of_them}"
 
 
 def _abilities(
@@ -208,7 +215,7 @@ def _abilities(
     nodes: Sequence[NodeSummary],
     noted: Mapping[str, NodeNote],
     cost: Costs,
-    instances: Floats,
+    scales: Sequence[Scale],
 ) -> list[str]:
     """What it can do, what it cannot, and of what nothing was learnt."""
     weak = (cost.alone >= WEAK).mean(axis=1)
@@ -219,10 +226,10 @@ def _abilities(
     order = sorted(layout.capabilities, key=lambda i: left[i])
     for i in order:
         node, note = nodes[i], noted[nodes[i].name]
-        if left[i] >= LEARNT and note.side is None:
+        if not learnt(node.sd, layout.latents[i].prior.sd):
             unknown.append(node.name)
             continue
-        scale = scale_of(layout, i, instances)
+        scale = scales[i]
         short = weak[i] >= NAMED and note.side != "at least" and not scale.full(node)
         (cannot if short else can).append(_ability(scale, node, note))
     sentences: list[str] = []
@@ -231,7 +238,7 @@ def _abilities(
     if cannot:
         sentences.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {_listed(cannot)}.")
     if unknown:
-        sentences.append(f"Little was learnt of {_names(unknown)}.")
+        sentences.append(f"Not known yet: {_names(unknown)}.")
     return (
         sentences
         if len(sentences) < 3
@@ -242,7 +249,7 @@ def _abilities(
 def _ability(scale: Scale, node: NodeSummary, note: NodeNote) -> str:
     if note.bound is None or note.side is None:
         return scale.say(node)
-    return scale.bounded(node, note.side, note.bound)
+    return scale.proved(node, note.side, note.bound)
 
 
 def _others(layout: Layout, nodes: Sequence[NodeSummary], draws: Floats) -> list[str]:
@@ -250,6 +257,8 @@ def _others(layout: Layout, nodes: Sequence[NodeSummary], draws: Floats) -> list
     said: list[str] = []
     for i, latent in enumerate(layout.latents):
         node = nodes[i]
+        if not learnt(node.sd, latent.prior.sd):
+            continue
         if latent.kind == "bias" and latent.prior.low < 0.0 < latent.prior.high:
             above = float((draws[:, i] > 0.0).mean())
             if max(above, 1.0 - above) >= _SURE:
@@ -284,21 +293,20 @@ def _fails(cost: Costs) -> ExpectedFailures:
 
 def _failing(layout: Layout, fails: ExpectedFailures, *, failed: bool) -> str:
     if not failed:
-        return (
-            f"Of arenas like these the layout expects it to pass {percent(1.0 - fails.share)}; "
-            "nothing that was played says what would make it fail."
-        )
-    if not fails.by:
-        return f"Of arenas like these the layout expects it to fail {percent(fails.share)}."
+        return "Nothing that was played says what would make it fail."
+    saved = (fails.share - fails.without) / fails.share if fails.by else 0.0
+    if saved < _PARTLY:
+        return "No single limit explains its failures, as the layout has it."
     node = next(latent for latent in layout.latents if latent.name == fails.by)
-    what, it = fails.by, "limit"
+    what, it = f"limit of {fails.by}", "limit"
     if node.kind == "robustness":
         what = it = "noise"
     elif node.kind == "bias":
         what, it = f"bias ({fails.by})", "bias"
+    how = "Mostly" if saved >= _MOSTLY else "Partly"
     return (
-        f"Of arenas like these the layout expects it to fail {percent(fails.share)}, mostly "
-        f"because of its {what}; without that {it} it would fail {percent(fails.without)}."
+        f"{how} its {what} makes it fail: without that {it}, the layout expects {percent(saved)} "
+        "fewer failures."
     )
 
 

@@ -17,7 +17,7 @@ from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.priors import HalfNormal, MovedBeta, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.profile import NodeNote, Profile, WiderPrior
+from animalcat.layouts.reporting.profile import NodeNote, Profile, WiderPrior, learnt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -82,9 +82,12 @@ def with_wider(profile: Profile, learner: Learner, draws: Floats, seed: int) -> 
     wider = _found(profile.nodes, learner, draws, priors, layout, seed)
     notes = {**profile.notes}
     played = learner.data().features
-    for k, (node, prior) in enumerate(zip(profile.nodes, priors, strict=True)):
+    known = zip(profile.nodes, learner.layout.latents, priors, strict=True)
+    for k, (node, latent, prior) in enumerate(known):
         wide = wider[node.name]
-        if prior is None or not _differs(node, wide):
+        if prior is None or not _differs(node, wide) or not learnt(node.sd, latent.prior.sd):
+            continue
+        if notes.get(node.name, NodeNote()).side:  # what it is beyond is not known anyway
             continue
         scale = scale_of(learner.layout, k, played)
         said = f"{WIDER}: {scale.quantity(wide.mean, *wide.hdi)}"

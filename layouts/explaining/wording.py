@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary, hdi
-from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.model.links import LogisticMargin
+from animalcat.layouts.model.nodes import GAP, Latent
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.units import plain_unit
+from animalcat.layouts.model.validation import reached
 from animalcat.layouts.reporting.profile import NodeWords
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -32,8 +34,10 @@ PHRASES: Final[Mapping[str, str]] = {
     "wayTurns": "masters ways with up to {} turns",
     "rewards": "collects up to {} rewards",
 }
-"""How success half of the time is said, by the feature that asks most for it. Features that are not
-here are named by what they are."""
+"""How success half of the time is said of capabilities whose layout has no phrase for readers, by
+the feature that asks most for it. Features that are not here are named."""
+UNKNOWN: Final = "not known yet"
+"""What is said in place of an estimate of which next to nothing was learnt."""
 WIDER: Final = "with a prior twice as wide"
 """Begins the words on what a wider prior would say."""
 _STEPS: Final = 400
@@ -104,6 +108,19 @@ class Scale:
         said = _with(self.end(value, self.width(low, high)), self.unit)
         return said if interval == said else f"{said} ({interval})"
 
+    def exactly(self, value: float) -> str:
+        """A value of the node that is known exactly, as a demand is, in this unit."""
+        return _minus(_with(figure(self.convert(value), 0.0), self.unit))
+
+    def floor(self, value: float) -> bool:
+        """Whether a value of the node is 0 in this unit, below which there is nothing."""
+        return self.rising and figure(self.convert(value), 0.0) == "0"
+
+    def told(self, value: float, low: float, high: float, *, known: bool) -> str:
+        """A value and its interval for people; the interval alone where little was learnt."""
+        unknown = f"{UNKNOWN} ({self.interval(low, high)})"
+        return _minus(self.quantity(value, low, high) if known else unknown)
+
     def beyond(self, value: float) -> str:
         """Where a value of the node lies past what any instance asks for: "over", "under" or ""."""
         shown = self.convert(value)
@@ -122,9 +139,16 @@ class Scale:
         # What instances ask for at most is known exactly, and rounded it might be 0.
         return _with(side, figure(self.convert(value), 0.0 if side else width))
 
-    def brief(self, mean: float, low: float, high: float) -> NodeWords:
-        """An estimate and its interval as a table has room for them: "21 m" and "17 to 25 m"."""
-        value = _with(self.end(mean, self.width(low, high)), self.unit)
+    def brief(self, mean: float, low: float, high: float, *, known: bool = True) -> NodeWords:
+        """An estimate and its interval as a table has room for them: "21 m" and "17 to 25 m".
+
+        Args:
+            mean: The estimate.
+            low: Lower end of the interval.
+            high: Its upper end.
+            known: Whether enough was learnt, as `learnt` says; else the estimate is not said.
+        """
+        value = _with(self.end(mean, self.width(low, high)), self.unit) if known else UNKNOWN
         return NodeWords(_minus(value), _minus(self.interval(low, high)))
 
     def difference(self, first: Floats, second: Floats) -> NodeWords:
@@ -153,15 +177,21 @@ class Scale:
         return self.margin and self.convert(node.mean) == (self.high if self.rising else self.low)
 
     def bounded(self, node: NodeSummary, side: str, bound: float) -> str:
-        """Say what evidence from one side means: "finds goals up to at least 21 m away"."""
-        value = self.value(bound, *node.hdi)
-        own = side if self.rising else "at most" if side == "at least" else "at least"
-        missing = "failure" if side == "at least" else "success"
-        return f"{self.fill(f'{own} {value}')}{self.rate} (no {missing} was seen)"
+        """Say what evidence from one side means: "no limit found: at least 21 m"."""
+        value = _with(self.value(bound, *node.hdi), self.unit)
+        said = f"{side} {value}"
+        if not self.rising:
+            said = f"{value} or {'less' if side == 'at least' else 'more'}"
+        return f"{'no limit found' if side == 'at least' else 'no success was seen'}: {said}"
+
+    def proved(self, node: NodeSummary, side: str, bound: float) -> str:
+        """The same within a sentence: "finds goals up to 21 m away at least (no limit ...)"."""
+        missing = "limit was found" if side == "at least" else "success was seen"
+        return f"{self.fill(self.value(bound, *node.hdi))} {side} (no {missing})"
 
     def fill(self, value: str) -> str:
         """Put a value into the phrase, with its unit."""
-        return self.phrase.replace("{}", _with(value, self.unit))
+        return self.phrase.replace(GAP, _with(value, self.unit))
 
     @property
     def rate(self) -> str:
@@ -188,6 +218,9 @@ def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scal
         if scale is not None:
             return scale
     about = described(node)
+    if node.reads:
+        factor, unit = (100.0, "%") if is_share(node) else plain_unit(node.unit)
+        return Scale(node.reads, unit, lambda value: factor * value)
     if is_share(node):
         chance = re.fullmatch(r"chance to (\w+)(.*)", about)
         phrase = f"has a {about or node.name} of {{}}"
@@ -200,8 +233,26 @@ def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scal
     return Scale(phrase, unit, lambda value: factor * value)
 
 
-def words_of(node: NodeSummary, scale: Scale, side: str | None, bound: float | None) -> NodeWords:
-    """Say a node's estimate, or the bound that evidence from one side gives, and its interval."""
+def words_of(
+    node: NodeSummary,
+    scale: Scale,
+    side: str | None,
+    bound: float | None,
+    *,
+    known: bool = True,
+) -> NodeWords:
+    """Say a node's estimate and its interval.
+
+    Args:
+        node: The node.
+        scale: How it is read.
+        side: From which side alone there is evidence, if so.
+        bound: The bound that this evidence gives.
+        known: Whether enough was learnt of it, as `learnt` says. Else there is no estimate to say.
+    """
+    if not known:
+        interval = _minus(scale.interval(*node.hdi))
+        return NodeWords(scale.told(node.mean, *node.hdi, known=False), interval)
     if bound is not None and side:
         estimate = scale.bounded(node, side, bound)
     elif node.kind == "capability":
@@ -272,7 +323,7 @@ def _by_feature(evaluator: Evaluator, index: int, features: Floats | None) -> Sc
     others = [j for j in range(len(lowest)) if j != feature and (pure is None or lowest[j] != 0.0)]
     if _mixed(evaluator, index, base, features, feature, demand, others):
         return None
-    return _read_by(layout, feature, values, demand)
+    return _read_by(layout, index, feature, values, demand)
 
 
 def _mixed(
@@ -336,16 +387,13 @@ def _demands_along(evaluator: Evaluator, index: int, base: Floats, k: int) -> Fl
     return demand if np.isfinite(demand).all() and steady and np.ptp(demand) > 0.0 else None
 
 
-def _read_by(layout: Layout, k: int, values: Floats, demand: Floats) -> Scale:
+def _read_by(layout: Layout, index: int, k: int, values: Floats, demand: Floats) -> Scale:
     feature = layout.features[k]
     rising = bool(demand[-1] > demand[0])
     x, y = (demand, values) if rising else (demand[::-1], values[::-1])
     x, first = np.unique(x, return_index=True)
     y = y[first]
-    phrase = PHRASES.get(feature.name)
-    if phrase is None:
-        about = feature.about or feature.name
-        phrase = f"masters {about} {'up' if rising else 'down'} to {{}}"
+    phrase = layout.latents[index].reads or _phrase(layout, index, feature.name, rising=rising)
     unit = "" if feature.unit == "1" else feature.unit
     return Scale(
         phrase,
@@ -357,3 +405,28 @@ def _read_by(layout: Layout, k: int, values: Floats, demand: Floats) -> Scale:
         low=float(y.min()),
         high=float(y.max()),
     )
+
+
+def _phrase(layout: Layout, index: int, feature: str, *, rising: bool) -> str:
+    """What a capability is said to do whose layout does not say it: by the demand's name.
+
+    A demand on several capabilities says nothing of any alone, so each is named then.
+    """
+    phrase = PHRASES.get(feature, f"masters {feature} {'up' if rising else 'down'} to {GAP}")
+    others = [
+        node
+        for k, node in enumerate(layout.latents)
+        if k != index and feature in _asked_by(layout, node.name)
+    ]
+    return f"{phrase}, by its {layout.latents[index].name}" if others else phrase
+
+
+def _asked_by(layout: Layout, capability: str) -> set[str]:
+    """Names of all nodes that make up the demands on a capability."""
+    parents = {node.name: node.link.parents for node in layout.derived}
+    demands = [
+        node.link.demand
+        for node in layout.derived
+        if isinstance(node.link, LogisticMargin) and node.link.ability == capability
+    ]
+    return set(reached(demands, parents))

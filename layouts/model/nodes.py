@@ -14,6 +14,9 @@ from animalcat.layouts.model.priors import Prior
 
 Kind: TypeAlias = Literal["capability", "bias", "robustness"]
 
+GAP: Final = "{}"
+"""Where the value stands, with its unit, in a phrase for readers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Feature:
@@ -58,6 +61,8 @@ class Latent:
         prior: Its prior, which also gives its range.
         about: How to read a value, in one line.
         noiseless: For a robustness node, the value that means no noise.
+        reads: What an agent with a value does, for readers, with `GAP` where the value stands:
+            "finds goals up to {} away". Empty for words made of the demand's name.
     """
 
     name: str
@@ -66,6 +71,7 @@ class Latent:
     prior: Prior
     about: str = ""
     noiseless: float = 0.0
+    reads: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ class Layout:
             "latents": [
                 [
                     n.name,
-                    encode_model(n, ("name", "about", "prior")),
+                    encode_model(n, ("name", "about", "reads", "prior")),
                     _tagged(_PRIOR_TAGS, n.prior),
                 ]
                 for n in self.latents
@@ -432,6 +432,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
                 "prior": _tagged(_PRIOR_TAGS, n.prior, encode),
                 "about": n.about,
                 "noiseless": n.noiseless,
+                **({"reads": n.reads} if n.reads else {}),
             }
             for n in layout.latents
         },
@@ -509,7 +510,7 @@ def _latent(name: str, data: Mapping[str, object]) -> Latent:
     prior = _decode_tagged(PRIORS, data.get("prior", {}), f"prior of {name}")
     rest = {key: value for key, value in data.items() if key != "prior"}
     bare = decode(_LatentWords, rest, f"latent {name}")
-    return Latent(name, bare.kind, bare.unit, prior, bare.about, bare.noiseless)
+    return Latent(name, bare.kind, bare.unit, prior, bare.about, bare.noiseless, bare.reads)
 
 
 def _derived(name: str, data: Mapping[str, object]) -> Derived:
@@ -552,6 +553,7 @@ class _LatentWords:
     unit: str
     about: str = ""
     noiseless: float = 0.0
+    reads: str = ""
 
 
 def _outcome_model(outcome: OutcomeNode) -> dict[str, Any]:

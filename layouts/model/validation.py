@@ -10,7 +10,7 @@ from animalcat.formulas import FormulaError
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.expressions import ONE, Range
 from animalcat.layouts.model.links import Gate, LogisticMargin, NoiseMixture
-from animalcat.layouts.model.nodes import Beta, Binomial, Derived, Feature, Latent, OutcomeNode
+from animalcat.layouts.model.nodes import GAP, Beta, Binomial, Derived, Feature, Latent, OutcomeNode
 
 
 def ordered(derived: Iterable[Derived]) -> tuple[Derived, ...]:
@@ -40,7 +40,8 @@ def check_graph(
     Raises:
         SpecificationError: A name is unknown or declared twice, there is a cycle, units differ, an
             outcome may leave [0, 1] or is declared twice, a node has no influence, a demand depends
-            on the agent, or a rule for missing values cannot hold.
+            on the agent, a rule for missing values cannot hold, or a phrase for readers cannot be
+            filled in or is that of another node.
     """
     _check_names(features, latents, derived)
     nodes = ordered(derived)
@@ -49,6 +50,7 @@ def check_graph(
     _check_feature_inputs(features, nodes)
     _check_outcomes(features, latents, derived, outcomes, ranges)
     _check_missing(features, derived, outcomes)
+    _check_phrases(latents)
 
 
 def _check_names(
@@ -67,6 +69,27 @@ def _check_names(
                 raise SpecificationError(
                     f"node {node.name}: {parent!r} is not a node of the layout; valid: {valid}"
                 )
+
+
+def _check_phrases(latents: Sequence[Latent]) -> None:
+    """Check that readers can tell every node from the others, and have a place for its value."""
+    seen: dict[str, str] = {}
+    for node in latents:
+        if not node.reads:
+            continue
+        rest = node.reads.replace(GAP, "", 1)
+        if GAP not in node.reads or "{" in rest or "}" in rest or "\n" in node.reads.strip():
+            raise SpecificationError(
+                f"latent {node.name}: reads {node.reads!r} needs {GAP} exactly once, where the "
+                "value stands with its unit, in one line without other braces; for example "
+                f"reads: finds goals up to {GAP} away"
+            )
+        same = seen.setdefault(" ".join(node.reads.split()), node.name)
+        if same != node.name:
+            raise SpecificationError(
+                f"latent {node.name}: reads {node.reads!r} is what {same} reads too, and readers "
+                "could not tell them apart; say of each what it alone is about"
+            )
 
 
 def _check_nodes(

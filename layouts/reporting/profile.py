@@ -18,8 +18,21 @@ VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
 
 
+LEARNT: Final = 0.7
+"""Posterior standard deviation, as a share of the prior's, from which on next to nothing was
+learnt: an estimate would only repeat the prior."""
 NOT_READ: Final = "not to be read"
 """Status of the capabilities of a profile that predicts too little."""
+
+
+def learnt(sd: float, prior_sd: float) -> bool:
+    """Whether enough was learnt of a node for its estimate to be said, wherever it is said.
+
+    Args:
+        sd: Its posterior standard deviation.
+        prior_sd: That of its prior.
+    """
+    return sd < LEARNT * prior_sd
 
 
 class NodeWords(NamedTuple):
@@ -81,6 +94,7 @@ class Profile:
         words: How the estimates are said to readers, by node; some may be absent.
         wider: What priors twice as wide would say, by node; some may be absent.
         predicts: Whether the layout predicts this agent, as `explaining.prediction` found it.
+        judgement: Whether the layout describes the agent, as `explaining.judgement` found it.
         misfits: While an alarm stands: where predictions fail, those with the most evidence first.
     """
 
@@ -93,6 +107,7 @@ class Profile:
     words: Mapping[str, NodeWords] = field(default_factory=dict[str, NodeWords])
     wider: Mapping[str, WiderPrior] = field(default_factory=dict[str, WiderPrior])
     predicts: Mapping[str, Any] | None = None
+    judgement: Mapping[str, Any] | None = None
     misfits: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
@@ -129,6 +144,7 @@ class Profile:
             "nodes": self.nodes_dict(),
             "diagnostics": dict(self.diagnostics),
             "provenance": dict(self.provenance),
+            **({} if self.judgement is None else {"judgement": dict(self.judgement)}),
             **({} if self.predicts is None else {"predicts": dict(self.predicts)}),
             **({"misfits": [dict(misfit) for misfit in self.misfits]} if self.misfits else {}),
         }
@@ -151,6 +167,7 @@ class Profile:
                 "prior_mean": priors[node.name].mean,
                 "prior_sd": priors[node.name].sd,
                 "contraction": 1.0 - node.sd / priors[node.name].sd,
+                "known": learnt(node.sd, priors[node.name].sd),
                 "side": self.notes.get(node.name, none).side,
                 "bound": self.notes.get(node.name, none).bound,
                 "words": _words_dict(self.words.get(node.name)),

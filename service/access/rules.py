@@ -55,6 +55,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
         "CancelSession": _CHANGE,
         "PauseSession": _CHANGE,
         "ResumeSession": _CHANGE,
+        "ExtendSession": _CHANGE,
         "InvalidateEpisode": _CHANGE,
         "JudgeFailure": _CHANGE,
         "DismissAgents": _CHANGE,

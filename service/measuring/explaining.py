@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from animalcat import names
+from animalcat.envs.types import PHYSICS_STEP, EndedBy
 from animalcat.layouts.explaining.limits import as_shares
 from animalcat.layouts.explaining.session import explain_of
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.model import Episode, Session
@@ -68,10 +70,81 @@ def explained_episode(
     data = learner.data()
     shares = as_shares(layout, learner.bank.evaluator.columns(data.features), data.outcomes)
     row = [e.number for e in counted].index(number)
-    found = explain_of(learner, episode.decision.instance, float(shares[row, 0]))
+    instance = _played(battery, episode)
+    found = explain_of(
+        learner,
+        episode.decision.instance,
+        float(shares[row, 0]),
+        happened(episode, instance, layout, session.spec.observation_spec.decision_period),
+    )
     return {
         "episode": names.episode_name(session.id, number, episode.attempt),
         "predicted": episode.decision.predicted,
         "contradicted": learner.misfit,
         **found.to_dict(),
     }
+
+
+def happened(
+    episode: Episode, instance: Instance | None, layout: Layout, decision_period: int
+) -> str:
+    """Return how an episode ended, in a sentence; empty if that is not known.
+
+    What killed an agent is not recorded. It is told where the arena has such a thing, and whether
+    the layout knows it.
+
+    Args:
+        episode: The episode.
+        instance: What was played; None if that is not known.
+        layout: The layout.
+        decision_period: Physics steps of a decision.
+    """
+    seconds = f"after {episode.steps * decision_period * PHYSICS_STEP:.2g} s"
+    if episode.cause:
+        return f"It was ended {seconds}: {episode.cause}."
+    if episode.ended_by is EndedBy.GOAL:
+        return f"It reached a goal that ended the episode {seconds}."
+    if episode.ended_by is EndedBy.TIME_LIMIT:
+        return f"Its time was up {seconds}."
+    if episode.ended_by is not EndedBy.DEATH:
+        return ""
+    deadly = [one for one in _DEADLY if instance and instance.features.get(one.feature)]
+    where = f" {' or '.join(one.where for one in deadly)}" if deadly else ""
+    lacking = [
+        one.name
+        for one in deadly
+        if not any(name.lower().startswith(one.stem) for name in layout.feature_names)
+    ]
+    unknown = f"; this layout has no node for {' or '.join(lacking)}" if lacking else ""
+    return f"It died{where} {seconds}{unknown}."
+
+
+class _Deadly(NamedTuple):
+    """What can kill an agent.
+
+    Attributes:
+        name: What it is called.
+        where: Where the agent then died.
+        feature: The feature that counts such things in an arena.
+        stem: How the names of features begin that are about it.
+    """
+
+    name: str
+    where: str
+    feature: str
+    stem: str
+
+
+_DEADLY: Final = (
+    _Deadly("lava", "in lava", "lava", "lava"),
+    _Deadly("hot zones", "in a hot zone", "hotZones", "hot"),
+    _Deadly("bad goals", "by a bad goal", "badGoals", "bad"),
+)
+
+
+def _played(battery: Battery, episode: Episode) -> Instance | None:
+    """Return the instance that was played: one of the battery's, or one that was made."""
+    if episode.decision.made is not None:
+        return episode.decision.made.instance
+    row = battery.index.get(episode.decision.instance)
+    return None if row is None else battery.instances[row]

@@ -25,7 +25,7 @@ from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import joined_groups
@@ -345,6 +345,7 @@ class Measurement:
         status: Mapping[str, str],
         needed: Mapping[str, int | None],
     ) -> tuple[CapabilityStatus, ...]:
+        priors = {latent.name: latent.prior.sd for latent in self.learner.layout.latents}
         return self.with_reach(
             [
                 CapabilityStatus(
@@ -359,7 +360,11 @@ class Measurement:
                 )
                 for node in nodes
                 if node.name in status
-                for words in [self._scales[node.name].brief(node.mean, *node.hdi)]
+                for words in [
+                    self._scales[node.name].brief(
+                        node.mean, *node.hdi, known=learnt(node.sd, priors[node.name])
+                    )
+                ]
             ]
         )
 

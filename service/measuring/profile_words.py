@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from animalcat.layouts.explaining.wording import UNKNOWN
 from animalcat.words import CONTRADICTED, NOT_CERTIFIED
 
 STATUS_MEANS: Final = {
@@ -33,22 +34,28 @@ def decimals(sd: float) -> int:
     return max(0, 1 - math.floor(math.log10(sd))) if sd > 0.0 else 2
 
 
-def estimate(node: Mapping[str, Any]) -> str:
-    """Return a node's estimate in words: mean and deviation, or the bound of one-sided evidence."""
+def estimate(node: Mapping[str, Any], unit: str = "") -> str:
+    """Return a node's estimate in words: mean and deviation, or the bound of one-sided evidence.
+
+    Args:
+        node: The node, as profiles have it.
+        unit: What follows a number, with a space before it.
+    """
     digits = decimals(node["sd"])
+    if not node.get("known", True):
+        low, high = node["hdi"]
+        return f"{UNKNOWN} ({low:.{digits}f} to {high:.{digits}f}{unit})"
     if node.get("bound") is not None:
-        return f"{node['side']} {node['bound']:.{digits}f}"
-    return f"{node['mean']:.{digits}f} ± {node['sd']:.{digits}f}"
+        return f"{node['side']} {node['bound']:.{digits}f}{unit}"
+    return f"{node['mean']:.{digits}f} ± {node['sd']:.{digits}f}{unit}"
 
 
 def warnings(profile: Mapping[str, Any]) -> list[str]:
     """Return what must be known before any number of a profile is read."""
     made: list[str] = []
-    if misfit := profile.get("provenance", {}).get("misfit"):
-        made.append(f"The alarm stands: the layout does not describe this agent {misfit}.")
-    predicts: Mapping[str, Any] = profile.get("predicts") or {}
-    if predicts.get("standing") == "worse":
-        made.append(str(predicts["text"]))
+    judgement: Mapping[str, Any] = profile.get("judgement") or {}
+    if judgement.get("standing") == "not described":
+        made.append(" ".join((judgement["text"], *judgement["evidence"])))
     labels = (str(label) for label in profile.get("labels", []))
     made += [f"{one[0].upper()}{one[1:]}." for one in labels if not one.startswith(_SHOWN)]
     diagnostics: Mapping[str, Any] = profile.get("diagnostics", {})
@@ -56,6 +63,14 @@ def warnings(profile: Mapping[str, Any]) -> list[str]:
         reasons = "; ".join(map(str, diagnostics.get("reasons") or ["the fit did not converge"]))
         made.append(f"Not certified: {reasons}.")
     return made
+
+
+def judgement_words(profile: Mapping[str, Any]) -> str:
+    """Return whether the layout describes the agent, with the evidence; empty if warned of."""
+    judgement: Mapping[str, Any] = profile.get("judgement") or {}
+    if not judgement or judgement["standing"] == "not described":
+        return ""
+    return " ".join((judgement["text"], *judgement["evidence"]))
 
 
 def battery_rate(profile: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from animalcat.layouts.checking.reanalysis import (
     reanalyse,
 )
 from animalcat.layouts.explaining.session import verdict_of
+from animalcat.layouts.explaining.verdict import Verdict
 from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.model.spec import Layout
@@ -34,6 +35,7 @@ from animalcat.service.measuring.faults import unplayable
 from animalcat.service.measuring.gate import through_gate
 from animalcat.service.measuring.generation import played_instance
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, Measurement
+from animalcat.service.measuring.next_steps import next_steps
 from animalcat.service.measuring.voids import (
     failures_to_dict,
     looks_to_dict,
@@ -120,9 +122,8 @@ def exported_profile(
     profile, made = verdict_of(measurement.learner, profile, draws, irrelevant(measurement.learner))
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
-    rate = measurement.learner.battery_rate.to_dict()
-    content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
-    return Report(content, measurement.exported(profile))
+    steps = next_steps(session, profile, verdict.episodes_needed)
+    return _reported(measurement, profile, made, steps)
 
 
 def live_profile(
@@ -151,8 +152,20 @@ def live_profile(
     profile, made = verdict_of(
         measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
     )
-    rate = measurement.learner.battery_rate.to_dict()
-    content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
+    return _reported(measurement, profile, made)
+
+
+def _reported(
+    measurement: Measurement,
+    profile: Profile,
+    verdict: Verdict,
+    steps: Sequence[Mapping[str, Any]] = (),
+) -> Report:
+    """Put the parts of a report together, with what would close what it leaves open."""
+    battery = measurement.coverage.to_dict()["of"]
+    rate = measurement.learner.battery_rate.to_dict(battery)
+    content = {**profile.to_dict(), "verdict": verdict.to_dict(), "battery_rate": rate}
+    content["what_now"] = [dict(step) for step in steps]
     return Report(content, measurement.exported(profile))
 
 

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.units import plain_unit
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.separation import (
     ALIKE,
@@ -30,7 +29,7 @@ from animalcat.service.reporting.additions import (
     Addition,
     additions,
 )
-from animalcat.service.reporting.charts import number, quantity, signed
+from animalcat.service.reporting.charts import number, signed
 from animalcat.service.reporting.correlations import (
     CLOSE,
     SAME,
@@ -378,7 +377,7 @@ def _knowledge(known: Precision) -> Iterator[str]:
         f"{_count(covered, 'instance')}."
     )
     told = "; ".join(
-        f"{n.name} {number(n.sd * plain_unit(n.unit)[0])} of {quantity(n.prior_sd, n.unit)}"
+        f"{n.name} {number(n.read(n.sd))} of {number(n.read(n.prior_sd))} {n.reads_in}".rstrip()
         for n in known.nodes
         if n.kind == "capability"
     )

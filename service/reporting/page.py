@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 from markupsafe import Markup
 
-from animalcat.layouts.model.units import plain_unit
 from animalcat.maps.small import arena_map
 from animalcat.service.reporting import charts
 from animalcat.service.reporting.additions import Addition, words
@@ -120,16 +119,16 @@ def _parted(report: BatteryReport) -> Markup:
 
 
 def _of_node(value: float, node: NodePrecision) -> str:
-    return charts.quantity(value, node.unit)
+    return f"{_scaled(value, node)} {node.reads_in}".rstrip()
 
 
 def _scaled(value: float, node: NodePrecision) -> str:
-    """A value of a node in its plain unit, which stands elsewhere."""
-    return charts.number(value * plain_unit(node.unit)[0])
+    """A deviation of a node as it is read, in a unit that stands elsewhere."""
+    return charts.number(node.read(value))
 
 
 def _unit(node: NodePrecision) -> str:
-    return plain_unit(node.unit)[1]
+    return node.reads_in
 
 
 def _drawn(chart: Callable[[Any], str]) -> Callable[[Any], Markup]:

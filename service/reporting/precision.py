@@ -19,6 +19,7 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.spec import Layout, finite_range
+from animalcat.layouts.model.units import plain_unit
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.measuring.coverage import coverage
 from animalcat.service.reporting.demands import Floats
@@ -82,6 +83,17 @@ class NodePrecision:
     share: float
     kept: float
     thirds: tuple[PartOfRange, ...]
+
+    @property
+    def reads_in(self) -> str:
+        """The unit in which deviations are read; for logarithms the share of the range."""
+        name = plain_unit(self.unit)[1]
+        return "% of its range" if "(" in name else name
+
+    def read(self, sd: float) -> float:
+        """A deviation in the unit in which it is read."""
+        factor, name = plain_unit(self.unit)
+        return 100.0 * sd * self.share / self.sd if "(" in name else factor * sd
 
     @property
     def width(self) -> float:

@@ -14,7 +14,7 @@ from animalcat.maps.small import arena_map
 from animalcat.outcomes import outcomes_frame
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.prediction import with_observed
-from animalcat.service.measuring.profile_words import battery_rate, warnings
+from animalcat.service.measuring.profile_words import battery_rate, judgement_words, warnings
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.session_figures import scores, session_figures
 from animalcat.service.reporting.templates import templates
@@ -61,7 +61,7 @@ def session_page(
     maps, without = _maps([row.instance for row in episodes], arenas)
     verdict: Row = profile["verdict"]
     found: Row = profile.get("predicts") or {}
-    predicts = {"text": "", "rivals": (), "draws": 0, **found}
+    predicts = {"rivals": (), "draws": 0, **found}
     cited, bibtex = told.citation(profile, created, fitted.layout.source)
     environment = templates()
     numbers: dict[str, Callable[[float], str]] = {
@@ -86,6 +86,7 @@ def session_page(
         battery_rate=battery_rate(profile),
         verdict=verdict["sentences"],
         kinds=told.kinds_words(verdict),
+        what_now=profile.get("what_now"),
         nodes=nodes,
         statuses={row.status: row.means for row in nodes if row.means},
         interval=f"{100 * float(profile.get('hdi_share', HDI_SHARE)):g} % interval",
@@ -97,6 +98,8 @@ def session_page(
         predictions=told.predictions(table, fitted.layout.outcomes[0].source),
         of_success=fitted.layout.outcomes[0].source == "success",
         predicts=predicts,
+        judgement=profile.get("judgement") or {"text": "", "evidence": ()},
+        judgement_words=judgement_words(profile),
         left_out=about.get("coverage"),
         paradigms=about.get("paradigms") or (),
         episodes=episodes,
@@ -137,13 +140,8 @@ def _maps(instances: Sequence[str], arenas: Mapping[str, str]) -> tuple[dict[str
 
 def _invalid(profile: Row) -> list[str]:
     """Why nothing that takes the layout for true is to be read; empty where it may be."""
-    said: list[str] = []
-    if misfit := profile.get("provenance", {}).get("misfit"):
-        said.append(f"The layout does not describe this agent {misfit}.")
-    predicts: Row = profile.get("predicts") or {}
-    if predicts.get("standing") == "worse":
-        said.append(str(predicts.get("text") or "The layout predicts this agent badly."))
-    return said
+    judgement: Row = profile.get("judgement") or {}
+    return [str(judgement["text"])] if judgement.get("standing") == "not described" else []
 
 
 def _comparison(about: Row) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.layouts.checking.scores import auc, murphy
-from animalcat.layouts.explaining.wording import WIDER, Scale, figure, percent, scale_of, words_of
+from animalcat.layouts.explaining.wording import WIDER, Scale, percent, scale_of, words_of
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.nodes import Latent, OutcomeSource
@@ -70,7 +70,7 @@ class NodeRow:
         reading: The estimate in words, in metres or seconds where it can be read so.
         interval: The 90 % interval in words.
         prior: The prior's 90 % interval in words.
-        raw: Estimate, deviation and interval in the layout's own unit.
+        known: Whether enough was learnt for the estimate to be said.
         contraction: How far the data narrowed the prior, in per cent.
         status: Why measuring stopped; empty where nothing was decided.
         means: What this status means.
@@ -84,7 +84,7 @@ class NodeRow:
     reading: str
     interval: str
     prior: str
-    raw: str
+    known: bool
     contraction: str
     status: str
     means: str
@@ -127,25 +127,21 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
         latent.name, latent.kind, latent.unit, node["mean"], node["sd"], (low, high), 0.0
     )
     notes = str(node.get("note") or "").split("; ")
-    words = words_of(summary, scale, node.get("side"), node.get("bound"))
+    known = bool(node.get("known", True))
+    words = words_of(summary, scale, node.get("side"), node.get("bound"), known=known)
     before = (
         float(latent.prior.from_standard(np.array([-_TAIL]))[0]),
         float(latent.prior.from_standard(np.array([_TAIL]))[0]),
     )
     narrowed: float = node.get("contraction", 1.0 - node["sd"] / latent.prior.sd)
     status = str(node.get("status") or "")
-    digits = node["sd"]
-    unit = "" if latent.unit == "1" else f", unit: {latent.unit}"
     return NodeRow(
         name=latent.name,
         about=": ".join(filter(None, (latent.kind, latent.about))),
         reading=words.estimate,
         interval=words.interval,
         prior=_minus(scale.interval(*before, finer=10.0)),
-        raw=_minus(
-            f"{figure(node['mean'], digits)} ± {figure(node['sd'], digits / 10)} "
-            f"({figure(low, digits)} to {figure(high, digits)}){unit}"
-        ),
+        known=known,
         contraction=percent(narrowed).replace("-", "−"),
         status=status,
         means=STATUS_MEANS.get(status, ""),
@@ -301,10 +297,10 @@ def predictions(table: pd.DataFrame, source: OutcomeSource = "success") -> list[
     ]
     if base > 0.0:
         better = 1.0 - parts.brier / base
-        how = f"{percent(better)} less than" if better >= 0.0 else "more than"
+        how = f"better by {percent(better)}" if better >= 0.0 else f"worse by {percent(-better)}"
         said.append(
-            f"That is {how} always predicting {overall} would score, which however is known only "
-            "afterwards."
+            f"That is {how} than the score of always predicting {overall}, which however is known "
+            "only afterwards."
         )
         if success:
             said.append(f"The area under the ROC curve is {auc(predicted, observed):.2f}.")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from animalcat.layouts.explaining.readings import with_readings
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.spec import to_dict
 
@@ -70,7 +71,11 @@ def posterior_netcdf(
         "versions": json.dumps(about.get("versions", {})),
     }
     constants = {name: [_value(row.get(name)) for row in played] for name in _CONSTANTS}
-    groups = fitted.datasets(constants if played else None, attributes)
+    groups = with_readings(
+        fitted.datasets(constants if played else None, attributes),
+        fitted.layout,
+        None if data is None else data.features,
+    )
     about_all = {"profile": dict(profile), "layout": to_dict(fitted.layout)}
     return netcdf_bytes(with_documents(groups, about_all), attributes)
 

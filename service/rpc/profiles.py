@@ -71,10 +71,11 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
 
     async def _profile(self, session: str) -> dict[str, Any]:
         stored = await self._engines.stored(session)
-        profile = await asyncio.to_thread(self._engines.parts.store.profile, session)
-        if profile is None:
-            if stored.state.over:
+        if stored.state.over:
+            profile = await asyncio.to_thread(self._engines.parts.store.profile, session)
+            if profile is None:
                 raise ServiceError(Code.NO_PROFILE, f"session {session} ended without a profile")
+        else:
             engine = await self._engines.get(session)
             profile = await engine.live_profile()
         current = await self._engines.session(session)

@@ -220,6 +220,17 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         await self._requests.once(request, engine.resume)
         return sessions_pb2.ResumeSessionResponse(session=session_to_proto(engine.session))
 
+    async def ExtendSession(  # noqa: N802
+        self, request: sessions_pb2.ExtendSessionRequest, context: Any
+    ) -> sessions_pb2.ExtendSessionResponse:
+        """Give a session more episodes, or a finer target."""
+        session = names.parse_session(request.name)
+        target = request.target_sd if request.HasField("target_sd") else None
+        work = partial(self._engines.extend, session, request.max_episodes, target)
+        await self._requests.once(request, work)
+        found = await self._engines.session(session)
+        return sessions_pb2.ExtendSessionResponse(session=session_to_proto(found))
+
     async def InvalidateEpisode(  # noqa: N802
         self, request: sessions_pb2.InvalidateEpisodeRequest, context: Any
     ) -> sessions_pb2.InvalidateEpisodeResponse:

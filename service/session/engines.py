@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from animalcat import names
+from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.service.batteries.battery import BATTERIES, Battery, load
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.measuring.certificates import CERTIFICATES
@@ -259,6 +260,38 @@ class Engines:
         if self.parts.claims is not None:
             await asyncio.to_thread(self.parts.claims.release)
 
+    async def extend(self, session: str, max_episodes: int, target_sd: float | None) -> None:
+        """Give a session more episodes, or a finer target, and let it go on if it was finished.
+
+        Args:
+            session: Its id.
+            max_episodes: Its budget of episodes from now on; 0 for as it is.
+            target_sd: Target of all capabilities from now on; None for as it is.
+
+        Raises:
+            ServiceError: There is no such session, an agent plays it, it ended otherwise than by
+                its stopping rule, a campaign decides on its episodes, or this would not let it go
+                on.
+        """
+        async with self._making:
+            stored = await self.stored(session)
+            await self.claim(session)
+            engine = self._engines.get(session)
+            if engine is not None and engine.playing:
+                raise ServiceError(
+                    Code.IN_USE,
+                    f"session {session} is being played; extend it when its agent is done",
+                )
+            if await asyncio.to_thread(self.parts.store.campaign_of, session) is not None:
+                raise ServiceError(
+                    Code.IN_USE, f"session {session} belongs to a campaign, which has the budget"
+                )
+            stop = extended(stored, max_episodes, target_sd)
+            if engine is not None:
+                del self._engines[session]
+                await engine.stop()
+            await asyncio.to_thread(self.parts.store.extend, session, stop)
+
     async def _forget(self) -> None:
         """Drop the engines of sessions that are over, and give these sessions up."""
         over = [s for s, e in self._engines.items() if e.session.state.over and not e.playing]
@@ -266,3 +299,46 @@ class Engines:
             del self._engines[session]
         if over and self.parts.claims is not None:
             await asyncio.to_thread(self.parts.claims.release, *over)
+
+
+def extended(session: Session, max_episodes: int, target_sd: float | None) -> StoppingRule:
+    """Return the stopping rule with which a session goes on.
+
+    Args:
+        session: The session.
+        max_episodes: Its budget of episodes from now on; 0 for as it is.
+        target_sd: Target of all capabilities from now on; None for as it is.
+
+    Raises:
+        ServiceError: The session cannot go on, or not with this.
+    """
+    before, name = session.spec.stop, f"session {session.id}"
+    if session.state.over and session.state is not SessionState.FINISHED:
+        raise ServiceError(
+            Code.SESSION_OVER, f"{name} is {session.state.name.lower()}; create a new one"
+        )
+    most = max_episodes or before.max_episodes
+    if most < before.max_episodes:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"max_episodes: {name} has a budget of {before.max_episodes} episodes, and {most} is "
+            "less",
+        )
+    used_up = session.episodes >= before.max_episodes
+    if session.state.over and not used_up and target_sd is None:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"{name} did not end by its budget, so a larger one would end it again at once: "
+            f"{session.reason}. Give a finer target than {before.target_sd:g} (--target-sd)",
+        )
+    if session.state.over and used_up and most <= session.episodes:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"max_episodes: {name} has played {session.episodes} episodes; give more",
+        )
+    try:
+        if target_sd is None:
+            return replace(before, max_episodes=most)
+        return replace(before, max_episodes=most, target_sd=target_sd, targets={})
+    except ValueError as error:
+        raise ServiceError(Code.INVALID_REQUEST, str(error)) from None

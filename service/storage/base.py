@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.service.model import (
     BatteryRecord,
     Campaign,
@@ -206,6 +207,16 @@ class SessionStore(ABC):
         Raises:
             KeyError: There is no such session.
             AlreadyFinishedError: The session is over.
+        """
+
+    @abstractmethod
+    def extend(self, session: str, stop: StoppingRule) -> Session:
+        """Store another stopping rule of a session, which then waits for its agent.
+
+        A profile that it has is kept until it ends again.
+
+        Raises:
+            KeyError: There is no such session.
         """
 
     @abstractmethod

@@ -368,6 +368,18 @@ class SqlStore(SessionStore):
             db.execute(update(table).where(table.c.id == session).values(paused=paused))
             return _one_session(db, session)
 
+    def extend(self, session: str, stop: StoppingRule) -> Session:
+        """Store another stopping rule of a session; see the base class."""
+        table = schema.sessions
+        with self._writing(session) as db:
+            before = _one_session(db, session)
+            spec = records.write_spec(replace(before.spec, stop=stop))
+            changed = {"spec": spec, "state": SessionState.WAITING.name, "reason": ""}
+            db.execute(update(table).where(table.c.id == session).values(changed))
+            _add_link(db, session, BEGINNING)
+            _add_link(db, session, STANDING)
+            return _one_session(db, session)
+
     def identify(self, session: str, identity: Identity) -> None:
         """Store who plays a session; see the base class."""
         table = schema.sessions
@@ -638,7 +650,9 @@ class SqlStore(SessionStore):
             if _one_session(db, session).state.over:
                 raise AlreadyFinishedError(f"{session} is over")
             _change_state(db, session, state, reason)
-            db.execute(insert(schema.profiles).values(session=session, profile=dict(profile)))
+            table = schema.profiles  # one that was extended has a profile already
+            db.execute(delete(table).where(table.c.session == session))
+            db.execute(insert(table).values(session=session, profile=dict(profile)))
             _add_link(db, session, PROFILE, fit)
             _set_knowledge(db, session, capabilities, misfit)
             _add_link(db, session, STANDING)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.checking.loo import loo
+from animalcat.layouts.explaining.readings import with_readings
 from animalcat.layouts.inference.arviz_data import ALL_OUTCOMES, netcdf_bytes
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
@@ -130,3 +131,25 @@ def test_a_fit_is_kept_and_what_is_damaged_is_not_read(fitted: FitResult, tmp_pa
     assert load_fit(files, "s", load_layout("object-permanence")) is None
     path.write_bytes(path.read_bytes()[:-9])
     assert load_fit(files, "s", fitted.layout) is None
+
+
+def test_draws_are_there_as_readers_read_them(fitted: FitResult) -> None:
+    assert fitted.data is not None
+    groups = with_readings(fitted.datasets(), fitted.layout, fitted.data.features)
+    posterior: Any = groups["posterior"]
+    metres = posterior["navigationAbility_read"]
+    assert metres.attrs["units"] == "m"
+    assert metres.attrs["reads"] == "finds goals up to {} away"
+    assert (
+        "rewardDistance at which the demand equals navigationAbility"
+        in (metres.attrs["conversion"])
+    )
+    inside = posterior["navigationAbility"].values < 5.0
+    np.testing.assert_allclose(
+        metres.values[inside], 10.0 * posterior["navigationAbility"].values[inside], atol=0.2
+    )
+    across = posterior["visualAbility_read"]
+    assert (across.attrs["units"], float(across.values.min()) > 0.0) == ("m", True)
+    assert posterior["rightLeftBias_read"].attrs["conversion"] == "10 x rightLeftBias"
+    assert posterior["noiseLevel_read"].attrs["units"] == "%"
+    assert set(groups["prior"].data_vars) == set(posterior.data_vars)

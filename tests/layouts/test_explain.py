@@ -48,8 +48,11 @@ def test_a_weak_eye_is_what_decides() -> None:
     assert other.ahead is not None
     assert other.ahead > 0.9
     assert "visualAbility made it fail" in found.sentences[1]
-    assert "the arena asks for rewardSize of 0.5 m, and its estimate is" in found.sentences[1]
-    again = "It failed both; if it played both again, it would be expected to pass in "
+    assert (
+        "the arena asks for 0.5 m of rewardSize, and what it masters is 3.5 m (2.8 to"
+        in found.sentences[1]
+    )
+    again = "It failed both; if it played both again, the layout would expect it to pass in "
     assert found.sentences[0].startswith(again)
 
 
@@ -77,6 +80,22 @@ def test_what_nothing_explains_is_chance() -> None:
     assert found.chance > 0.5
     assert CHANCE in found.sentences[1]
     assert not found.discriminators
+
+
+def test_nothing_that_the_agent_masters_is_blamed() -> None:
+    """Its estimate is above the demand by little, so the demand costs it most all the same."""
+    found = explain(bank(), draws(3.4, 1.8, 0.4), FAR, 0.0, instance="far", happened="It died.")
+    first = found.needs[0]
+    assert (first.node, first.decided > found.chance, first.short) == (
+        "navigationAbility", True, False
+    )  # fmt: skip
+    assert found.sentences[0] == "It died."
+    assert "nothing clearly made it fail. It is nearest to its limit in nav" in found.sentences[2]
+    assert (
+        "the arena asks for 45 m of rewardDistance, and what it masters is more, 5"
+        in (found.sentences[2])
+    )
+    assert not any("most likely" in sentence for sentence in found.sentences)
 
 
 def test_a_gate_is_shut_in_the_like_arena() -> None:

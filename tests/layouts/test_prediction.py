@@ -113,7 +113,10 @@ def test_a_profile_that_predicts_worse_is_not_to_be_read(nearly_perfect: Learner
     assert profile.predicts is not None
     assert profile.predicts["standing"] == "worse"
     assert set(profile.status.values()) == {"not to be read"}
-    assert made.sentences[0] == profile.predicts["text"]
+    assert profile.judgement is not None
+    assert profile.judgement["standing"] == "not described"
+    assert made.sentences[0] == profile.judgement["text"]
+    assert profile.judgement["evidence"] == [profile.predicts["text"]]
     assert made.sentences[0].endswith("its capabilities are not to be read.")
     assert profile.to_dict()["predicts"] == profile.predicts
 
@@ -191,7 +194,7 @@ def test_who_was_unknown_at_first_but_is_described_well_is_said_so() -> None:
     found = compared(1, 0.3, 0.8, draws=able)
     assert found.rivals[0].e_worse > LEVEL
     assert (found.standing, found.rivals[0].standing) == ("cannot be told", "cannot be told")
-    assert "one step ahead it did worse" in found.text
+    assert "One step ahead it predicted worse" in found.text
     assert "20 is wanted" not in found.text
 
 

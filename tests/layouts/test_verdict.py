@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jsonschema
 import numpy as np
@@ -34,8 +34,9 @@ from animalcat.layouts.explaining.wording import (
 )
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
-from animalcat.layouts.library import load_layout
+from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.model.calibration import Calibration
+from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 from animalcat.layouts.model.units import plain_unit
@@ -94,10 +95,17 @@ def test_an_able_agent_is_bounded_from_below() -> None:
     note = profile.notes["navigationAbility"]
     assert note.side == "at least"
     assert note.text.endswith("no failure was seen")
+    assert re.fullmatch(
+        r"no limit found: at least [0-9.]+ m", profile.words["navigationAbility"].estimate
+    )
+    assert re.fullmatch(
+        r"no limit found: [0-9.]+ m or less", profile.words["visualAbility"].estimate
+    )
     node = profile.nodes_dict()["navigationAbility"]
     assert node["bound"] == note.bound
     assert 0.5 < node["contraction"] < 1.0
-    assert "finds goals up to at least" in found.text
+    assert re.search(r"finds goals up to [0-9.]+ m away at least \(no limit was found", found.text)
+    assert "expects it to" not in found.text  # the success rate says that
     assert "passed all 60" in found.text
 
 
@@ -211,7 +219,11 @@ def test_a_weakness_is_named_in_metres() -> None:
     assert found.found.kind == "single weakness"
     assert found.fails.by == "navigationAbility"
     assert found.fails.without < found.fails.share
-    assert "mostly because of its navigationAbility; without that limit it would fail" in found.text
+    assert re.search(
+        r"Mostly its limit of navigationAbility makes it fail: without that limit, the layout "
+        r"expects [5-9][0-9] % fewer failures",
+        found.text,
+    )
     metres = re.search(r"finds goals up to ([0-9.]+) m away", found.text)
     assert metres is not None
     assert 10 < float(metres[1]) < 26
@@ -263,8 +275,8 @@ def test_a_standing_alarm_comes_first_and_no_ability_is_read() -> None:
         learner.tell(str(i), table.column(LOOK)[i], i)
     assert learner.misfit
     _, found = verdict_of(learner, learner.profile())
-    assert found.sentences[0].startswith("The layout does not describe this agent since episode")
-    assert learner.misfit in found.sentences[0]
+    assert found.sentences[0].startswith("The layout does not describe this agent: ")
+    assert found.judgement.evidence[0] == f"An alarm stands: {learner.misfit}."
     assert "finds goals" not in found.text
 
 
@@ -329,11 +341,71 @@ def test_a_demand_of_two_features_that_both_matter_keeps_its_own_unit() -> None:
     assert scale_of(layout, layout.latent_names.index("navigationAbility"), rows).unit == "m"
 
 
-def test_words_of_a_layout_are_taken_as_they_are() -> None:
+def test_a_phrase_for_readers_is_taken_as_it_is() -> None:
     layout = load_layout("one-capability", "success")
-    about = "share {of} steps in a T-maze, side-by-side"
-    layout = replace(layout, features=(replace(layout.features[0], about=about),))
-    assert about in read(scale_of(layout, 0), 5.0, 3.0, 7.0).estimate
+    ability = replace(layout.latents[0], reads="strolls up to {} in a T-maze, side-by-side")
+    layout = replace(layout, latents=(ability, *layout.latents[1:]))
+    assert read(scale_of(layout, 0), 5.0, 3.0, 7.0).estimate.startswith("strolls up to 5 in a T-m")
+    assert to_dict(from_dict(to_dict(layout))) == to_dict(layout)
+    assert layout.digest == load_layout("one-capability", "success").digest
+
+
+@pytest.mark.parametrize("phrase", ["walks far", "walks {} to {}", "walks {metres}", "walks {} }"])
+def test_a_phrase_without_one_place_for_the_value_is_refused(phrase: str) -> None:
+    data = to_dict(load_layout("one-capability", "success"))
+    data["latents"]["ability"]["reads"] = phrase
+    with pytest.raises(SpecificationError, match=r"latent ability: reads .* exactly once"):
+        from_dict(data)
+
+
+def two_over_one_demand(**reads: str) -> dict[str, Any]:
+    """A layout of two capabilities, both over the distance, and how each is read."""
+    data = to_dict(load_layout("navigation-speed", "reward"))
+    for name, node in data["latents"].items():
+        node.pop("reads", None)
+        if name in reads:
+            node["reads"] = reads[name]
+    data["derived"]["inTime"]["link"]["logistic_margin"] = {
+        "ability": "speed", "demand": "far", "slope": 0.5
+    }  # fmt: skip
+    data["latents"]["speed"] |= {"unit": "m", "prior": {"scaled_beta": {"low": 1, "high": 60}}}
+    data["derived"]["far"] = {
+        "unit": "m", "link": {"scaled": {"input": "rewardDistance", "factor": 0.5}}
+    }  # fmt: skip
+    del data["derived"]["neededSpeed"]
+    return data
+
+
+def test_two_capabilities_over_one_demand_read_apart() -> None:
+    layout = from_dict(two_over_one_demand())
+    phrases = [scale_of(layout, k).phrase for k in (0, 1)]
+    assert phrases == [
+        "finds goals up to {} away, by its navigationAbility",
+        "finds goals up to {} away, by its speed",
+    ]
+    same = "finds goals up to {} away"
+    with pytest.raises(SpecificationError, match="navigationAbility reads too"):
+        from_dict(two_over_one_demand(navigationAbility=same, speed=same))
+    said = from_dict(two_over_one_demand(navigationAbility=same, speed="runs {} in time"))
+    assert [scale_of(said, k).phrase for k in (0, 1)] == [same, "runs {} in time"]
+
+
+def test_the_shipped_layouts_say_how_their_capabilities_are_read() -> None:
+    for name in LAYOUTS:
+        for variant in variants(name):
+            layout = load_layout(name, variant)
+            for k in layout.capabilities:
+                node = layout.latents[k]
+                assert node.reads or node.about.startswith("chance to"), (name, variant, node.name)
+
+
+def test_an_estimate_that_is_the_prior_is_not_said() -> None:
+    profile, found = judged(lambda t: np.ones(len(t)), 1)
+    node = profile.nodes_dict()["noiseLevel"]
+    assert (node["known"], node["contraction"] < 0.3) == (False, True)
+    assert node["words"]["estimate"] == f"not known yet ({node['words']['interval']})"
+    assert "It passed the only arena that was played" in found.text
+    assert "Not known yet: " in found.text
 
 
 def test_kinds_of_known_agents_are_found() -> None:

@@ -202,9 +202,9 @@ LINES = {
         *("Operations/GetOperation", "Operations/ListOperations", "Operations/WatchOperation"),
         "Operations/GetPlacement",
     ),
-    "make, pause, go on with, cancel or delete sessions and campaigns": (
+    "make, pause, go on with, extend, cancel or delete sessions and campaigns": (
         *("Sessions/CreateSession", "Sessions/PauseSession", "Sessions/ResumeSession"),
-        *("Sessions/CancelSession", "Sessions/DeleteSession"),
+        *("Sessions/ExtendSession", "Sessions/CancelSession", "Sessions/DeleteSession"),
         *("Campaigns/CreateCampaign", "Campaigns/EndCampaign", "Campaigns/DeleteCampaign"),
     ),
     "say what an episode counts as, or take agents off": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -13,10 +14,11 @@ import jsonschema
 import pytest
 
 from animalcat.client.converters import verdict_from_profile
+from animalcat.envs.types import EndedBy
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import from_dict, to_dict
 from animalcat.service.errors import ServiceError
-from animalcat.service.measuring.explaining import explained_episode
+from animalcat.service.measuring.explaining import explained_episode, happened
 from animalcat.service.model import (
     Decision,
     Episode,
@@ -93,3 +95,17 @@ async def test_an_episode_in_which_nothing_was_observed_is_not_explained(tmp_pat
     assert found["sentences"][0].startswith(f"It did not fully pass {battery.instances[0].name}")
     with pytest.raises(ServiceError, match="nothing was observed of outcome 'left' in episode 1"):
         explained_episode(session, layout, battery, attempts, 1, None)
+
+
+async def test_an_explanation_begins_with_what_happened(tmp_path: Path) -> None:
+    aaio, op = load_layout("aaio"), load_layout("object-permanence")
+    instance = open_floor(1, tmp_path).instances[0]
+    burnt = replace(instance, features={**instance.features, "lava": 2.0})
+    about = Decision(instance.name, 0.0, 1.0, 0.5, {}, "informative")
+    dead = Episode("s", 0, 0, about, outcome=Outcome.FAILURE, steps=90, ended_by=EndedBy.DEATH)
+    lacks = "It died in lava after 9 s; this layout has no node for lava."
+    assert happened(dead, burnt, aaio, 5) == lacks
+    assert happened(dead, burnt, op, 5) == "It died in lava after 9 s."
+    assert happened(dead, None, op, 5) == "It died after 9 s."
+    late = replace(dead, ended_by=EndedBy.TIME_LIMIT)
+    assert happened(late, burnt, aaio, 5) == "Its time was up after 9 s."

@@ -9,7 +9,7 @@ from typing import Any, Final
 from animalcat.cli.shared.output import console, print_json, print_rows, status
 from animalcat.cli.shared.remote import client_for, parse_episode
 
-COLUMNS: Final = ("node", "demand", "margin", "interval", "unit", "decided", "without")
+COLUMNS: Final = ("node", "asks for", "has", "decided", "without")
 """Columns of the table of what was asked for."""
 _LEAST: Final = 0.01
 """Share from which a node has a row in the table; JSON has them all."""
@@ -58,13 +58,10 @@ def _matters(need: Mapping[str, Any], expected: float) -> bool:
 def _row(need: Mapping[str, Any]) -> dict[str, Any]:
     without = need["without"]
     changed = ", ".join(f"{name} {value:g}" for name, value in need["changed"].items())
-    margin, interval = need["margin"], need["interval"]
     return {
         "node": need["node"],
-        "demand": "" if need["demand"] is None else f"{need['demand']:.3g}",
-        "margin": "" if margin is None else f"{margin:+.2g}",
-        "interval": "" if interval is None else f"{interval[0]:+.2g} to {interval[1]:+.2g}",
-        "unit": need["unit"],
+        "asks for": need["asks"],
+        "has": need["has"],
         "decided": f"{100 * need['decided']:.0f} %",
         "without": f"{100 * without['mean']:.0f} % with {changed or 'it at its best'}",
     }

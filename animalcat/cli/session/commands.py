@@ -14,6 +14,7 @@ from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
 from animalcat.cli.session.options import SPEC, Plan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
+from animalcat.cli.session.planning import plan
 from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
 from animalcat.cli.shared.agent_process import (
@@ -58,8 +59,8 @@ from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
 
 app = typer.Typer(
-    help="Measure an agent, and list, show, watch, export, pause, resume, cancel and re-analyse "
-    "test sessions.",
+    help="Measure an agent, and list, show, watch, export, pause, resume, extend, cancel and "
+    "re-analyse test sessions.",
     no_args_is_help=True,
 )
 app.command()(reanalyse)
@@ -67,6 +68,7 @@ app.command()(watch)
 app.command()(export)
 app.command()(pause)
 app.command()(judge)
+app.command()(plan)
 app.command()(invalidate)
 
 
@@ -150,6 +152,68 @@ def resume(
                 found = client.resume_session(found)
             found = run_agent(client, found, reference, bounds)
         _report(client, found, server, data, as_json)
+
+
+@app.command()
+def extend(
+    session: SessionArgument,
+    episodes: Annotated[
+        int,
+        typer.Option(metavar="NUMBER", min=0, help="Play so many episodes more, at most."),
+    ] = 0,
+    target_sd: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="From now on a capability is known when its standard deviation is this share of "
+            "its range: for a session that ended since all was known.",
+            show_default="as it was",
+        ),
+    ] = None,
+    agent: Annotated[
+        str,
+        typer.Option(
+            metavar="REFERENCE",
+            help="The agent to run: builtin:NAME, or path/to/file.py:Class, with +LIMIT=STRENGTH.",
+            show_default="the one of the session",
+        ),
+    ] = "",
+    same_agent: SameAgent = False,
+    agent_may: AgentMay = Permission.PLAY,
+    agent_sees: AgentSees = None,
+    agent_env: AgentEnv = None,
+    allow_build: AllowBuild = None,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a session more episodes, also one that was finished, and go on with it.
+
+    What it has played counts, nothing is played twice, and the profile is made anew at the end.
+    """
+    if not episodes and target_sd is None:
+        fail("say how many episodes more: --episodes NUMBER; or a finer target: --target-sd SHARE")
+    with client_for(server, data) as client:
+        found = client.get_session(session)
+        budget = found.spec.stop.max_episodes or 0  # answers say it
+        # What a session of earlier rules left of its budget is not lost.
+        played = found.episodes if found.over else budget
+        more = max(budget, played + episodes) if episodes else 0
+        client.extend_session(found, more, target_sd)
+    resume(
+        session,
+        agent,
+        same_agent=same_agent,
+        agent_may=agent_may,
+        agent_sees=agent_sees,
+        agent_env=agent_env,
+        allow_build=allow_build,
+        server=server,
+        data=data,
+        as_json=as_json,
+    )
 
 
 @app.command("list")
@@ -393,12 +457,14 @@ def _report(
         print_json({**session_row(session), "profile": profile, "recordings": recordings})
     else:
         row = session_row(session)
+        where = " ".join(["", *_same_server(server, data)])
         print_profile(
             profile,
             f"{row['agent']}: {row['successes']} of {row['episodes']} episodes passed; "
             f"{row['state']}: {row['reason']}{PRIVILEGED_NOTE if row['privileged'] else ''}",
+            where=where,
         )
-        where = " ".join(["", *_same_server(server, data)])
+        typer.echo("")
         typer.echo(f"profile:  animalcat profile export {name} --format html{where}")
         typer.echo(f"episodes: {recordings or f'animalcat episode list {name}{where}'}")
     if session.state != "finished" or unplayable(profile):

@@ -76,8 +76,16 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
     """
     decision = episode.decision
     margins = [
-        f"{name} {_distance(abs(margin), units.get(name, ''))} "
-        f"{'above' if margin >= 0 else 'below'} the demand"
+        " ".join(
+            filter(
+                None,
+                (
+                    name,
+                    _distance(abs(margin), units.get(name, "")),
+                    f"{'above' if margin >= 0 else 'below'} the demand",
+                ),
+            )
+        )
         for name, margin in sorted(decision.margins.items())
     ]
     reason = decision.reason or ""
@@ -136,8 +144,8 @@ def spent_words(spent: Spent) -> str:
 
 def _distance(value: float, unit: str) -> str:
     factor, name = plain_unit(unit)
-    # A difference of logarithms has no words.
-    return f"{factor * value:.2g} {'' if '(' in name else name}".rstrip()
+    # A difference of logarithms is no quantity that a reader knows.
+    return "" if "(" in name else f"{factor * value:.2g} {name}".rstrip()
 
 
 def _because(decision: Decision) -> list[str]:

@@ -117,13 +117,15 @@ def print_comparison(report: dict[str, Any], *, title: str) -> None:
         columns = ["node", "agent", "estimate", Column("rank", 1), "90 %", Column("P(most)", 2)]
         print_rows(rows, columns, as_json=False, title="Ranks; 1 has the most")
     if report["differences"]:
-        several = len({row["than"] for row in report["differences"]}) > 1
+        others = list(dict.fromkeys(row["than"] for row in report["differences"]))
+        several = len(others) > 1
+        by = "differs by" if several else f"differs from {others[0]} by"
         rows = [
             {
                 "agent": row["agent"],
-                **({"than": row["than"]} if several else {}),
+                **({"from": row["than"]} if several else {}),
                 "node": row["node"],
-                "differs by": row["words"]["estimate"],
+                by: row["words"]["estimate"],
                 "90 %": row["words"]["interval"],
                 "P(more)": f"{row['more']:.2f}",
             }

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import typer
+
 from animalcat.cli.shared.output import console, print_rows
 from animalcat.service.measuring.profile_words import (
     STATUS_MEANS,
     battery_rate,
     decimals,
     estimate,
+    judgement_words,
     warnings,
 )
 
@@ -45,7 +48,7 @@ def profile_rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
         digits = decimals(node["sd"])
         unit = "" if node["unit"] == "1" else f" {node['unit']}"
         words: Mapping[str, str] = node["words"] or {  # a bare fit has no words
-            "estimate": estimate(node) + unit,
+            "estimate": estimate(node, unit),
             "interval": f"{low:.{digits}f} to {high:.{digits}f}{unit}",
         }
         rows.append(
@@ -135,13 +138,33 @@ def print_verdict(profile: Mapping[str, Any]) -> None:
     console().print(" ".join(profile["verdict"]["sentences"]), highlight=False)
 
 
-def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = True) -> None:
+def print_what_now(profile: Mapping[str, Any], where: str = "") -> None:
+    """Print what would close what a profile leaves open, if anything is open.
+
+    Args:
+        profile: By the schema "profile".
+        where: Options that name the same server or data directory again, after a space.
+    """
+    steps: Sequence[Mapping[str, Any]] = profile.get("what_now") or ()
+    if steps:
+        console().print("\nWhat now?", style="bold")
+    for step in steps:
+        console().print(step["text"], highlight=False, markup=False)
+        if step["command"]:
+            typer.echo(f"  {step['command']}{where}")
+
+
+def print_profile(
+    profile: Mapping[str, Any], title: str, *, verdict: bool = True, where: str = ""
+) -> None:
     """Print a profile: what invalidates it, its table, and the verdict.
 
     Args:
         profile: By the schema "profile".
         title: Title of the table.
-        verdict: Whether the verdict is printed here, and not later by `print_verdict`.
+        verdict: Whether the verdict is printed here, with what to do next, and not later by
+            `print_verdict`.
+        where: As for `print_what_now`.
     """
     for warning in warnings(profile):
         console().print(warning, highlight=False)
@@ -153,12 +176,12 @@ def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = Tru
     said = [said_of(profile, key) for key in ("agent_failures", "withdrawals")]
     for told in filter(None, (*said, voids(profile))):
         console().print(told, highlight=False)
-    predicts: Mapping[str, Any] = profile.get("predicts") or {}
-    if predicts.get("text") and predicts["standing"] != "worse":  # that is among the warnings
-        console().print(predicts["text"], highlight=False)
+    if told := judgement_words(profile):  # else it is among the warnings
+        console().print(told, highlight=False)
     console().print(battery_rate(profile), highlight=False, markup=False)
     if comparison := profile["provenance"].get("comparison"):
         said = comparison["words"]
         console().print(f"{said[0].upper()}{said[1:]}.", highlight=False)
     if verdict:
         print_verdict(profile)
+        print_what_now(profile, where)

@@ -83,7 +83,11 @@ def test_a_battery_that_was_played_whole_has_its_rate(policy: Policy) -> None:
         widths.append(found.high - found.low)
     rate = sum(map(passes, range(30))) / 30
     assert (found.value, found.low, found.high) == (rate, rate, rate)
-    assert found.words == "Success rate of the whole battery: 67 % (30 of 30 arenas played)."
+    assert found.words(30) == (
+        "Success rate over the whole battery of 30 arenas: 67 % (all were played)."
+    )
+    some = "Success rate over the 30 arenas that the layout covers, of 45 in the battery: 67 %"
+    assert found.words(45).startswith(some)
     assert widths == sorted(widths, reverse=True)
 
 
@@ -138,15 +142,15 @@ def _width(
 
 
 def test_without_what_could_have_been_chosen_nothing_can_be_told() -> None:
-    assert "cannot be told, since nothing was played" in learner_of(20).battery_rate.words
+    assert "cannot be told, since nothing was played" in learner_of(20).battery_rate.words(20)
     old = learner_of(20)
     for k in range(5):
         old.tell(f"i{k}", 1.0, k)  # nothing was staked on it
     found = old.battery_rate
     assert (found.played, found.passed, found.value, found.low) == (5, 5, None, None)
-    assert found.words == (
-        "Success rate of the whole battery: cannot be told, since none of the arenas played was "
-        "drawn at random (5 of 20 arenas played, 5 passed)."
+    assert found.words(20) == (
+        "Success rate over the whole battery of 20 arenas: cannot be told, since none of the "
+        "arenas played was drawn at random (5 were played, 5 passed)."
     )
 
 

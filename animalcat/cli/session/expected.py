@@ -1,0 +1,140 @@
+"""Works out what a session is expected to find out; this takes the server extra."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from animalcat.cli.battery_report import received
+from animalcat.cli.layout.show import load
+from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.progress import Tell
+from animalcat.client import Client
+from animalcat.envs.types import PHYSICS_STEP
+from animalcat.layouts.adaptive.plan import PRESETS, Policy
+from animalcat.layouts.explaining.wording import Scale, percent, scale_of
+from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.profile import learnt
+from animalcat.layouts.simulation.planning import (
+    Course,
+    Ending,
+    courses,
+    endings,
+    less_noisy,
+    share_known,
+)
+from animalcat.service.errors import ServiceError
+from animalcat.service.library.layouts import meant_layout
+from animalcat.service.measuring.measurement import Measurement
+from animalcat.service.model import SessionSpec
+
+
+def expected(
+    client: Client,
+    battery: str,
+    layout: tuple[str, str],
+    policy: Mapping[str, Any],
+    preset: str,
+    rule: Mapping[str, Any],
+    *,
+    agents: int,
+    seed: int,
+    tell: Tell,
+) -> dict[str, Any]:
+    """What a session would find out of agents of the prior, as JSON values with words.
+
+    Args:
+        client: Of the server that has the battery.
+        battery: Its id.
+        layout: Name or file of the layout, empty for the battery's, and its variant.
+        policy: Fields of the policy that differ from the usual ones.
+        preset: Name of a stopping rule.
+        rule: Fields of it that are to be others.
+        agents: How many agents take the test.
+        seed: Seed of all chance.
+        tell: Told of progress.
+
+    Raises:
+        ValueError: The policy or the rule is none.
+    """
+    name, variant = layout
+    known = received(client, battery)
+    stop, choice = replace(PRESETS[preset], **rule), Policy(**policy)
+    try:
+        meant = load(name, variant) if name else meant_layout(known, "", variant)
+        measured = Measurement(SessionSpec("", battery, policy=choice, stop=stop), known, meant)
+    except ServiceError as error:
+        fail(str(error))
+    bank, covered = measured.learner.bank, measured.coverage.to_dict()
+    found = courses(
+        bank,
+        choice,
+        stop,
+        agents,
+        seed,
+        lambda done, total: tell("simulated agents take the test", done, total),
+    )
+    scales = [scale_of(meant, k, bank.features) for k in range(len(meant.latents))]
+    episodes = [one.episodes for one in found]
+    minutes = [one.seconds * PHYSICS_STEP / 60.0 for one in found]
+    reasons = Counter(one.reason for one in found)
+    return {
+        "battery": battery,
+        "covered": covered["covered"],
+        "of": covered["of"],
+        "layout": f"{meant.name}, {meant.variant}",
+        "agents": agents,
+        "max_episodes": stop.max_episodes,
+        "target_sd": stop.target_sd,
+        "episodes": _spread(episodes),
+        "minutes": _spread(minutes),
+        "reasons": dict(reasons.most_common()),
+        "nodes": [_row(found, meant, k, scale) for k, scale in enumerate(scales)],
+        "sentences": [
+            f"Episodes: {_words(episodes, 3)}, of at most {stop.max_episodes}. The layout covers "
+            f"{covered['covered']} of {covered['of']} arenas.",
+            f"Time of play, if every episode lasts as long as it may: {_words(minutes, 2)} minutes "
+            "of the arena's clock. The built-in simulator is faster than that clock; the rest is "
+            "what the agent takes to decide.",
+            *(
+                f"{percent(number / agents)} of the agents: {reason}."
+                for reason, number in reasons.most_common()
+            ),
+        ],
+    }
+
+
+def _spread(values: list[float] | list[int]) -> dict[str, float]:
+    low, middle, high = np.quantile(values, [0.05, 0.5, 0.95], method="nearest").tolist()
+    return {"median": middle, "low": low, "high": high}
+
+
+def _words(values: list[float] | list[int], digits: int) -> str:
+    found = _spread(values)
+    low, middle, high = (f"{found[key]:.{digits}g}" for key in ("low", "median", "high"))
+    return middle if low == high else f"{middle} ({low} to {high} for nine agents of ten)"
+
+
+def _row(found: list[Course], layout: Layout, index: int, scale: Scale) -> dict[str, Any]:
+    """One node: how tests of typical agents end, and of how many agents it gets known."""
+    node = layout.latents[index]
+    reached = [one.precise[node.name] for one in found if node.name in one.precise]
+    quiet = less_noisy(found, layout)
+    return {
+        "node": node.name,
+        **{one.third: _ending(one, node, scale) for one in endings(found, index)},
+        "known": share_known(found, index, node.prior.sd),
+        "known_less_noisy": share_known(quiet, index, node.prior.sd) if quiet else None,
+        "at_target": float(np.mean(reached)) if reached else None,
+    }
+
+
+def _ending(one: Ending, node: Latent, scale: Scale) -> str:
+    truth, interval = scale.brief(one.truth, *one.hdi)
+    known = "" if learnt(one.sd, node.prior.sd) else ", not known"
+    return f"{truth}: {interval}{known}"

@@ -1,0 +1,146 @@
+"""`animalcat session plan`: what a session is to be expected to find out, before it is run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from animalcat.cli.session.options import (
+    Battery,
+    Calibration,
+    Features,
+    Layout,
+    PolicyName,
+    RandomShare,
+    Variant,
+    calibrated_layout,
+)
+from animalcat.cli.session.plan import policy_name
+from animalcat.cli.shared.batteries import find_battery
+from animalcat.cli.shared.command_help import CHOICE, END
+from animalcat.cli.shared.output import console, fail, print_json, print_rows
+from animalcat.cli.shared.progress import progress
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
+from animalcat.errors import AnimalcatError
+from animalcat.layouts.adaptive.plan import PRESETS
+
+LEAST_AGENTS: Final = 3
+"""Fewest agents: one with little ability, one in the middle and one with much."""
+
+
+def plan(
+    battery: Battery,
+    features: Features = None,
+    layout: Layout = "",
+    variant: Variant = "",
+    calibration: Calibration = "",
+    policy: PolicyName = "",
+    random_share: RandomShare = None,
+    preset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="A ready-made rule: quick (at most 30 episodes), standard (100) or thorough "
+            "(400). The options below change parts of it.",
+            rich_help_panel=END,
+        ),
+    ] = "standard",
+    max_episodes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="End after so many episodes.",
+            show_default="by the preset",
+            rich_help_panel=END,
+        ),
+    ] = None,
+    target_sd: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="A capability is known when its standard deviation is this share of its range.",
+            show_default="by the preset",
+            rich_help_panel=END,
+        ),
+    ] = None,
+    agents: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=LEAST_AGENTS,
+            help="So many simulated agents take the test. More take longer and say it more "
+            "exactly.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = 20,
+    seed: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="The seed of what is left to chance.")
+    ] = 0,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a session would find out: its episodes and minutes, and the intervals at its end.
+
+    Agents are drawn from the layout's prior and take the test in the layout's own words, each with
+    its own choices. So it holds for agents that the layout describes. Nothing is played. The server
+    extra is needed on this machine too.
+    """
+    from animalcat.cli.session.expected import expected
+
+    if preset not in PRESETS:
+        fail(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}")
+    changes = {"max_episodes": max_episodes, "target_sd": target_sd}
+    choice = {"name": policy_name(policy), "random_share": random_share}
+    meant = calibrated_layout(layout, variant, calibration, data)
+    with client_for(server, data) as client:
+        name = find_battery(client, battery, features, where=place(server, data))
+        with progress(f"planning on {name}") as tell:
+            try:
+                found = expected(
+                    client,
+                    name,
+                    (meant, variant),
+                    {key: value for key, value in choice.items() if value is not None},
+                    preset,
+                    {key: value for key, value in changes.items() if value is not None},
+                    agents=agents,
+                    seed=seed,
+                    tell=tell,
+                )
+            except ValueError as error:
+                raise AnimalcatError(str(error)) from error
+    if as_json:
+        print_json(found)
+        return
+    _show(found)
+
+
+def _show(found: dict[str, Any]) -> None:
+    shown = [
+        {
+            **row,
+            "known": _percent(row["known"]),
+            "known, less noisy half": _percent(row["known_less_noisy"]),
+            "at its target": _percent(row["at_target"]),
+        }
+        for row in found["nodes"]
+    ]
+    columns = ["node", "low", "middle", "high", "known", "known, less noisy half", "at its target"]
+    print_rows(
+        shown,
+        [one for one in columns if any(row[one] for row in shown)],
+        as_json=False,
+        title="What is true of agents with low, middling and high values, and the 90 % interval "
+        "that their test ends with (medians)",
+    )
+    for sentence in found["sentences"]:
+        console().print(sentence, highlight=False)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100.0 * share:.0f} %"

@@ -1,0 +1,56 @@
+"""Draws as readers read them, beside those in a layout's own units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.explaining.wording import scale_of
+from animalcat.layouts.model.spec import Layout
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+READ: Final = "_read"
+"""What is added to a node's name where its values are as readers read them."""
+_GROUPS: Final = ("posterior", "prior")
+
+
+def with_readings(
+    groups: Mapping[str, xr.Dataset], layout: Layout, features: npt.NDArray[np.float64] | None
+) -> dict[str, xr.Dataset]:
+    """Add to posterior and prior each node as readers read it, where that is another number.
+
+    The variable `navigationAbility_read` holds the draws of `navigationAbility` in metres. Its
+    attributes say how they were converted: `units`, `conversion`, and `reads`, what an agent of
+    such a value does.
+
+    Args:
+        groups: Groups of data, as `arviz_data.datasets` returns them.
+        layout: The layout that was measured.
+        features: (episodes, features) of what was played, which decides between several demands.
+    """
+    made = dict(groups)
+    for k, node in enumerate(layout.latents):
+        scale = scale_of(layout, k, features)
+        if not scale.feature and scale.convert(1.0) == 1.0:
+            continue
+        how = f"{scale.convert(1.0):g} x {node.name}"
+        if scale.feature:
+            how = (
+                f"the {scale.feature} at which the demand equals {node.name}, interpolated over "
+                f"the range of {scale.feature}, {scale.low:g} to {scale.high:g}; what is beyond "
+                "has the value of its end"
+            )
+        about = {"units": scale.unit or "1", "conversion": how, "reads": scale.phrase}
+        convert = np.vectorize(scale.convert, otypes=[np.float64])
+        for group in _GROUPS:
+            data: Any = made[group]
+            own = data[node.name]
+            made[group] = data.assign(
+                {f"{node.name}{READ}": (own.dims, convert(own.values), about)}
+            )
+    return made

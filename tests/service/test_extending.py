@@ -1,0 +1,52 @@
+"""A finished session is given more episodes, and goes on where it was."""
+
+from __future__ import annotations
+
+import json
+
+import grpc
+import pytest
+
+from animalcat.v1 import results_pb2, sessions_pb2
+
+from .conftest import Service
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def extended(service: Service, session: str, **more: float) -> sessions_pb2.Session:
+    request = sessions_pb2.ExtendSessionRequest(name=session, **more)
+    return (await service.sessions.ExtendSession(request)).session
+
+
+async def test_a_finished_session_goes_on_with_a_larger_budget(service: Service) -> None:
+    session = await service.create(2, seed=81)
+    await service.play(session)
+    first = await service.list_episodes(session)
+    found = await extended(service, session, max_episodes=4)
+    assert found.state == sessions_pb2.SESSION_STATE_WAITING
+    assert (found.spec.stop.max_episodes, found.reason) == (4, "")
+    with pytest.raises(grpc.aio.AioRpcError, match="has a budget of 4 episodes, and 3 is less"):
+        await extended(service, session, max_episodes=3)
+    await service.play(session)
+    after = await service.list_episodes(session)
+    assert [one.name for one in after[: len(first)]] == [one.name for one in first]
+    assert len(after) == 4
+    assert len({one.decision.instance for one in after}) == 4  # nothing twice
+    request = results_pb2.GetProfileRequest(name=f"{session}/profile")
+    profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+    assert profile["provenance"]["episodes"] == 4
+    assert "the budget of 4 episodes is used up" in profile["provenance"]["reason"]
+    intact = await service.sessions.VerifySession(sessions_pb2.VerifySessionRequest(name=session))
+    assert not intact.problems
+
+
+async def test_what_would_not_let_a_session_go_on_is_refused(service: Service) -> None:
+    session = await service.create(2, seed=82)
+    await service.play(session)
+    with pytest.raises(grpc.aio.AioRpcError, match="has played 2 episodes; give more"):
+        await extended(service, session, max_episodes=2)
+    await extended(service, session, max_episodes=5)
+    await service.sessions.CancelSession(sessions_pb2.CancelSessionRequest(name=session))
+    with pytest.raises(grpc.aio.AioRpcError, match="is cancelled; create a new one"):
+        await extended(service, session, max_episodes=9)
