@@ -122,7 +122,7 @@ def exported_profile(
     profile, made = verdict_of(measurement.learner, profile, draws, irrelevant(measurement.learner))
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
-    steps = next_steps(session, profile, verdict.episodes_needed)
+    steps = next_steps(session, profile, stop.episodes_needed)
     return _reported(measurement, profile, made, steps)
 
 
