@@ -171,9 +171,9 @@ class _MeasuringStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Measu
     MEASURING_STATUS_MEASURED: _MeasuringStatus.ValueType  # 2
     """Its target is met: it is precise, if the layout holds."""
     MEASURING_STATUS_BUDGET: _MeasuringStatus.ValueType  # 3
-    """The session ended before its target was met."""
+    """The budget was used up before its target was met."""
     MEASURING_STATUS_LIMITED_BY_BATTERY: _MeasuringStatus.ValueType  # 4
-    """The battery cannot tell more of it."""
+    """No arena that is left to play would tell much more of it."""
     MEASURING_STATUS_LIMITED_BY_NOISE: _MeasuringStatus.ValueType  # 5
     """The agent's own randomness hides more of it."""
     MEASURING_STATUS_CANCELLED: _MeasuringStatus.ValueType  # 6
@@ -182,6 +182,10 @@ class _MeasuringStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Measu
     """The layout does not describe the agent, so the estimate does not stand."""
     MEASURING_STATUS_NOT_READ: _MeasuringStatus.ValueType  # 8
     """The layout predicts held-out scores too badly for its estimates to be read."""
+    MEASURING_STATUS_USED_UP: _MeasuringStatus.ValueType  # 9
+    """Every arena was played before its target was met."""
+    MEASURING_STATUS_ENDED: _MeasuringStatus.ValueType  # 10
+    """The session ended for another reason before its target was met; its reason says for which."""
 
 class MeasuringStatus(_MeasuringStatus, metaclass=_MeasuringStatusEnumTypeWrapper):
     """Where measuring a capability stands."""
@@ -193,9 +197,9 @@ MEASURING_STATUS_MEASURING: MeasuringStatus.ValueType  # 1
 MEASURING_STATUS_MEASURED: MeasuringStatus.ValueType  # 2
 """Its target is met: it is precise, if the layout holds."""
 MEASURING_STATUS_BUDGET: MeasuringStatus.ValueType  # 3
-"""The session ended before its target was met."""
+"""The budget was used up before its target was met."""
 MEASURING_STATUS_LIMITED_BY_BATTERY: MeasuringStatus.ValueType  # 4
-"""The battery cannot tell more of it."""
+"""No arena that is left to play would tell much more of it."""
 MEASURING_STATUS_LIMITED_BY_NOISE: MeasuringStatus.ValueType  # 5
 """The agent's own randomness hides more of it."""
 MEASURING_STATUS_CANCELLED: MeasuringStatus.ValueType  # 6
@@ -204,6 +208,10 @@ MEASURING_STATUS_LAYOUT_CONTRADICTED: MeasuringStatus.ValueType  # 7
 """The layout does not describe the agent, so the estimate does not stand."""
 MEASURING_STATUS_NOT_READ: MeasuringStatus.ValueType  # 8
 """The layout predicts held-out scores too badly for its estimates to be read."""
+MEASURING_STATUS_USED_UP: MeasuringStatus.ValueType  # 9
+"""Every arena was played before its target was met."""
+MEASURING_STATUS_ENDED: MeasuringStatus.ValueType  # 10
+"""The session ended for another reason before its target was met; its reason says for which."""
 Global___MeasuringStatus: _TypeAlias = MeasuringStatus  # noqa: Y015
 
 class _Reason:

@@ -12,6 +12,7 @@ from typing import Any
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.surroundings import simulator_environment
 from animalcat.envs.worker_client import Worker, WorkerFault
+from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError, system_code
@@ -248,14 +249,14 @@ class SessionEngine:
                 f"before you {before}",
             )
 
-    async def conclude(self, reason: str) -> Session:
+    async def conclude(self, end: OtherEnd) -> Session:
         """End the session with its profile as its stopping rule would, once nothing is played.
 
         Args:
-            reason: Why it ends, used if the stopping rule gives no reason of its own.
+            end: Why it ends, used if the stopping rule gives no reason of its own.
         """
         await self._schedule.load()
-        await self._schedule.conclude(reason)
+        await self._schedule.conclude(end)
         return self.session if self.session.state.over else await self._ending.finish()
 
     async def drain(self) -> None:
@@ -361,15 +362,22 @@ class SessionEngine:
         async with self._state:
             if self.session.state is SessionState.WAITING:
                 await self._record.set_state(SessionState.RUNNING)
-        try:
-            while (episode := await self._next(link, worker)) is not None:
-                await self._play_episode(episode, link, worker)
-        except AgentLeftError as left:  # the agent that played the last episode may leave at once
-            if left.cause is Cause.CANCELLED or self._stopping:
-                raise
-            if not await self._schedule.is_spent():
-                raise
-        return await self._ending.finish()
+        while True:
+            gone: AgentLeftError | None = None
+            try:
+                while (episode := await self._next(link, worker)) is not None:
+                    await self._play_episode(episode, link, worker)
+            except AgentLeftError as left:  # who played the last episode may leave at once
+                if left.cause is Cause.CANCELLED or self._stopping:
+                    raise
+                if not await self._schedule.is_spent():
+                    raise
+                gone = left
+            session = await self._ending.finish()
+            if session.state.over:
+                return session
+            if gone is not None:
+                raise gone
 
     async def _meet(self, link: AgentLink) -> None:
         """See that the agent is the session's, now and once its first `reset` is over."""

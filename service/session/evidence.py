@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final
 
+from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.batteries.battery import Battery
@@ -320,6 +321,10 @@ class Evidence:
         """Return the stopping rule's verdict on the outcomes told so far."""
         return await self._think(self.measurement.verdict, self.seconds)
 
+    async def last_verdict(self, fit: FitResult | FitError, other: OtherEnd | None) -> Verdict:
+        """Return what both posteriors say together; see `Measurement.last_verdict`."""
+        return await self._think(self.measurement.last_verdict, self.seconds, fit, other)
+
     async def progress(self) -> Progress:
         """Summarise all outcomes that count, for the session's record."""
         verdict = await self.verdict()
@@ -345,6 +350,7 @@ class Evidence:
     async def exported_report(
         self,
         session: Session,
+        stop: Verdict,
         fit: FitResult | FitError,
         certificates: Mapping[int, StoredCertificate],
     ) -> Report:
@@ -353,6 +359,7 @@ class Evidence:
             exported_profile,
             session,
             self.measurement,
+            stop,
             fit,
             self.attempts,
             certificates,

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
+from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import CapabilityStatus, Cause, Episode, Ruling
@@ -47,7 +48,8 @@ class Schedule:
         self._loading = asyncio.Lock()
         self._evidence: Evidence | None = None
         self._last_look: int | None = None
-        self._conclusion = ""
+        self._refuted: int | None = None
+        self._conclusion: OtherEnd | None = None
         self._closed = False
         self._broken = False
         self._draining = False
@@ -60,8 +62,8 @@ class Schedule:
         return self._evidence
 
     @property
-    def conclusion(self) -> str:
-        """Why the session is to end although its stopping rule would go on; empty if it is not."""
+    def conclusion(self) -> OtherEnd | None:
+        """Why the session is to end although its stopping rule would go on; None if it is not."""
         return self._conclusion
 
     async def load(self) -> None:
@@ -115,14 +117,26 @@ class Schedule:
         async with self.changing():
             self._draining = True
 
-    async def conclude(self, reason: str) -> None:
+    async def conclude(self, end: OtherEnd) -> None:
         """Let nothing more begin, for a reason that the stopping rule does not know."""
         async with self.changing():
-            self._conclusion = reason
+            self._conclusion = end
 
     def close(self) -> None:
         """Let nothing more begin, because the session is being ended with what is known."""
         self._closed = True
+
+    def go_on(self) -> bool:
+        """Let another episode begin, though the live posterior says that it is enough.
+
+        Returns:
+            Whether one can: not if the budget is used up, or nothing came of it the last time.
+        """
+        told = self.evidence.measurement.learner.n
+        if self._full or self._refuted == told:
+            return False
+        self._refuted = told
+        return True
 
     def reopen(self) -> None:
         """Let episodes begin again, because the session could not be ended."""
@@ -215,7 +229,7 @@ class Schedule:
         """Drop the evidence; the next `load` builds it again from what is stored."""
         if self._evidence is not None:
             self._evidence.close()
-            self._evidence = None
+            self._evidence = self._refuted = None
 
     async def _could_begin(self) -> bool:
         """Return whether `_choose` would begin something."""
@@ -308,9 +322,17 @@ class Schedule:
 
     async def _is_enough(self) -> bool:
         """Return whether the stopping rule, or a conclusion, forbids a new episode."""
+        if self._conclusion or self._full:
+            return True
+        verdict = await self.evidence.verdict()
+        refuted = self._refuted == self.evidence.measurement.learner.n
+        return verdict.stop and not (refuted and verdict.end in CONFIRMED)
+
+    @property
+    def _full(self) -> bool:
+        """Whether as many episodes were begun as the budget has."""
         stop = self._record.session.spec.stop
-        full = stop.combine == "any" and self._scored >= stop.max_episodes
-        return bool(self._conclusion) or full or (await self.evidence.verdict()).stop
+        return stop.combine == "any" and self._scored >= stop.max_episodes
 
     def _is_allowed(self) -> bool:
         """Return whether the campaign, if any, lets a new episode begin."""
