@@ -123,14 +123,17 @@ def find(kind: Kind, name: str) -> Plugin | None:
     return None if entry is None else _described(kind, entry)
 
 
-def every() -> list[Plugin]:
+def every(*kinds: Kind) -> list[Plugin]:
     """Return all plugins that are installed, in order of kind and name. None of their code is run.
 
     Where several packages have one of the same kind and name, each of them is there.
+
+    Args:
+        kinds: Those of these kinds alone; without any, of all.
     """
     return [
         _described(kind, entry)
-        for kind in KINDS
+        for kind in kinds or KINDS
         for entry in sorted(_entries(kind), key=lambda entry: (entry.name, _owner(entry).name))
     ]
 
