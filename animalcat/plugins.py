@@ -74,8 +74,9 @@ class Plugin:
 class _Process:
     """What this process may load, and what it has loaded."""
 
-    allowed: frozenset[str] | None = None
-    """Names of distributions; None where the process is its user's own and may load any."""
+    limits: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
+    """The distributions that each server in it may load, of which those count that all may; without
+    any, the process is its user's own and may load all."""
     loaded: dict[tuple[str, str], tuple[Plugin, Any]] = field(
         default_factory=dict[tuple[str, str], tuple[Plugin, Any]]
     )
@@ -106,11 +107,12 @@ def only(distributions: Iterable[str]) -> Generator[None]:
                 f"no plugin comes with a package {name!r} that is installed here; "
                 f"{_listed('packages with plugins', there)}. `animalcat plugins list` shows them"
             )
-    before, _process.allowed = _process.allowed, frozenset(map(same_name, wanted))
+    limit = frozenset(map(same_name, wanted))
+    _process.limits.append(limit)
     try:
         yield
     finally:
-        _process.allowed = before
+        _process.limits.remove(limit)
 
 
 def find(kind: Kind, name: str) -> Plugin | None:
@@ -123,14 +125,17 @@ def find(kind: Kind, name: str) -> Plugin | None:
     return None if entry is None else _described(kind, entry)
 
 
-def every() -> list[Plugin]:
+def every(*kinds: Kind) -> list[Plugin]:
     """Return all plugins that are installed, in order of kind and name. None of their code is run.
 
     Where several packages have one of the same kind and name, each of them is there.
+
+    Args:
+        kinds: Those of these kinds alone; without any, of all.
     """
     return [
         _described(kind, entry)
-        for kind in KINDS
+        for kind in kinds or KINDS
         for entry in sorted(_entries(kind), key=lambda entry: (entry.name, _owner(entry).name))
     ]
 
@@ -150,7 +155,7 @@ def names(kind: Kind) -> tuple[str, ...]:
 
 def allowed(kind: Kind) -> tuple[str, ...]:
     """Return the names of a kind that an operator has allowed this process to load, in order."""
-    packages = _process.allowed
+    packages = _limit()
     if not packages:  # a process that may load none, or any
         return ()
     entries = _entries(kind)
@@ -163,7 +168,7 @@ def check_allowed(plugin: Plugin) -> None:
     Raises:
         PluginNotAllowedError: It may not; the message says how it may.
     """
-    packages, package = _process.allowed, plugin.distribution
+    packages, package = _limit(), plugin.distribution
     if packages is None or same_name(package) in packages:
         return
     raise PluginNotAllowedError(
@@ -205,6 +210,14 @@ def load(kind: Kind, name: str) -> Any:
         ) from error
     _process.loaded[kind, name] = plugin, thing
     return thing
+
+
+def _limit() -> frozenset[str] | None:
+    """Distributions that this process may load; None for any."""
+    if not _process.limits:
+        return None
+    first, *others = _process.limits
+    return first.intersection(*others)
 
 
 def called(kind: Kind, name: str) -> Any:

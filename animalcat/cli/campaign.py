@@ -133,7 +133,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="REFERENCE",
-            help="An agent to measure: builtin:NAME, or path/to/file.py:Class, with "
+            help="An agent to measure: builtin:NAME, plugin:NAME, or path/to/file.py:Class, with "
             "+LIMIT=STRENGTH. Give it twice or more.",
             rich_help_panel=AGENT,
         ),

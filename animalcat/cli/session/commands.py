@@ -117,7 +117,8 @@ def resume(
         str,
         typer.Option(
             metavar="REFERENCE",
-            help="The agent to run: builtin:NAME, or path/to/file.py:Class, with +LIMIT=STRENGTH.",
+            help="The agent to run: builtin:NAME, plugin:NAME, or path/to/file.py:Class, with "
+            "+LIMIT=STRENGTH.",
             show_default="the one of the session",
         ),
     ] = "",
@@ -339,7 +340,7 @@ def run_agent(
     Args:
         client: Of the server that has the session.
         session: Waits for its agent.
-        reference: What to run: builtin:NAME, or path/to/file.py:Class.
+        reference: What to run: builtin:NAME, plugin:NAME, or path/to/file.py:Class.
         bounds: Within what its processes play.
         made: Whether it was made for this: then it is taken back if its agent does not even start.
 

@@ -302,8 +302,9 @@ def _plan(
         str,
         typer.Option(
             metavar="REFERENCE",
-            help="The agent to measure: builtin:NAME, or path/to/file.py:Class. Limits may follow, "
-            "as in builtin:scout+lapses=0.1 (animalcat agent limits lists them).",
+            help="The agent to measure: builtin:NAME, plugin:NAME, or path/to/file.py:Class. "
+            "Limits may follow, as in builtin:scout+lapses=0.1 (animalcat agent limits lists "
+            "them).",
             rich_help_panel=AGENT,
         ),
     ],
