@@ -62,13 +62,9 @@ def notes(
             text = f"no {'failure' if side == 'at least' else 'success'} was seen"
         elif not len(own):
             text = "nothing that was played asks for it: this is the prior"
-        elif (
-            latent.kind == "capability"
-            and not is_share(latent)
-            and learnt(node.sd, latent.prior.sd)
-        ):
+        elif latent.kind == "capability" and learnt(node.sd, latent.prior.sd):
             low, high = latent.prior.low, latent.prior.high
-            text = _ends(node, low, high, scales[i])
+            text = "" if is_share(latent) else _ends(node, low, high, scales[i])
             if _open_above(node, low, high, scales[i]):
                 side, bound = "at least", float(np.quantile(draws[:, i], 1.0 - BOUND))
         noted[node.name] = NodeNote(side, bound, text)
