@@ -304,6 +304,9 @@ def _failing(
         return "Nothing that was played says what would make it fail."
     saved = (fails.share - fails.without) / fails.share if fails.by else 0.0
     if saved < _PARTLY:
+        known = zip(nodes, layout.latents, strict=True)
+        if not any(n.kind == "capability" and learnt(n.sd, one.prior.sd) for n, one in known):
+            return "What makes it fail is open."
         return "No single limit explains its failures, as the layout has it."
     at = layout.latent_names.index(fails.by)
     node = layout.latents[at]
