@@ -171,7 +171,7 @@ def made(page: Page, *, live: bool = False) -> tuple[dict[str, Any], str]:
     content = {
         **replace(profile, provenance=about).to_dict(),
         "verdict": verdict.to_dict(),
-        "battery_rate": learner.battery_rate.to_dict(),
+        "battery_rate": learner.battery_rate.to_dict(len(learner.bank)),
     }
     return content, session_page(content, fitted, rows, {})
 

@@ -50,10 +50,12 @@ def judged(
     told = () if power is None else (_power_words(power),)
     if misfit:
         found = f"An alarm stands: {misfit}."
+        told_too = prediction is not None and prediction.standing != "cannot be told"
+        less = f"This weighs less: {prediction.text}" if prediction and told_too else ""
         return Judgement(
             "not described",
             f"The layout does not describe this agent: {read}.",
-            (found, *(f"This weighs less: {text}" for text in predicted), *told),
+            tuple(filter(None, (found, less, *told))),
         )
     if prediction is not None and prediction.standing == "worse":
         return Judgement(

@@ -62,14 +62,22 @@ def notes(
             text = f"no {'failure' if side == 'at least' else 'success'} was seen"
         elif not len(own):
             text = "nothing that was played asks for it: this is the prior"
-        elif (
-            latent.kind == "capability"
-            and not is_share(latent)
-            and learnt(node.sd, latent.prior.sd)
-        ):
-            text = _ends(node, latent.prior.low, latent.prior.high, scales[i])
+        elif latent.kind == "capability" and learnt(node.sd, latent.prior.sd):
+            low, high = latent.prior.low, latent.prior.high
+            text = "" if is_share(latent) else _ends(node, low, high, scales[i])
+            if _open_above(node, low, high, scales[i]):
+                side, bound = "at least", float(np.quantile(draws[:, i], 1.0 - BOUND))
         noted[node.name] = NodeNote(side, bound, text)
     return noted
+
+
+def _open_above(node: NodeSummary, low: float, high: float, scale: Scale) -> bool:
+    """Whether the interval goes on to where nothing is measured, so that there may be no limit."""
+    if not np.isfinite(high - low):
+        return False
+    near = _NEAR * (high - low)
+    top = node.hdi[1] >= high - near or scale.past(node.hdi[1])
+    return top and not (node.hdi[0] <= low + near)
 
 
 def _ends(node: NodeSummary, low: float, high: float, scale: Scale) -> str:
@@ -77,7 +85,8 @@ def _ends(node: NodeSummary, low: float, high: float, scale: Scale) -> str:
     if not np.isfinite(high - low):
         return ""
     near = _NEAR * (high - low)
-    bottom, top = node.hdi[0] <= low + near, node.hdi[1] >= high - near
+    bottom = node.hdi[0] <= low + near
+    top = node.hdi[1] >= high - near or scale.past(node.hdi[1])
     if bottom and top:
         return "its interval spans the whole range"
     if top:

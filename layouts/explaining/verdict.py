@@ -159,8 +159,12 @@ def verdict(
     if trusted and observed:
         said += _abilities(layout, nodes, noted, cost, scales)
         said += _others(layout, nodes, some)
-        said.append(_failing(layout, fails, failed=bool((shares < 1.0).any())))
-    elif kind.rival is not None and kind.rival.probability >= NAMED:
+        said.append(_failing(layout, nodes, fails, failed=bool((shares < 1.0).any())))
+    elif (
+        kind.kind in ("able", "unclear")  # the others say it themselves
+        and kind.rival is not None
+        and kind.rival.probability >= NAMED
+    ):
         said.append(_by_rival(kind.rival))
     said.append(_kind(layout, kind))
     return Verdict(tuple(_short(said)), kind, fails, noted, judgement, tuple(scales))
@@ -206,6 +210,8 @@ def _reached(y: Floats, noun: str) -> str:
     number = int(y.sum())
     if len(y) == 1:
         return f"{'passed' if number else 'failed'} {all_of_them} that was played"
+    if number == len(y) == 2:
+        return f"passed both {noun}"
     passed = "all" if number == len(y) else f"{number or 'none'} of"
     return f"passed {passed} {all_of_them}"
 
@@ -291,13 +297,21 @@ def _fails(cost: Costs) -> ExpectedFailures:
     return ExpectedFailures(share, cost.layout.latents[best].name, share - float(gain[best]))
 
 
-def _failing(layout: Layout, fails: ExpectedFailures, *, failed: bool) -> str:
+def _failing(
+    layout: Layout, nodes: Sequence[NodeSummary], fails: ExpectedFailures, *, failed: bool
+) -> str:
     if not failed:
         return "Nothing that was played says what would make it fail."
     saved = (fails.share - fails.without) / fails.share if fails.by else 0.0
     if saved < _PARTLY:
+        known = zip(nodes, layout.latents, strict=True)
+        if not any(n.kind == "capability" and learnt(n.sd, one.prior.sd) for n, one in known):
+            return "What makes it fail is open."
         return "No single limit explains its failures, as the layout has it."
-    node = next(latent for latent in layout.latents if latent.name == fails.by)
+    at = layout.latent_names.index(fails.by)
+    node = layout.latents[at]
+    if not learnt(nodes[at].sd, node.prior.sd):
+        return f"What makes it fail is open; it may be {fails.by}, which is not known yet."
     what, it = f"limit of {fails.by}", "limit"
     if node.kind == "robustness":
         what = it = "noise"
@@ -330,6 +344,12 @@ def _kind(layout: Layout, kind: KindEstimate) -> str:
             where = (
                 f"it passed {percent(high)} where {rival.name} is {rival.high}, {percent(low)} "
                 f"where it is {rival.low}"
+            )
+        if not where and rival is not None:
+            low, high = rival.rates
+            where = (
+                f"which no node is: for example it passed {percent(high)} where {rival.name} is "
+                f"{rival.high}, {percent(low)} where it is {rival.low}"
             )
         return f"Its kind: a single weakness {sure}, {where or 'which is not named'}."
     if kind.kind in ("fraudster", "context") and rival is not None:

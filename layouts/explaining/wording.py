@@ -128,6 +128,10 @@ class Scale:
             return "over"
         return "under" if shown == self.low and self.low > 0.0 else ""
 
+    def past(self, value: float) -> bool:
+        """Whether a value of the node is more ability than any instance asks for."""
+        return self.margin and self.convert(value) == (self.high if self.rising else self.low)
+
     def end(self, value: float, width: float) -> str:
         """A value of the node as the end of a range; without the unit.
 
@@ -174,7 +178,7 @@ class Scale:
 
     def full(self, node: NodeSummary) -> bool:
         """Whether the estimate is at or beyond what the hardest instance asks for."""
-        return self.margin and self.convert(node.mean) == (self.high if self.rising else self.low)
+        return self.past(node.mean)
 
     def bounded(self, node: NodeSummary, side: str, bound: float) -> str:
         """Say what evidence from one side means: "no limit found: at least 21 m"."""

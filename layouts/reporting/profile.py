@@ -52,7 +52,8 @@ class NodeNote:
     """What must be known beside the estimate of one node.
 
     Attributes:
-        side: "at least" where no failure was seen, "at most" where no success was; else None.
+        side: "at least" where no failure was seen or the interval goes on to where nothing is
+            measured, "at most" where no success was seen; else None.
         bound: With that side, the value that the node is beyond with probability 0.9.
         text: The note in words; empty if there is nothing to say.
     """

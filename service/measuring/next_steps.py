@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from animalcat.layouts.adaptive.statuses import PRECISE
-from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.service.model import Session
 
 _FINER: Final = 0.8
@@ -14,7 +14,7 @@ _FINER: Final = 0.8
 
 
 def next_steps(
-    session: Session, profile: Profile, needed: Mapping[str, int | None]
+    session: Session, profile: Profile, needed: Mapping[str, int | None], left: int
 ) -> list[dict[str, Any]]:
     """Return what would close what the profile of a finished session leaves open.
 
@@ -23,6 +23,7 @@ def next_steps(
         profile: Its profile, with statuses, notes and judgement.
         needed: How many more episodes each capability is expected to take to its target, as
             `Verdict.episodes_needed`.
+        left: How many arenas of the battery may still be played.
 
     Returns:
         JSON values, as the schema "profile" documents them; none if nothing is open.
@@ -37,7 +38,14 @@ def next_steps(
             _step("Another layout may have a node for that:", "animalcat layout list"),
         ]
     battery = session.spec.battery
-    unlimited = [name for name, note in profile.notes.items() if note.side == "at least"]
+    priors = {latent.name: latent.prior.sd for latent in profile.layout.latents}
+    unlimited = [
+        node.name
+        for node in profile.nodes
+        if node.name in profile.notes
+        and profile.notes[node.name].side == "at least"
+        and learnt(node.sd, priors[node.name])
+    ]
     names = [
         name
         for name, status in profile.status.items()
@@ -58,8 +66,13 @@ def next_steps(
         steps.append(_step(f"{said}{':' if command else lacking}", command, episodes))
     report = f"animalcat battery report {battery}"
     if beyond:
-        said = f"What is left of the battery {battery} cannot bring {_listed(beyond)} to the target"
-        steps.append(_step(f"{said}. Its report says which arenas to add:", report))
+        said = f"The battery {battery} is used up, and {_listed(beyond)} not at the target"
+        if left:
+            said = (
+                f"What is left of the battery {battery} cannot bring {_listed(beyond)} to the "
+                "target, as the layout expects"
+            )
+        steps.append(_step(f"{said}. The battery's report says which arenas to add:", report))
     if unlimited:
         said = f"To find a limit of {_listed(unlimited)} takes arenas that ask for more"
         steps.append(_step(f"{said}. The battery's report says what it asks for at most:", report))

@@ -122,7 +122,7 @@ def exported_profile(
     profile, made = verdict_of(measurement.learner, profile, draws, irrelevant(measurement.learner))
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
-    steps = next_steps(session, profile, stop.episodes_needed)
+    steps = next_steps(session, profile, stop.episodes_needed, _left(measurement))
     return _reported(measurement, profile, made, steps)
 
 
@@ -167,6 +167,13 @@ def _reported(
     content = {**profile.to_dict(), "verdict": verdict.to_dict(), "battery_rate": rate}
     content["what_now"] = [dict(step) for step in steps]
     return Report(content, measurement.exported(profile))
+
+
+def _left(measurement: Measurement) -> int:
+    """Return how many arenas of the battery may still be played."""
+    learner = measurement.learner
+    again = learner.policy.exposures != 1
+    return len(learner.left) if again else max(0, len(learner.left) - learner.n)
 
 
 def _voids(measurement: Measurement, attempts: Sequence[Episode]) -> dict[str, Any]:

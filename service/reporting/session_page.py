@@ -14,7 +14,7 @@ from animalcat.maps.small import arena_map
 from animalcat.outcomes import outcomes_frame
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.prediction import with_observed
-from animalcat.service.measuring.profile_words import battery_rate, judgement_words, warnings
+from animalcat.service.measuring.profile_words import battery_rate, warnings
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.session_figures import scores, session_figures
 from animalcat.service.reporting.templates import templates
@@ -99,7 +99,6 @@ def session_page(
         of_success=fitted.layout.outcomes[0].source == "success",
         predicts=predicts,
         judgement=profile.get("judgement") or {"text": "", "evidence": ()},
-        judgement_words=judgement_words(profile),
         left_out=about.get("coverage"),
         paradigms=about.get("paradigms") or (),
         episodes=episodes,

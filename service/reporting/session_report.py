@@ -137,7 +137,7 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
     status = str(node.get("status") or "")
     return NodeRow(
         name=latent.name,
-        about=": ".join(filter(None, (latent.kind, latent.about))),
+        about=": ".join(filter(None, (latent.kind, _about(latent, scale)))),
         reading=words.estimate,
         interval=words.interval,
         prior=_minus(scale.interval(*before, finer=10.0)),
@@ -147,8 +147,13 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
         means=STATUS_MEANS.get(status, ""),
         note="; ".join(part for part in notes if part not in words.estimate and WIDER not in part),
         bar=_bar(node, latent, scale, before),
-        wider=_wider(node, scale),
+        wider=_wider(node, scale) if known and not node.get("side") else "",
     )
+
+
+def _about(latent: Latent, scale: Scale) -> str:
+    """What a node is; of one that is read by a demand, what it does, as its own unit is no help."""
+    return f"{scale.fill('…')}{scale.rate}" if scale.margin else latent.about
 
 
 def _bar(node: Row, latent: Latent, scale: Scale, before: tuple[float, float]) -> dict[str, Any]:

@@ -230,6 +230,18 @@ def test_a_weakness_is_named_in_metres() -> None:
     assert profile.notes["navigationAbility"].side is None
 
 
+def test_an_interval_that_goes_on_where_nothing_asks_for_more_is_no_limit() -> None:
+    """It fails four arenas by chance, near ones and far ones, and can do everything."""
+    profile, found = judged(lambda t: (np.arange(len(t)) % 15 != 7).astype(float), 60)
+    assert "passed 56 of 60" in found.text
+    words = profile.words["navigationAbility"]
+    assert words.estimate.startswith("no limit found: at least ")
+    assert words.interval.endswith("over 60 m")
+    note = profile.notes["navigationAbility"]
+    assert (note.side, note.text) == ("at least", "what is beyond 60 m is not measured")
+    assert "Its weaker side" not in found.text
+
+
 def test_success_by_a_colour_makes_a_fraudster_and_by_a_paradigm_a_context_agent() -> None:
     _, by_look = judged(lambda t: t.column(LOOK))
     assert by_look.found.kind == "fraudster"

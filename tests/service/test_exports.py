@@ -101,6 +101,11 @@ def page(known: Results) -> str:
              "e_worse": 0.1}  # fmt: skip
     profile["predicts"] = {"standing": "better", "draws": 12, "hindsight": -0.1,
                            "text": "It predicts <well>.", "rivals": [rival]}  # fmt: skip
+    profile["judgement"] = {"standing": "not described", "text": "The layout does not fit.",
+                            "evidence": ["Where size is <5 it fails.",
+                                         "It predicts <well>."]}  # fmt: skip
+    profile["what_now"] = [{"text": "More <is> needed:", "command": "animalcat session extend s-1",
+                            "episodes": 7}]  # fmt: skip
     profile["misfits"] = [{"where": "size is <5", "more": False, "episodes": 9, "observed": 2.0,
                            "predicted": 6.5, "evidence": 44.0, "corrected": 3.1}]  # fmt: skip
     profile["provenance"]["comparison"] = {"words": "it finds more than <other>"}
@@ -130,7 +135,6 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
         f"{about['successes']} of {about['episodes']} episodes passed; 1 attempt was voided",
         "sees goals down to",
         "m across half of the time",
-        "unit: 1.9 lg(5 m/d)",
         "navigationAbility",
         "The Brier score of these",
         "nothing else would do",
@@ -143,6 +147,8 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
         "begun 2026-11-23",
         "with a prior twice as wide: 45 m (30 to 53 m)",
         "It predicts <well>.",
+        "More <is> needed:",
+        "animalcat session extend s-1",
         "its own average",
         "Where predictions fail",
         "less success than predicted",
@@ -154,7 +160,7 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
 def test_the_page_labels_what_is_unfinished_and_crosses_out_what_is_contradicted(page: str) -> None:
     words = Page(page).words
     assert "Unfinished: 3 episodes so far." in words
-    assert "does not describe this agent since episode 9: less success where size is <5" in words
+    assert "The layout does not fit. Where size is <5 it fails. It predicts <well>." in words
     assert words.count("Not to be read.") == 3  # above each part that takes the layout for true
     assert "doubtful" in page.split("</style>")[1]
 
@@ -163,6 +169,7 @@ def test_the_page_escapes_names_and_stands_alone(page: str) -> None:
     seen = Page(page)
     assert f"Cognitive profile of {ODD}" in seen.words
     assert "<b>mine" not in page
+    assert "lg(5 m" not in page.split("<details", 1)[0]  # readers have metres
     tags = {tag for tag, _ in seen.tags}
     assert not {"script", "link", "img", "iframe"} & tags
     body = page.split("</style>", 1)[1]
@@ -219,7 +226,12 @@ def test_predictions_are_decomposed_as_murphy_has_it() -> None:
     rows = [{"outcome": "success", "predicted": 0.9}, {"outcome": "failure", "predicted": 0.3}] * 5
     said = " ".join(predictions(pd.DataFrame(rows)))
     # Brier (0.01 + 0.09) / 2; both groups are pure, so resolution is all of the uncertainty.
-    for words in ("predictions is 0.050", "reliability 0.050", "resolution 0.250", "80 % less"):
+    for words in (
+        "predictions is 0.050",
+        "reliability 0.050",
+        "resolution 0.250",
+        "better by 80 %",
+    ):
         assert words in said, said
     assert predictions(pd.DataFrame([{"outcome": "void", "predicted": 0.5}])) == []
     assert predictions(outcomes_frame([])) == []

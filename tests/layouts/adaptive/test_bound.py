@@ -114,8 +114,8 @@ def test_a_target_beyond_the_bound_is_said(aaio: Layout) -> None:
     sight = found["visualAbility"]
     assert sight.target == pytest.approx(0.05 * 1.9)
     assert sight.agents == 0.0
-    assert (
-        sight.limit == f"cannot be reached with this battery: at best SD 0.53 (unit: {sight.unit})"
+    assert sight.limit == (
+        "cannot be reached with this battery: its SD is at best 28% of its range, and 5% is wanted"
     )
     assert found["navigationAbility"].limit.startswith("cannot be reached with this battery")
 
