@@ -19,7 +19,7 @@ from animalcat.protocol import version
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": (
         "animalcat.cli.demo",
-        "Measure a simple agent from start to end, as a first look.",
+        "Measure an agent whose limit is known, as a first look.",
     ),
     "doctor": (
         "animalcat.cli.doctor",
