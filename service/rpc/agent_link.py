@@ -224,14 +224,12 @@ class GrpcLink(AgentLink):
         )
         await self._tell(gateway_pb2.EvaluateResponse(episode_start=start))
 
-    async def ask(self, done: int, reward: float, step: Step, waited: float = 0.0) -> None:
+    async def ask(self, question: gateway_pb2.EvaluateResponse, waited: float = 0.0) -> None:
         """Send an observation that asks for an action."""
         self._arm(waited)
-        if done:  # whoever has acted has seen the episode's beginning
+        if question.ask.step:  # whoever has acted has seen the episode's beginning
             self._unseen.clear()
-        seen = observation_to_proto(step.observation)
-        ask = gateway_pb2.Ask(step=done, reward=reward, observation=seen)
-        await self._tell(gateway_pb2.EvaluateResponse(ask=ask))
+        await self._tell(question)
 
     async def answer(self, done: int) -> Answer:
         """Wait for the answer to the latest observation, and refuse bad frames meanwhile."""

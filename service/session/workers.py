@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.backends import AUTOMATIC, unity_build
+from animalcat.envs.messages import Reply
 from animalcat.envs.patience import Patience
 from animalcat.envs.starting import Fork, Spawn
 from animalcat.envs.types import ObservationSpec, Step
@@ -25,8 +26,8 @@ REST_SECONDS: Final = 1.0
 """How long a worker at which nothing was played yet may rest before it gives way."""
 LOOK_SECONDS: Final = 1.0
 """How often one that takes long to open is asked what it waits for."""
-COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.service.session.direct")
-"""The program of a worker: one that agents may play with directly."""
+COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.service.session.player")
+"""The program of a worker that plays with agents."""
 
 
 class Placement(NamedTuple):
@@ -354,18 +355,27 @@ class Lent:
         """Where it may listen for an agent; see `Worker`."""
         return self._there.place_for(place)
 
-    async def offer(self, terms: bytes) -> str:
-        """Let the agent come to it; see `Worker`."""
-        return await self._there.offer(terms)
+    async def play(self, terms: bytes) -> Reply:
+        """Play the episode with its agent; see `Worker`."""
+        return await self._there.play(terms)
 
-    async def played(self, waits: float) -> bytes:
-        """Wait until the agent has played; see `Worker`."""
-        return await self._there.played(waits)
+    async def turn(self, answer: bytes) -> Reply:
+        """Take what the agent answered; see `Worker`."""
+        return await self._there.turn(answer)
+
+    async def reply(self, waits: float) -> Reply:
+        """Wait for what it says of an agent that came to it; see `Worker`."""
+        return await self._there.reply(waits)
 
     def recall(self) -> None:
-        """Take the agent off; see `Worker`."""
+        """Have the agent go on by the server; see `Worker`."""
         if self.worker is not None:
             self.worker.recall()
+
+    def stop(self, waited: float) -> None:
+        """End the play; see `Worker`."""
+        if self.worker is not None:
+            self.worker.stop(waited)
 
     def rest(self) -> None:
         """Give way where another waits for room; the next `open` finds a place again."""

@@ -20,7 +20,8 @@ from animalcat.errors import AnimalcatError
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.campaigns.conductor import reserve
 from animalcat.service.model import ENDS, Cause, Outcome, Whose, cause_of
-from animalcat.service.session.play import Playthrough, judge
+from animalcat.service.session.play import judge
+from animalcat.service.session.playthrough import Playthrough
 from animalcat.service.session.turns import Believed
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 

@@ -41,11 +41,12 @@ from animalcat.service.host.doorman import (
 )
 from animalcat.service.host.settings import Settings
 from animalcat.service.model import NOBODY, Identity
-from animalcat.service.recording import EpisodeRecorder, read_episode
+from animalcat.service.recording import read_episode
 from animalcat.service.refusals import LOG_SECONDS, MOST_KEPT, OTHERS, Refusals
 from animalcat.service.rpc.agent_link import MAX_FINGERPRINT
 from animalcat.service.rpc.health import OF_ONE
 from animalcat.service.rpc.server import create_server
+from animalcat.service.session import play
 from animalcat.service.session.identity import MAX_CHANGES, MAX_OTHERS, Comer, identified
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import EPISODE_BYTES, NOTE_BYTES, STEP_BYTES, NoteRoom
@@ -391,10 +392,10 @@ class TestDisk:
     async def test_a_deleted_session_holds_no_recording_open(
         self, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def full(self: EpisodeRecorder, *_: Any) -> None:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        def full(path: Path, *_: Any) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-        monkeypatch.setattr(EpisodeRecorder, "finish", full)
+        monkeypatch.setattr(play, "finish_recording", full)
         async with served(tmp_path, direct=False) as connected:
             service = connected()
             session = await service.create(2)
