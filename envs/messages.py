@@ -52,8 +52,8 @@ class MessageKind(IntEnum):
     """JSON of `session.player.Terms`: play the episode with its agent; answered by OFFERED, or by
     PLAYED where the recording cannot be written. Until PLAYED, only the next three may follow."""
     TURN = 5
-    """What `session.player.Turn` packs, an answer that the agent gave the parent; answered by ASK
-    or PLAYED."""
+    """What `session.player.pack_answer` packs, an answer that the agent gave the parent; answered
+    by ASK or PLAYED."""
     RECALL = 6
     """Nothing: the agent goes on by the parent, whether it has come or not; ASK follows, unless it
     or PLAYED is on its way."""

@@ -26,7 +26,7 @@ from animalcat.service.cluster.hosts import THREADS, FitHost, Node, SimulatorHos
 from animalcat.service.host.settings import Settings
 from animalcat.service.session.direct import UNIX
 from animalcat.service.session.room import Room
-from animalcat.service.session.workers import Lent, Workers
+from animalcat.service.session.workers import Loan, Workers
 
 log = logging.getLogger(__name__)
 
@@ -108,10 +108,10 @@ class RayWorkers(Workers):
             return ""
         return f"{cpus:g} CPUs and {memory >> 20} MiB of one node of the cluster"
 
-    async def open(self, worker: Worker, lent: Lent) -> None:
+    async def open(self, worker: Worker, loan: Loan) -> None:
         """Open a worker; the longer that takes, the more others that rest give way."""
         with self.making_room():
-            await super().open(worker, lent)
+            await super().open(worker, loan)
 
     @contextmanager
     def making_room(self, needed: Callable[[], bool] = lambda: True) -> Generator[None]:

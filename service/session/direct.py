@@ -43,7 +43,7 @@ class ConnectionBrokeError(Exception):
 
 
 class RecalledError(Exception):
-    """The server has the agent go on by way of it."""
+    """The server wants the agent to go on over its stream."""
 
 
 class StoppedError(Exception):
@@ -60,7 +60,7 @@ class StoppedError(Exception):
 
 
 class Connection:
-    """The connection of the agent that was admitted."""
+    """The connection of the agent, once its ticket was seen."""
 
     def __init__(self, connection: socket.socket, server: socket.socket, early: bytes) -> None:
         self._connection = connection

@@ -88,28 +88,28 @@ async def play_attempt(
         played.fault = str(fault)
         played.ended_by = EndedBy.FAULT
     seconds = parts.monotonic() - began
-    verdict = judge(played, period, second_chance=second_chance)
-    failed = verdict.outcome is Outcome.VOID and played.left is Cause.AGENT_FAILED
+    judgement = judge(played, period, second_chance=second_chance)
+    failed = judgement.outcome is Outcome.VOID and played.left is Cause.AGENT_FAILED
     finished = replace(
         episode,
-        outcome=verdict.outcome,
+        outcome=judgement.outcome,
         ruling=Ruling.AWAITED if failed else None,
         episode_return=played.episode_return,
         steps=played.steps,
         ended_by=played.ended_by,
-        cause=verdict.cause,
-        outcomes=verdict.outcomes,
+        cause=judgement.cause,
+        outcomes=judgement.outcomes,
         seconds=seconds,
         versions=versions,
         spent=played.spent,
     )
     last = None if played.last is None else played.last.ended_by
     footer = results_pb2.EpisodeFooter(
-        outcome=types_pb2.Outcome.ValueType(verdict.outcome),
+        outcome=types_pb2.Outcome.ValueType(judgement.outcome),
         episode_return=played.episode_return,
         steps=played.steps,
         ended_by=ended_by_to_proto(last),
-        outcomes=verdict.outcomes,
+        outcomes=judgement.outcomes,
     )
     await asyncio.to_thread(end_recording, parts, episode, footer, period)
     return finished, played

@@ -3,7 +3,7 @@
 This is the one loop in which turns are taken, and it runs in the worker that simulates. The server
 has loaded the arena and begun the recording. It asks the worker to PLAY on certain `Terms`. An
 agent comes to the worker by itself (`direct`), with a ticket that the server gave it; or the server
-relays its answers, each as a `Turn`, and gets the next `Question` for it. An agent may change from
+relays its answers, and gets the next `Question` for it each time. An agent may change from
 the first way to the second within an episode. At the end the worker sends a `PlayReport` to the
 server, which alone judges, stores, and tells the agent what became of the episode. `python -m
 animalcat.service.session.player` is such a worker.
@@ -39,14 +39,14 @@ from animalcat.service.session.direct import (
     StoppedError,
     listening,
 )
-from animalcat.service.session.link import AgentLeftError
-from animalcat.service.session.notes import Allotted, NoteRoom
+from animalcat.service.session.link import AgentLeftError, Answer
+from animalcat.service.session.notes import NoteBudget, NoteRoom
 from animalcat.service.session.spending import Meter
-from animalcat.service.session.turns import FrameError, Turns
+from animalcat.service.session.turns import AnswerReader, FrameError
 from animalcat.v1 import gateway_pb2
 from animalcat.wire import observation_to_proto
 
-_TURN: Final = struct.Struct("<dH")
+_ANSWER: Final = struct.Struct("<dH")
 _QUESTION: Final = struct.Struct("<dd?II")
 _LENGTHS: Final = struct.Struct("<II")
 
@@ -76,7 +76,7 @@ class Terms(NamedTuple):
     ticket: str = ""
     timeout: float = 0.0
     allowance: Allowance = UNLIMITED
-    notes: Allotted = Allotted()
+    notes: NoteBudget = NoteBudget()
     recorded: int = 0
     spent: Spent = NOTHING
 
@@ -88,36 +88,9 @@ class Terms(NamedTuple):
     def from_json(cls, data: bytes) -> Terms:
         """Return the terms that `to_json` wrote."""
         told: list[Any] = json.loads(data)
-        told[6], told[7] = Allowance(*told[6]), Allotted(*told[7])
+        told[6], told[7] = Allowance(*told[6]), NoteBudget(*told[7])
         told[9] = _spent(told[9])
         return cls._make(told)
-
-
-class Turn(NamedTuple):
-    """What an agent answered to the server.
-
-    Attributes:
-        seconds: How long it took.
-        actions: One or more actions to take, one per byte, all within range.
-        notes: The notes that it made with them.
-    """
-
-    seconds: float
-    actions: bytes
-    notes: Sequence[Note] = ()
-
-    def pack(self) -> bytes:
-        """Return it as bytes."""
-        notes = json.dumps([astuple(note) for note in self.notes]).encode() if self.notes else b""
-        return _TURN.pack(self.seconds, len(self.actions)) + self.actions + notes
-
-    @classmethod
-    def unpack(cls, data: bytes) -> Turn:
-        """Return what `pack` packed."""
-        seconds, count = _TURN.unpack_from(data)
-        end = _TURN.size + count
-        notes = [Note(*note) for note in json.loads(data[end:])] if data[end:] else ()
-        return cls(seconds, data[_TURN.size : end], notes)
 
 
 class Question(NamedTuple):
@@ -205,6 +178,20 @@ class PlayReport(NamedTuple):
         return cls._make([*told, trace, last])
 
 
+def pack_answer(answer: Answer) -> bytes:
+    """Return what the worker is told of an answer: all but whether the agent was away."""
+    notes = json.dumps([astuple(note) for note in answer.notes]).encode() if answer.notes else b""
+    return _ANSWER.pack(answer.seconds, len(answer.actions)) + answer.actions + notes
+
+
+def unpack_answer(data: bytes) -> Answer:
+    """Return what `pack_answer` packed."""
+    seconds, count = _ANSWER.unpack_from(data)
+    end = _ANSWER.size + count
+    notes = [Note(*note) for note in json.loads(data[end:])] if data[end:] else ()
+    return Answer(data[_ANSWER.size : end], notes, seconds)
+
+
 class Player:
     """Plays episodes with agents; it is a `worker.PlayEpisode`."""
 
@@ -244,7 +231,7 @@ class _Episode:
         self._trace = array("d")
         self._asked = time.monotonic()
         self._meter = Meter(terms.allowance, terms.spent)
-        self._room = NoteRoom.allotted(terms.notes)
+        self._room = NoteRoom.within(terms.notes)
         self._told = 0, 0
         self._steps: StepWriter
 
@@ -319,7 +306,7 @@ class _Episode:
 
     def _play_with(self, connection: Connection, deadline: float) -> None:
         """Play with the agent at a connection until the episode is over."""
-        turns = Turns(room=self._room)
+        reader = AnswerReader(room=self._room)
 
         def ask() -> None:
             nonlocal deadline
@@ -331,14 +318,15 @@ class _Episode:
         while True:
             try:
                 frame = connection.read(deadline)
-                actions = turns.read(frame, self._done)
+                actions = reader.read(frame, self._done)
             except FrameError as error:
-                connection.send(turns.refuse(error), deadline)
+                connection.send(reader.refuse(error), deadline)
                 continue
             if actions is None:
                 continue
             self._pulse.beat()
-            if self._take(Turn(self._waited, actions, turns.take_notes()), ask):
+            waited = self._waited
+            if self._take(Answer(actions, reader.take_notes(), waited), ask):
                 return
 
     def _relayed(self) -> None:
@@ -352,16 +340,16 @@ class _Episode:
             if kind is MessageKind.STOP:
                 raise StoppedError(*SECONDS.unpack(body))
             if kind is MessageKind.TURN:  # a RECALL has crossed the question that it asks for
-                if self._take(Turn.unpack(body)):
+                if self._take(unpack_answer(body)):
                     return
                 question = Question(self._ask(), thinking=self._meter.spent.thinking_seconds)
                 send(self._server, MessageKind.ASK, question.pack())
 
-    def _take(self, turn: Turn, ask: Callable[[], None] = lambda: None) -> bool:
+    def _take(self, answer: Answer, ask: Callable[[], None] = lambda: None) -> bool:
         """Take decisions and record them.
 
         Args:
-            turn: The decisions.
+            answer: The decisions, with the notes on them.
             ask: Is called unless the episode is over, before the last decision is recorded: the
                 agent thinks meanwhile.
 
@@ -371,8 +359,8 @@ class _Episode:
         Raises:
             _OverspentError: The agent has spent more than it may; nothing was done.
         """
-        seconds, actions, notes = turn
-        exceeded = self._meter.take(seconds, notes)
+        actions, notes = answer.actions, answer.notes
+        exceeded = self._meter.take(answer.seconds, notes)
         self._reward = 0.0
         if exceeded:
             raise _OverspentError(exceeded)

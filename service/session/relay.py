@@ -22,7 +22,7 @@ from animalcat.service.recording.difference import compare_step
 from animalcat.service.recording.writer import left_behind
 from animalcat.service.session.link import AgentLeftError, AgentLink, Answer, EpisodeOpening, Offer
 from animalcat.service.session.notes import size_of
-from animalcat.service.session.player import PlayReport, Question, Terms, Turn
+from animalcat.service.session.player import PlayReport, Question, Terms, pack_answer
 from animalcat.service.session.playthrough import Playthrough
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import note_from_proto
@@ -110,14 +110,14 @@ class Relay:
         raise AgentLeftError(cause, detail=detail)
 
     def _leave(self, cause: Cause, overdue: str) -> None:
-        """Who has spent too much saves nothing by leaving."""
+        """Fail an attempt whose agent has spent too much, although it has left."""
         if ENDS[cause].whose is Whose.AGENT:
             self._played.exceeded = overdue
 
     async def _reported(
         self, opening: EpisodeOpening, first: Step
     ) -> tuple[PlayReport, AgentLeftError | None]:
-        """Open the episode, and have it played as far as it goes.
+        """Open the episode, have it played as far as it goes, and get the report.
 
         Returns:
             What the worker reports, and why the agent has left if it did.
@@ -208,9 +208,9 @@ class Relay:
 
         A worker that died while the agent was away is made anew.
         """
-        turn = Turn(answer.seconds, answer.actions, answer.notes).pack()
+        packed = pack_answer(answer)
         try:
-            return await self._worker.turn(turn)
+            return await self._worker.turn(packed)
         except WorkerFault as fault:
             if not answer.returned or self._worker.backend.startswith("unity:"):
                 raise
@@ -221,7 +221,7 @@ class Relay:
             self._in_play = False
             await self._link.idle(self._restore(recording))
             self._in_play = True
-            return await self._worker.turn(turn)
+            return await self._worker.turn(packed)
 
     async def _restore(self, recording: Recording) -> None:
         """Bring an arena anew to where the recording stands, and compare every number.
