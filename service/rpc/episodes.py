@@ -53,9 +53,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
             if not wanted.outcomes or episode.outcome in request.outcomes
         ]
         shown = paging.paged(found, lambda episode: episode.name, request)
-        return results_pb2.ListEpisodesResponse(
-            episodes=shown.items, next_page_token=shown.next_token
-        )
+        return results_pb2.ListEpisodesResponse(episodes=shown, next_page_token=shown.next)
 
     async def ExplainEpisode(  # noqa: N802
         self, request: results_pb2.ExplainEpisodeRequest, context: Any

@@ -28,7 +28,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
         """List the layouts of this server."""
         page = paged(await self._known(), lambda layout: layout.digest, request)
         return layouts_pb2.ListLayoutsResponse(
-            layouts=map(_to_proto, page.items), next_page_token=page.next_token
+            layouts=map(_to_proto, page), next_page_token=page.next
         )
 
     async def GetLayout(  # noqa: N802

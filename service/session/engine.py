@@ -21,13 +21,13 @@ from animalcat.service.logs import about
 from animalcat.service.model import Cause, Episode, Ruling, Session, SessionState
 from animalcat.service.refusals import Seldom
 from animalcat.service.session.ending import Ending
-from animalcat.service.session.identity import Comer, Identities
+from animalcat.service.session.identity import Arrival, Identities
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.play import play_attempt
 from animalcat.service.session.record import SessionRecord
 from animalcat.service.session.scheduling import NothingToPlayError, Schedule
-from animalcat.service.session.workers import Guest
+from animalcat.service.session.workers import Borrower
 from animalcat.service.storage.errors import readable
 
 log = logging.getLogger(__name__)
@@ -279,7 +279,7 @@ class SessionEngine:
         return (await self._schedule.evidence.live_report(self.session)).profile
 
     async def posterior(self) -> FitResult:
-        """Return the posterior with draws: of the last fit once finished, before that the live."""
+        """Return the posterior with draws: a finished session's last fit, else the live one."""
         await self._schedule.load()
         if self.session.state.over:
             await self._schedule.settle(certify=False)
@@ -321,8 +321,8 @@ class SessionEngine:
 
     async def _seat(self, link: AgentLink) -> Session:
         spec = self.session.spec
-        guest = Guest(self.session.id, partial(self._record.wait_for, link))
-        worker = await self._parts.workers.take(spec.backend, spec.observation_spec, guest)
+        borrower = Borrower(self.session.id, partial(self._record.wait_for, link))
+        worker = await self._parts.workers.take(spec.backend, spec.observation_spec, borrower)
         async with self._present():
             try:
                 return await self._play(link, worker)
@@ -385,8 +385,8 @@ class SessionEngine:
             return
 
         async def meet(fingerprint: AgentFingerprint, whole: bool = True) -> None:
-            comer = Comer(fingerprint, whole, link.same_agent)
-            await self._identities.meet(comer, company=self.agents > 1)
+            arrival = Arrival(fingerprint, whole, link.same_agent)
+            await self._identities.meet(arrival, company=self.agents > 1)
 
         await meet(link.fingerprint, link.whole)
         link.ready = meet
@@ -433,7 +433,7 @@ class SessionEngine:
 
 
 def _log_failure(task: asyncio.Task[Session]) -> None:
-    """Log an error that may have nobody left to receive it; an agent that leaves is no error."""
+    """Log an error, which perhaps nobody awaits any more; that an agent leaves is no error."""
     error = None if task.cancelled() else task.exception()
     if error is None or isinstance(error, AgentLeftError):
         return

@@ -309,8 +309,8 @@ class Evidence:
     async def choose(self, number: int) -> Decision | None:
         """Choose the instance for an episode number; None if none is left.
 
-        What is practised has no say in what is chosen later: randomness is keyed by the number
-        among the episodes that count. It is nothing that another slot may have begun already.
+        Practice changes nothing of what is chosen later, since randomness is keyed by the number
+        among the episodes that count. No arena is practised on that another slot has begun.
         """
         if number < self._practice:
             return await self._think(self.measurement.practise, self._chosen())

@@ -29,8 +29,8 @@ from animalcat.service.storage.chain import (
 from animalcat.service.storage.sql import SqlStore
 
 
-class Intact(NamedTuple):
-    """What was found.
+class IntegrityReport(NamedTuple):
+    """Whether a session is as it was stored.
 
     Attributes:
         problems: What was changed, is gone or cannot be read, one sentence each; empty if nothing.
@@ -45,10 +45,10 @@ class Intact(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def look(store: SqlStore, files: Artefacts, session: str) -> Intact:
+def look(store: SqlStore, files: Artefacts, session: str) -> IntegrityReport:
     """Compare a session with its chain, and its battery and layout with their digests.
 
-    Nothing that is found ends it, also not what cannot be read.
+    It goes on to the end whatever it finds, also where something cannot be read.
 
     Args:
         store: Keeps its records.
@@ -91,12 +91,12 @@ def look(store: SqlStore, files: Artefacts, session: str) -> Intact:
             _compare_battery(problems, files, found)
             _compare_layout(problems, store, found)
             notes += _notes(store, found)
-    return Intact(tuple(problems), len(links), before, tuple(notes))
+    return IntegrityReport(tuple(problems), len(links), before, tuple(notes))
 
 
 @contextmanager
 def _told(problems: list[str], what: str) -> Generator[None]:
-    """Tell what cannot be read, instead of ending the look for it."""
+    """Add what cannot be read in the block to the problems, and go on."""
     try:
         yield
     except DBAPIError as error:
@@ -162,7 +162,7 @@ def _compare_layout(problems: list[str], store: SqlStore, session: Session) -> N
 
 
 def _notes(store: SqlStore, session: Session) -> tuple[str, ...]:
-    """Say that the name of the session's battery stands for other arenas by now."""
+    """Return a note if the name of the session's battery stands for other arenas by now."""
     if not session.spec.battery_digest:
         return ()
     battery, own = session.spec.battery, session.spec.battery_digest

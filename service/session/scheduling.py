@@ -243,7 +243,7 @@ class Schedule:
     async def _wait_for_disk(self, link: AgentLink) -> None:
         """Wait until there is room for what is to be played, or something has changed.
 
-        What is played writes a recording and an outcome, and to be kept it must have room.
+        An episode writes a recording and an outcome, and without room neither can be kept.
         """
         with self._record.waiting(self._parts.disk.wanted):
             while await self._parts.disk.short():
@@ -259,7 +259,7 @@ class Schedule:
         return over or self._broken or self._draining
 
     async def _look_again(self) -> None:
-        """Wait for a change or a while, letting others at the books."""
+        """Release the lock, and wait for a change or a while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._books.wait()

@@ -119,7 +119,7 @@ class Artefacts:
             return ""
 
     def set_mark(self, mark: str) -> None:
-        """Say which database the files belong to; what is said already stays.
+        """Say which database the files belong to; an earlier mark stays.
 
         Raises:
             ArtefactsError: The storage does not answer.
@@ -425,7 +425,7 @@ class ObjectStorage(Artefacts):
 
     @contextlib.contextmanager
     def _asked(self) -> Generator[None]:
-        """Make one kind of error of what the libraries of storages raise."""
+        """Turn the errors of storage libraries in the block into `ArtefactsError`."""
         try:
             yield
         except FileNotFoundError:
@@ -448,7 +448,7 @@ class ObjectStorage(Artefacts):
                 (self._cache / oldest).unlink(missing_ok=True)
 
     def _found(self) -> dict[str, int]:
-        """Size of each copy that is here from before, the oldest first; what is half is removed."""
+        """Return the sizes of copies from earlier runs, oldest first, and remove partial ones."""
         found: list[tuple[float, str, int]] = []
         for path in self._cache.rglob("*"):
             if path.is_file() and path.name.startswith("."):

@@ -163,7 +163,7 @@ class SqlStore:
         return cls(f"sqlite:///{(data / DATABASE).resolve()}")
 
     def id(self) -> str:
-        """Return what tells this database from every other; it is drawn when it is first asked."""
+        """Return the id of this database, unlike that of any other; the first call draws it."""
         table, key = schema.meta, "id"
         query = select(table.c.value).where(table.c.key == key)
         with self._reader.connect() as db:
@@ -953,7 +953,7 @@ def _begin_alone(connection: Connection) -> None:
 
 @contextmanager
 def _told(damage: list[str], what: str) -> Generator[None]:
-    """Tell what the database cannot give of something, instead of failing for it."""
+    """Add what the database cannot read in the block to the damage, and go on."""
     try:
         yield
     except DBAPIError as error:
@@ -1016,7 +1016,7 @@ _CONTENTS: Final[Mapping[str, Callable[[Connection, str], dict[str, str]]]] = {
 
 
 def _content(db: Connection, session: str, what: str) -> str:
-    """Return the digest of what a link is to be about, as it is stored now."""
+    """Return the digest of what a link is about, as it is stored now."""
     if what == BEGINNING:
         found = _of_beginning(db, session)
     elif what == STANDING:

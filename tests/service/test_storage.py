@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,11 +14,11 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from animalcat.service.model import Outcome, SessionState
-from animalcat.service.recording import EpisodeRecorder
-from animalcat.service.session.play import Judgement, end_recording
+from animalcat.service.model import SessionState
+from animalcat.service.recording.writer import begin_recording
+from animalcat.service.session.play import end_recording
 from animalcat.service.storage import sql
-from animalcat.service.storage.artefacts import Artefacts, recording_key
+from animalcat.service.storage.artefacts import Artefacts, recording_path
 from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.migrate import StoreUnreachableError
 from animalcat.service.storage.sql import SqlStore
@@ -116,16 +116,16 @@ class TestClaims:
         begun = attempt(session, 0)
         two[0].open_episode(begun)
         files = Artefacts(tmp_path)
-        path = tmp_path / recording_key(session, begun.number, begun.attempt)
+        path = recording_path(tmp_path, session, begun.number, begun.attempt)
         spec = types_pb2.ObservationSpec(decision_period=3)
-        recorder = EpisodeRecorder(path, results_pb2.EpisodeHeader(observation_spec=spec))
+        begin_recording(path, results_pb2.EpisodeHeader(observation_spec=spec))
         time.sleep(0.1)
         assert quick.claim(session) is None
         (tmp_path / "new").write_bytes(b"as the successor has stored it")
         (tmp_path / "new").replace(path)
-        frozen = cast(Any, SimpleNamespace(store=two[0]))
-        with closing(recorder), pytest.raises(NotOwnerError):
-            end_recording(frozen, begun, recorder, Judgement(Outcome.SUCCESS))
+        frozen = cast(Any, SimpleNamespace(store=two[0], data=tmp_path))
+        with pytest.raises(NotOwnerError):
+            end_recording(frozen, begun, results_pb2.EpisodeFooter(), 3)
         with pytest.raises(NotOwnerError):
             two[0].finish_episode(finished(begun), files)
         assert path.read_bytes() == b"as the successor has stored it"
