@@ -330,16 +330,18 @@ def test_a_session_of_plugins_from_start_to_export(installed: Path, tmp_path: Pa
         with pytest.raises(animalcat.AnimalcatError) as refused:
             client.pause_session(waiting)
         assert refused.value.code == "PLUGIN_CHANGED"
-        was, now = used[0], plugins_there(client)
+        was, now = used[0], plugin_there()
         assert f"the policy 'hardest' was {was.source}, and is {now.source}" in str(refused.value)
         assert "install animalcat-example 1.0 again as it was" in str(refused.value)
-        assert client.create_session(agent="new", **asked).spec.plugins[0] == now
-    path.write_text(before)
-    with server_for(None, home) as address, animalcat.connect(address) as client:
+        path.write_text(before)
         assert client.pause_session(waiting).paused
+        path.write_text(before.replace("argmin", "argmax"))
+        with pytest.raises(animalcat.AnimalcatError, match="start this process again"):
+            client.create_session(agent="new", **asked)
+    path.write_text(before)
 
 
-def plugins_there(client: animalcat.Client) -> Plugin:
+def plugin_there() -> Plugin:
     rows = json.loads(printed("plugins", "list", "--json"))
     row = next(row for row in rows if row["name"] == "hardest")
     return Plugin("policy", "hardest", row["package"], row["version"], row["digest"])
