@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from dataclasses import asdict
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from animalcat.envs.types import (
     ObservationSpec,
     RaySpec,
 )
+from animalcat.plugins import Kind, Plugin
 from animalcat.v1 import sessions_pb2, types_pb2
 
 _Scalar = TypeVar("_Scalar", np.uint8, np.float32)
@@ -128,6 +130,17 @@ def fingerprint_to_proto(fingerprint: AgentFingerprint) -> types_pb2.AgentFinger
         environment=fingerprint.environment,
         process=fingerprint.process,
     )
+
+
+def plugin_to_proto(plugin: Plugin) -> sessions_pb2.Plugin:
+    """The wire form of what another package adds."""
+    return sessions_pb2.Plugin(**asdict(plugin))
+
+
+def plugin_from_proto(message: sessions_pb2.Plugin) -> Plugin:
+    """What another package adds, as a message says."""
+    kind = cast("Kind", message.kind)
+    return Plugin(kind, message.name, message.distribution, message.version, message.digest)
 
 
 def fingerprint_from_proto(message: types_pb2.AgentFingerprint) -> AgentFingerprint:

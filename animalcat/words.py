@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from animalcat.v1 import operations_pb2, sessions_pb2, types_pb2
+from animalcat.v1 import operations_pb2, results_pb2, sessions_pb2, types_pb2
 
 POLICIES: Final[Mapping[str, sessions_pb2.PolicyName.ValueType]] = {
     "variance": sessions_pb2.POLICY_NAME_VARIANCE,
@@ -14,8 +14,18 @@ POLICIES: Final[Mapping[str, sessions_pb2.PolicyName.ValueType]] = {
     "stratified": sessions_pb2.POLICY_NAME_STRATIFIED,
     "random": sessions_pb2.POLICY_NAME_RANDOM,
     "listed": sessions_pb2.POLICY_NAME_LISTED,
+    "plugin": sessions_pb2.POLICY_NAME_PLUGIN,
 }
 """Ways to choose."""
+FORMATS: Final[Mapping[str, results_pb2.ProfileFormat.ValueType]] = {
+    "json": results_pb2.PROFILE_FORMAT_JSON,
+    "html": results_pb2.PROFILE_FORMAT_HTML,
+    "csv": results_pb2.PROFILE_FORMAT_OUTCOMES_CSV,
+    "reanalysis": results_pb2.PROFILE_FORMAT_REANALYSIS_JSON,
+    "parquet": results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET,
+    "netcdf": results_pb2.PROFILE_FORMAT_NETCDF,
+}
+"""Forms of an exported profile; plugins have others."""
 COMBINES: Final[Mapping[str, sessions_pb2.Combine.ValueType]] = {
     "any": sessions_pb2.COMBINE_ANY,
     "all": sessions_pb2.COMBINE_ALL,
@@ -34,8 +44,10 @@ STATUSES: Final[Mapping[str, sessions_pb2.MeasuringStatus.ValueType]] = {
     "measuring": sessions_pb2.MEASURING_STATUS_MEASURING,
     "precise, if the layout holds": sessions_pb2.MEASURING_STATUS_MEASURED,
     "budget": sessions_pb2.MEASURING_STATUS_BUDGET,
+    "used up": sessions_pb2.MEASURING_STATUS_USED_UP,
     "limited by the battery": sessions_pb2.MEASURING_STATUS_LIMITED_BY_BATTERY,
     "limited by noise": sessions_pb2.MEASURING_STATUS_LIMITED_BY_NOISE,
+    "ended": sessions_pb2.MEASURING_STATUS_ENDED,
     "cancelled": sessions_pb2.MEASURING_STATUS_CANCELLED,
     "layout contradicted": sessions_pb2.MEASURING_STATUS_LAYOUT_CONTRADICTED,
     "not to be read": sessions_pb2.MEASURING_STATUS_NOT_READ,
@@ -52,6 +64,7 @@ REASONS: Final[Mapping[str, sessions_pb2.Reason.ValueType]] = {
     "probe": sessions_pb2.REASON_PROBE,
     "person": sessions_pb2.REASON_PERSON,
     "practice": sessions_pb2.REASON_PRACTICE,
+    "plugin": sessions_pb2.REASON_PLUGIN,
 }
 """Why an instance was chosen."""
 MADE_AS: Final[Mapping[str, sessions_pb2.MadeAs.ValueType]] = {

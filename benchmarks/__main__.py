@@ -26,6 +26,7 @@ PARTS: Final[Mapping[str, str]] = {
     "fresh": "two fresh sessions of one agent",
     "adaptive": "what adaptive choice saves",
     "recovery": "profiles of agents with planted limits",
+    "demo": "how often the demo finds what it planted",
     "alarms": "more impostors and able agents than recovery has time for",
     "trust": "whether warnings are right, and what honesty costs",
     "kill": "processes that are killed and stopped",

@@ -87,7 +87,15 @@ class Place:
     """A battery with its arenas, in which agents play."""
 
     def __init__(
-        self, folder: Path, digest: str, layout: str, variant: str, played: Path | None = None
+        self,
+        folder: Path,
+        digest: str,
+        layout: str,
+        variant: str,
+        played: Path | None = None,
+        shown: ObservationSpec = SPEC,
+        *,
+        anew: bool = False,
     ) -> None:
         """Read the battery.
 
@@ -97,12 +105,15 @@ class Place:
             layout: Name of the layout.
             variant: Its variant.
             played: A file that other processes share, so that none plays what another has played.
+            shown: What agents observe.
+            anew: Whether agents do something by chance of their own, so that nothing is used again.
         """
         self.battery: Battery = load(digest, folder)
         self._spec = SessionSpec(
             "", digest, digest, layout, variant, stop=StoppingRule(100_000), certify=False
         )
-        self._environment = SimEnvironment(SPEC)
+        self._shown, self._anew = shown, anew
+        self._environment = SimEnvironment(shown)
         self._arenas: dict[str, Arena] = {}
         self._outcomes = Outcomes(played)
         self.played = 0
@@ -144,7 +155,7 @@ class Place:
         """
         own = int(rng(seed, "agent", episode).integers(2**31))
         read, repeats = in_episode(agent, own)
-        if not repeats:
+        if self._anew or not repeats:
             return self._play(read, instance, own, episode)
         key = f"{reference_of(read, without=COMPARED)} {instance}"
         strengths = {name: read.number(name, 0.0) for name in COMPARED & read.limits.keys()}
@@ -165,7 +176,8 @@ class Place:
         actor, environment = make_agent(agent), self._environment
         step = environment.load(arena, one.seed)
         limit = arena.time_limit * STEPS_PER_UNIT
-        actor.reset(EpisodeInfo(episode, seed, SPEC, -(-limit // SPEC.decision_period)))
+        shown = self._shown
+        actor.reset(EpisodeInfo(episode, seed, shown, -(-limit // shown.decision_period)))
         total, steps = 0.0, 0
         while step.ended_by is None and steps < LONGEST:
             action = actor.act(step.observation)

@@ -19,7 +19,7 @@ from animalcat.files import write_whole
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.adaptive.stopping import settled_status
+from animalcat.layouts.adaptive.statuses import reached
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.inference.fit import FitRequest, fit
@@ -156,15 +156,16 @@ def made(page: Page, *, live: bool = False) -> tuple[dict[str, Any], str]:
         "alarm": learner.alarm,
         "shows": page.about,
     }
-    status = learner.verdict().status
+    stop = learner.verdict()
     if live:
         fitted = learner.posterior.as_fit()
-        profile, verdict = verdict_of(learner, Profile.of_live(learner.posterior, status, about))
+        profile = Profile.of_live(learner.posterior, stop.status, about)
+        profile, verdict = verdict_of(learner, profile)
     else:
         data = learner.data()
         fitted = fit(FitRequest(layout, data.features, data.outcomes, page.seed))
-        decided = settled_status(status, layout, rule, fitted.nodes, learner.contradicted)
-        profile = Profile.of_fit(fitted, decided, about)
+        stop = stop.judged(fit=reached(layout, rule, fitted.nodes))
+        profile = Profile.of_fit(fitted, stop.status, about)
         profile, verdict = verdict_of(learner, profile, fitted.flat_draws)
         profile = with_wider(profile, learner, fitted.flat_draws, page.seed)
     content = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from animalcat import plugins
 from animalcat.arena_configs.builds import NEWEST
 from animalcat.installing import install
 
@@ -12,10 +13,12 @@ if TYPE_CHECKING:
     from animalcat.envs.sim.environment import Rng
     from animalcat.envs.types import Environment, ObservationSpec
 
-AUTOMATIC: Final = "unity:auto"
+_UNITY: Final = "unity:"
+AUTOMATIC: Final = f"{_UNITY}auto"
 """The Unity build of the settings, or one found where `animalai` looks."""
 BACKENDS: Final = ("sim", AUTOMATIC, "unity:PATH")
-"""Names that `make_environment` knows; PATH is that of a build's executable."""
+"""Names that `make_environment` knows; PATH is that of a build's executable. Plugins have others
+(`animalcat.plugins`)."""
 
 
 def make_environment(
@@ -27,7 +30,7 @@ def make_environment(
     `arena_configs.reading` does.
 
     Args:
-        backend: A name in `BACKENDS`.
+        backend: A name in `BACKENDS`, or that of a plugin.
         spec: Specification of the observations.
         rng: How the simulator draws, see `SimEnvironment`; a Unity build draws in its own way.
         build: Which build the simulator is, see `SimEnvironment`; None for the newest.
@@ -51,6 +54,8 @@ def make_environment(
             raise ValueError(f'rng={rng!r}: only the backend "sim" can be told how to draw')
         if build is not None:
             raise ValueError(f'build={build!r}: only the backend "sim" can be told what to be')
+        if is_plugin(backend):
+            return _of_plugin(backend, spec)
         executable = unity_build(backend)
         from animalcat.envs.unity.environment import UnityEnvironment
 
@@ -61,6 +66,30 @@ def make_environment(
         ) from error
 
 
+def is_plugin(backend: str) -> bool:
+    """Whether a backend can only be another package's, by its name."""
+    return backend != "sim" and not backend.startswith(_UNITY)
+
+
+def plugin_versions(backend: str) -> dict[str, str]:
+    """The version and digest of the package that a backend comes with; empty for one of ours."""
+    found = plugins.find("backend", backend) if is_plugin(backend) else None
+    return {} if found is None else {found.distribution: found.stamp}
+
+
+def _of_plugin(backend: str, spec: ObservationSpec) -> Environment:
+    """Make the environment of another package."""
+    if plugins.find("backend", backend) is None:
+        raise ValueError(_unknown(backend))
+    make = plugins.load("backend", backend)
+    return make(spec)
+
+
+def _unknown(backend: str) -> str:
+    there = ", ".join((*BACKENDS, *plugins.names("backend")))
+    return f"there is no backend {backend!r}; the backends are: {there}"
+
+
 def unity_build(backend: str) -> Path:
     """The executable of a backend that is a Unity build.
 
@@ -69,8 +98,7 @@ def unity_build(backend: str) -> Path:
     """
     kind, _, path = backend.partition(":")
     if kind != "unity" or not path:
-        names = ", ".join(BACKENDS)
-        raise ValueError(f"there is no backend {backend!r}; the backends are: {names}")
+        raise ValueError(_unknown(backend))
     from animalcat.envs.unity.settings import UnitySettings, executable
 
     return UnitySettings().find_build() if backend == AUTOMATIC else executable(Path(path))

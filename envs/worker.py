@@ -22,6 +22,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.arena_configs.sequence import merged
+from animalcat.envs.backends import plugin_versions
 from animalcat.envs.forks import rename, serve_forks
 from animalcat.envs.messages import HEADER, MessageKind, pack_steps, spec_from_json
 from animalcat.envs.places import watch, watchable
@@ -150,7 +151,9 @@ def _answer(
     steps: list[Step] = []
     if kind is MessageKind.OPEN:
         # Only backends that use software outside this installation have versions of their own.
-        return (MessageKind.DONE, json.dumps(getattr(environment, "versions", {})).encode()), []
+        own = getattr(environment, "versions", {})
+        versions = {**plugin_versions(json.loads(body)["backend"]), **own}
+        return (MessageKind.DONE, json.dumps(versions).encode()), []
     if kind is MessageKind.LOAD:
         request = json.loads(body)
         arena = merged(load_text(request["arena"], "worker").config)

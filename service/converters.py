@@ -32,6 +32,8 @@ from animalcat.wire import (
     ended_by_to_proto,
     fingerprint_to_proto,
     given,
+    plugin_from_proto,
+    plugin_to_proto,
     spec_from_proto,
     spec_to_proto,
 )
@@ -144,6 +146,7 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         practice=spec.practice,
         keep_unpassable=spec.keep_unpassable,
         secret=spec.secret,
+        plugins=map(plugin_to_proto, spec.plugins),
     )
 
 
@@ -188,6 +191,8 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
     # An empty text means that the field was left out.
     texts = ("battery_digest", "layout", "layout_variant", "backend", "layout_digest", "twins_of")
     fields |= {name: text for name in texts if (text := getattr(message, name))}
+    if message.plugins:
+        fields["plugins"] = tuple(map(plugin_from_proto, message.plugins))
     if message.HasField("policy"):
         fields["policy"] = _policy_from_proto(message.policy)
     if message.HasField("stop"):
@@ -450,7 +455,12 @@ def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
     if message.name:
         fields["name"] = _word(message.name, POLICIES, "policy.name")
     try:
-        return Policy(about=tuple(message.about), order=tuple(message.order), **fields)
+        return Policy(
+            about=tuple(message.about),
+            order=tuple(message.order),
+            plugin=message.plugin,
+            **fields,
+        )
     except ValueError as error:
         raise ServiceError(Code.INVALID_REQUEST, f"policy: {error}") from error
 

@@ -19,11 +19,12 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from animalcat.errors import CODE_METADATA, RETRY_METADATA
 from animalcat.names import BadNameError
+from animalcat.plugins import PluginError, PluginNotAllowedError
 from animalcat.service.refusals import Seldom
 from animalcat.service.storage.artefacts import ArtefactsError
-from animalcat.service.storage.base import InUseError, UnreadableError
 from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.damage import REMEDY, damage_of
+from animalcat.service.storage.errors import InUseError, UnreadableError
 from animalcat.service.storage.listing import BadPageError
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,9 @@ class Code(StrEnum):
     RECORDING_DAMAGED = "RECORDING_DAMAGED"
     UNKNOWN_BACKEND = "UNKNOWN_BACKEND"
     BUILD_NOT_ALLOWED = "BUILD_NOT_ALLOWED"
+    PLUGIN_NOT_ALLOWED = "PLUGIN_NOT_ALLOWED"
+    PLUGIN_CHANGED = "PLUGIN_CHANGED"
+    PLUGIN_BROKEN = "PLUGIN_BROKEN"
     NO_PROFILE = "NO_PROFILE"
     NOT_COVERED = "NOT_COVERED"
     AGENT_MISMATCH = "AGENT_MISMATCH"
@@ -126,6 +130,13 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.BUILD_NOT_ALLOWED: Public(
         StatusCode.PERMISSION_DENIED, "The server may not run that Unity build."
     ),
+    Code.PLUGIN_NOT_ALLOWED: Public(
+        StatusCode.PERMISSION_DENIED, "The server may not run that plugin's code."
+    ),
+    Code.PLUGIN_CHANGED: Public(
+        StatusCode.FAILED_PRECONDITION, "A plugin is not the one that the session began with."
+    ),
+    Code.PLUGIN_BROKEN: Public(StatusCode.FAILED_PRECONDITION, "A plugin cannot be used."),
     Code.NO_PROFILE: Public(StatusCode.FAILED_PRECONDITION, "The session has no profile yet."),
     Code.NOT_COVERED: Public(
         StatusCode.FAILED_PRECONDITION, "The layout covers no instance of the battery."
@@ -247,6 +258,8 @@ _CODES: Final[dict[type[Exception], Code]] = {
     InUseError: Code.IN_USE,
     UnreadableError: Code.UNREADABLE,
     NotOwnerError: Code.SERVED_ELSEWHERE,
+    PluginNotAllowedError: Code.PLUGIN_NOT_ALLOWED,
+    PluginError: Code.PLUGIN_BROKEN,
 }
 """Codes of exceptions from other modules whose text was written for the caller."""
 

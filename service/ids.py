@@ -34,15 +34,17 @@ def campaign_id(spec: CampaignSpec) -> str:
 def asked_for(spec: SessionSpec | CampaignSpec) -> dict[str, Any]:
     """Return what a caller asked for as plain values, which are equal for equal requests.
 
-    The decision rules and the digest of a shipped layout are left out. Like the versions of
-    packages, they come with the server. The default variant of a shipped layout is asked for in the
-    same way whether it is named or not.
+    The decision rules, plugins as they are installed, and the digest of a shipped layout are left
+    out. Like the versions of packages, they come with the server. The default variant of a shipped
+    layout is asked for in the same way whether it is named or not.
     """
     if isinstance(spec, CampaignSpec):
         whole = json.loads(_CAMPAIGN.dump_json(spec))
         return {**whole, "session": asked_for(spec.session)}
     asked = json.loads(_SESSION.dump_json(spec))
-    del asked["rules"]
+    del asked["rules"], asked["plugins"]
+    if not asked["policy"]["plugin"]:
+        del asked["policy"]["plugin"]
     if spec.layout in LAYOUTS:
         del asked["layout_digest"]
         if spec.layout_variant == variants(spec.layout)[0]:

@@ -15,6 +15,7 @@ from animalcat.envs.types import EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import RULES, Allocation, Policy, StoppingRule
+from animalcat.plugins import Plugin
 from animalcat.service.batteries.instance import Instance
 
 
@@ -99,6 +100,8 @@ class SessionSpec:
         keep_unpassable: Whether arenas that no play can pass are played too.
         secret: What all chance follows from beside the seed, so that no agent can work it out;
             empty for the seed alone.
+        plugins: What of other packages runs in the server for it, as it was installed when the
+            session began.
     """
 
     agent: str
@@ -125,6 +128,7 @@ class SessionSpec:
     practice: int = 0
     keep_unpassable: bool = False
     secret: str = field(default="", repr=False)
+    plugins: tuple[Plugin, ...] = ()
 
     @property
     def root(self) -> int:

@@ -21,7 +21,7 @@ ALLOWED = {
     "service": {"arena_configs", "envs", "layouts"},
 }
 MAY_SEE_PROTOBUF = {"animalcat", "service"}
-OWN = ("animalcat/bench", "animalcat/cli", "animalcat/client", "animalcat/maps")
+OWN = ("animalcat/apart", "animalcat/bench", "animalcat/cli", "animalcat/client", "animalcat/maps")
 """Packages beside the folders that say what lives in them."""
 HOUSES = ("layouts", "service", "animalcat/cli")
 """Folders of packages that have arrows between them."""

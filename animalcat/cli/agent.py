@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from animalcat import plugins
 from animalcat.cli.shared.command_help import SameAgent
 from animalcat.cli.shared.output import (
     BAD_INPUT,
@@ -44,8 +45,8 @@ def run(
         typer.Option(
             "--agent",
             metavar="REFERENCE",
-            help="The agent: builtin:NAME, or path/to/file.py:Class, with +LIMIT=STRENGTH. The "
-            "file is run, so name only one that you trust.",
+            help="The agent: builtin:NAME, plugin:NAME, or path/to/file.py:Class, with "
+            "+LIMIT=STRENGTH. The file is run, so name only one that you trust.",
         ),
     ],
     session: Annotated[
@@ -114,7 +115,7 @@ def run(
 
 @app.command("list")
 def list_agents(as_json: AsJson = False) -> None:
-    """List the agents that come with animalcat."""
+    """List the agents that come with animalcat, and those of other packages."""
     rows = [
         {
             "agent": f"builtin:{name}",
@@ -123,6 +124,15 @@ def list_agents(as_json: AsJson = False) -> None:
             "limits": list(limits_of(name)),
         }
         for name in BUILTIN
+    ]
+    rows += [
+        {
+            "agent": f"plugin:{plugin.name}",
+            "about": f"comes with {plugin.distribution} {plugin.version}",
+            "privileged": False,
+            "limits": list(limits_of("")),
+        }
+        for plugin in plugins.every("agent")
     ]
     print_rows(rows, ["agent", "privileged", "about"], as_json=as_json)
 
@@ -133,7 +143,8 @@ def list_limits(
         str,
         typer.Argument(
             metavar="[AGENT]",
-            help="List those that this agent takes: builtin:NAME, or path/to/file.py:Class.",
+            help="List those that this agent takes: builtin:NAME, plugin:NAME, or "
+            "path/to/file.py:Class.",
             show_default="all limits",
         ),
     ] = "",
@@ -174,5 +185,5 @@ def _agents_with(limit: str) -> str:
 
 def _faults(episodes: Iterable[PlayedEpisode]) -> str:
     """How many of the attempts count for nothing, since the backend failed."""
-    number = sum(one.fault for one in episodes)
+    number = sum(episode.fault for episode in episodes)
     return f", of which the backend failed at {number}" if number else ""

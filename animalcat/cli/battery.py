@@ -16,7 +16,7 @@ from animalcat.cli.calibrate import calibrate
 from animalcat.cli.shared.batteries import find_battery, tell_problems
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import operation_progress, progress
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
+from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.client.values import Battery, Feature, Instance, RecipeText
@@ -113,6 +113,7 @@ def build(
         ),
     ] = "",
     replace: Replace = False,
+    allow_plugin: AllowPlugin = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -124,12 +125,12 @@ def build(
     solve are named.
     """
     asked = _recipe(source)
-    with client_for(server, data) as client:
+    with client_for(server, data, plugins=allow_plugin or ()) as client:
         with operation_progress(f"building {name or source}") as tell:
-            made = client.build_battery(
+            battery = client.build_battery(
                 asked, size, seed=seed, name=name, replace=replace, on_progress=tell
             )
-        _show(made, as_json)
+        _show(battery, as_json)
 
 
 def _recipe(source: str) -> str | RecipeText:
@@ -140,10 +141,10 @@ def _recipe(source: str) -> str | RecipeText:
     from animalcat.arena_configs.model import ArenaError
 
     try:
-        found = recipe_files(Path(source))
+        files = recipe_files(Path(source))
     except ArenaError as error:
         fail(str(error))
-    return RecipeText(found.file, found.text, found.families)
+    return RecipeText(files.file, files.text, files.families)
 
 
 @app.command()
@@ -153,12 +154,12 @@ def recipes(as_json: AsJson = False) -> None:
 
     rows = [
         {
-            "recipe": one.name,
-            "instances": full_size(one),
-            "about": one.about,
-            "licence": one.licence,
+            "recipe": recipe.name,
+            "instances": full_size(recipe),
+            "about": recipe.about,
+            "licence": recipe.licence,
         }
-        for one in map(load_recipe, RECIPES)
+        for recipe in map(load_recipe, RECIPES)
     ]
     print_rows(rows, ["recipe", "instances", "about"], as_json=as_json)
 
@@ -279,7 +280,7 @@ def import_(
         typer.echo(f"note: {path}: {note}", err=True)
     with client_for(server, data) as client:
         with operation_progress(f"importing {path}") as tell:
-            made = client.import_battery(
+            battery = client.import_battery(
                 path,
                 name or None,
                 seed=seed,
@@ -290,7 +291,7 @@ def import_(
                 replace=replace,
                 on_progress=tell,
             )
-        _show(made, as_json)
+        _show(battery, as_json)
 
 
 @app.command()
@@ -304,28 +305,28 @@ def check(
     """
     with client_for(server, data) as client:
         name = find_battery(client, name, where=place(server, data))
-        found = client.get_battery(name)
-    sure: Mapping[str, str] = found.manifest.get("cannot_fail", {})
+        battery = client.get_battery(name)
+    sure: Mapping[str, str] = battery.manifest.get("cannot_fail", {})
     if as_json:
-        about = {"battery": found.id, "digest": found.digest, "instances": found.instances}
-        about |= {"set_aside": dict(found.set_aside), "cannot_fail": dict(sure)}
-        print_json({**about, "problems": list(found.problems)})
+        about = {"battery": battery.id, "digest": battery.digest, "instances": battery.instances}
+        about |= {"set_aside": dict(battery.set_aside), "cannot_fail": dict(sure)}
+        print_json({**about, "problems": list(battery.problems)})
     else:
         rows = [
-            {"instance": one, "what": what, "why": why}
-            for what, these in (("set aside", found.set_aside), ("cannot fail", sure))
-            for one, why in these.items()
+            {"instance": instance, "what": what, "why": why}
+            for what, these in (("set aside", battery.set_aside), ("cannot fail", sure))
+            for instance, why in these.items()
         ]
         if rows:
             print_rows(rows, ["instance", "what", "why"], as_json=False)
-        for problem in found.problems:
+        for problem in battery.problems:
             typer.echo(problem)
         typer.echo(
-            f"battery {found.id}: {found.instances} instance{'s' * (found.instances != 1)}, "
-            f"{len(found.set_aside)} set aside, {len(sure)} that cannot be failed, "
-            f"{len(found.problems)} note{'s' * (len(found.problems) != 1)} on its files"
+            f"battery {battery.id}: {battery.instances} instance{'s' * (battery.instances != 1)}, "
+            f"{len(battery.set_aside)} set aside, {len(sure)} that cannot be failed, "
+            f"{len(battery.problems)} note{'s' * (len(battery.problems) != 1)} on its files"
         )
-    if found.set_aside:
+    if battery.set_aside:
         raise typer.Exit(FAILED)
 
 
@@ -355,23 +356,23 @@ def features(
         print_json({**_features_json(name, known, instances), "drawn": drawn})
         return
     heads = {f.name: headed(f.name, f.unit) for f in known}
-    chosen = [CHOICES] if any(one.places for one in instances) else []
+    chosen = [CHOICES] if any(instance.places for instance in instances) else []
     if output is not None:
         _write(output, heads, instances, chosen)
         wrote(f"{len(instances)} instances", output)
         _say_drawn(drawn, len(instances))
         return
-    shown = there([one.features for one in instances])
+    shown = there([instance.features for instance in instances])
     rows = [
         {
-            "instance": one.name,
-            **{heads[key]: one.features.get(key) for key in shown},
-            CHOICES: _choices(one),
+            "instance": instance.name,
+            **{heads[key]: instance.features.get(key) for key in shown},
+            CHOICES: _choices(instance),
         }
-        for one in instances
+        for instance in instances
     ]
     print_rows(rows, ["instance", *(heads[key] for key in shown), *chosen], as_json=False)
-    reasons = Counter((why, key) for one in instances for key, why in one.missing.items())
+    reasons = Counter((why, key) for instance in instances for key, why in instance.missing.items())
     for why, keys in groupby(sorted(reasons), key=lambda pair: pair[0]):
         named = [key for _, key in keys]
         typer.echo(f"{why}: no {', '.join(named)} in {reasons[why, named[0]]} of {len(instances)}")
@@ -425,9 +426,11 @@ def report(
         name = find_battery(client, name, where=place(server, data))
         path = output or (None if as_json else Path(f"{name}.html"))
         with progress(f"reporting on {name}") as tell:
-            made, page = reported(client, name, layout, variant, maps, tell, page=path is not None)
+            result, page = reported(
+                client, name, layout, variant, maps, tell, page=path is not None
+            )
         if as_json:
-            print_json(made.to_dict())
+            print_json(result.to_dict())
         if path is not None:
             write(page, path)
             wrote(f"report on {name}", path)
@@ -441,20 +444,20 @@ def _features_json(
         "features": [{"name": f.name, "unit": f.unit, "about": f.description} for f in known],
         "instances": [
             {
-                "instance": one.name,
-                "suite": one.suite,
-                "paradigm": one.paradigm,
-                "task": one.task,
-                "variant": one.variant,
-                "group": one.group,
-                "features": dict(sorted(one.features.items())),
-                "missing": dict(sorted(one.missing.items())),
+                "instance": instance.name,
+                "suite": instance.suite,
+                "paradigm": instance.paradigm,
+                "task": instance.task,
+                "variant": instance.variant,
+                "group": instance.group,
+                "features": dict(sorted(instance.features.items())),
+                "missing": dict(sorted(instance.missing.items())),
                 "choices": [
                     {"right": place.right, "x": place.x, "z": place.z, "radius": place.radius}
-                    for place in one.places
+                    for place in instance.places
                 ],
             }
-            for one in instances
+            for instance in instances
         ],
     }
 
@@ -465,15 +468,17 @@ def _write(
     instances: Sequence[Instance],
     chosen: Sequence[str],
 ) -> None:
-    kinds = [kind for kind in KINDS if any(getattr(one, kind) for one in instances)]
+    kinds = [kind for kind in KINDS if any(getattr(instance, kind) for instance in instances)]
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["instance", *kinds, *heads.values(), *chosen])
-            for one in instances:
-                values = [one.features.get(key, "") for key in heads]
-                said = [getattr(one, kind) for kind in kinds]
-                writer.writerow([one.name, *said, *values, *(_choices(one) for _ in chosen)])
+            for instance in instances:
+                values = [instance.features.get(key, "") for key in heads]
+                said = [getattr(instance, kind) for kind in kinds]
+                writer.writerow(
+                    [instance.name, *said, *values, *(_choices(instance) for _ in chosen)]
+                )
     except OSError as error:
         fail(f"{path}: cannot be written: {error.strerror}")
 
@@ -515,11 +520,11 @@ def _row(battery: Battery) -> dict[str, Any]:
 
 def _suites(manifest: Mapping[str, Any]) -> dict[str, int]:
     """Numbers of instances by suite; empty where no instance has one."""
-    found: dict[str, int] = {}
+    suites: dict[str, int] = {}
     for part in manifest.get("parts", ()):
         if part["suite"]:
-            found[part["suite"]] = found.get(part["suite"], 0) + part["instances"]
-    return found
+            suites[part["suite"]] = suites.get(part["suite"], 0) + part["instances"]
+    return suites
 
 
 def _show(battery: Battery, as_json: bool) -> None:

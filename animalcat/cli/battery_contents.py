@@ -42,9 +42,9 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
     received: list[Instance] = []
     try:
         (folder / "arenas").mkdir(parents=True, exist_ok=True)
-        for one in client.instances(name, arenas=True):
-            _write_arena(folder / "arenas", one)
-            received.append(one)
+        for instance in client.instances(name, arenas=True):
+            _write_arena(folder / "arenas", instance)
+            received.append(instance)
             tell("writing arenas", len(received), known.instances)
         battery = battery_of(known, received)
         tell("writing the table", 0, 0)
@@ -80,13 +80,13 @@ def show(manifest: Mapping[str, Any]) -> None:
         if counts:
             typer.echo(f"{what}: {_listed(counts)}")
     typer.echo(f"pairs: {manifest['pairs']} instances are controls of others in the battery")
-    for what, found in (
+    for what, instances in (
         ("set aside, since no play can pass", manifest.get("set_aside", {})),
         ("cannot be failed", manifest.get("cannot_fail", {})),
     ):
-        if found:
-            few = ", ".join(list(found)[:LISTED]) + (", ..." if len(found) > LISTED else "")
-            typer.echo(f"{what}: {len(found)} ({few})")
+        if instances:
+            few = ", ".join(list(instances)[:LISTED]) + (", ..." if len(instances) > LISTED else "")
+            typer.echo(f"{what}: {len(instances)} ({few})")
     _show_layout(manifest["layout"])
     _show_validity(manifest["validity"])
 
@@ -117,8 +117,8 @@ def _show_layout(layout: Mapping[str, Any] | None) -> None:
     typer.echo(f"layout {called}{whose}: covers {layout['covered']} of {layout['of']} instances")
     for why, number in layout["left_out"].items():
         typer.echo(f"  left out: {number}, {why}")
-    for demand, found in layout["demands"].items():
-        for why, number in found["missing"].items():
+    for demand, counts in layout["demands"].items():
+        for why, number in counts["missing"].items():
             typer.echo(f"  {demand} does not apply to {number}: {why}")
 
 

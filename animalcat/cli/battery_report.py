@@ -45,8 +45,8 @@ def reported(
     known = client.get_battery(name)
     chosen = _layout(known, layout, variant)
     received: list[client_values.Instance] = []
-    for one in client.instances(name, arenas=page):
-        received.append(one)
+    for instance in client.instances(name, arenas=page):
+        received.append(instance)
         tell("reading arenas", len(received), known.instances)
     tell("looking at demands", 0, 0)
     try:
@@ -61,7 +61,7 @@ def reported(
         fail(str(error))
     if not page:
         return report, ""
-    arenas = {one.name: one.arena_yaml for one in received if one.arena_yaml}
+    arenas = {instance.name: instance.arena_yaml for instance in received if instance.arena_yaml}
     return report, html_page(report, arenas, lambda done, total: tell("drawing maps", done, total))
 
 
@@ -94,8 +94,8 @@ def _layout(known: client_values.Battery, name: str, variant: str) -> Layout | N
 
 def named_layout(known: client_values.Battery) -> NamedLayout | None:
     """The layout that a battery of a server names; None for none."""
-    found: Mapping[str, Any] = known.manifest.get("layout") or {}
-    return NamedLayout(found["name"], found["variant"] or "") if found.get("named") else None
+    named: Mapping[str, Any] = known.manifest.get("layout") or {}
+    return NamedLayout(named["name"], named["variant"] or "") if named.get("named") else None
 
 
 def battery_of(known: client_values.Battery, received: Iterable[client_values.Instance]) -> Battery:
@@ -106,21 +106,21 @@ def battery_of(known: client_values.Battery, received: Iterable[client_values.In
         units={feature.name: feature.unit for feature in known.features},
         instances=tuple(
             Instance(
-                name=one.name,
-                paradigm=one.paradigm,
-                features=one.features,
-                pass_mark=one.pass_mark,
-                time_limit_steps=one.time_limit_steps,
+                name=instance.name,
+                paradigm=instance.paradigm,
+                features=instance.features,
+                pass_mark=instance.pass_mark,
+                time_limit_steps=instance.time_limit_steps,
                 seed=0,
                 arena="",
-                missing=one.missing,
-                places=one.places,
-                origin=None if one.origin is None else Origin(**asdict(one.origin)),
-                suite=one.suite,
-                task_name=one.task,
-                variant=one.variant,
+                missing=instance.missing,
+                places=instance.places,
+                origin=None if instance.origin is None else Origin(**asdict(instance.origin)),
+                suite=instance.suite,
+                task_name=instance.task,
+                variant=instance.variant,
             )
-            for one in received
+            for instance in received
         ),
         problems=known.problems,
         folder=Path(),

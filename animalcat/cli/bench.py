@@ -147,12 +147,12 @@ def _built(
     try:
         chosen = load_layout(name, variant)
         if path.suffix == ".csv" or (path / "battery.json").is_file():
-            title, found = path.stem, stored(path)
+            title, whole = path.stem, stored(path)
         else:
             with client_for(None, data) as client:
                 title = find_battery(client, battery, where=place(None, data))
-                found = received(client, title)
-        return of_battery(built(title, found, chosen), quick, keep)
+                whole = received(client, title)
+        return of_battery(built(title, whole, chosen), quick, keep)
     except (OSError, ValueError, ServiceError) as error:
         fail(f"{battery}: {error}")
 

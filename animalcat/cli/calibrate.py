@@ -19,7 +19,7 @@ from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_f
 
 if TYPE_CHECKING:
     from animalcat.cli.shared.arena_outcomes import OnBattery
-    from animalcat.cli.shared.earlier_outcomes import Earlier, Repeats
+    from animalcat.cli.shared.earlier_outcomes import EarlierOutcomes, Repeats
     from animalcat.client import Client
     from animalcat.layouts.model.instances import OutcomeTable
     from animalcat.layouts.model.spec import Layout
@@ -193,7 +193,7 @@ def calibrate(
         called = name or f"{Path(battery).stem}-{chosen.name}"
         _check_name(called)
 
-        def read() -> tuple[Earlier, OnBattery]:
+        def read() -> tuple[EarlierOutcomes, OnBattery]:
             nonlocal known
             if outcomes is None:
                 earlier = of_sessions(client, sessions or [], known)
@@ -210,18 +210,18 @@ def calibrate(
                 known=earlier.as_drawn,
             )
 
-        earlier, found = or_fail(outcomes or Path(battery), read)
-        table = found.outcomes.table
+        earlier, on_this_battery = or_fail(outcomes or Path(battery), read)
+        table = on_this_battery.outcomes.table
         # Sessions refuse the agents of the table alone, so nobody else may teach anything.
         repeats = {a: own for a, own in earlier.repeats.items() if a in table.agents}
         who = f"{len(table.agents)} agent{'s' * (len(table.agents) != 1)}"
         tell(f"fitting {who} on {len(table.instances)} arenas", 0, 0)
         prior = declared or _learnt(repeats)
-        made = _calibrated(chosen, table, called, seed, draws, prior, check=check)
+        calibrated = _calibrated(chosen, table, called, seed, draws, prior, check=check)
     path = output or data_folder(data) / CALIBRATIONS / f"{called}.yaml"
-    _write(made, path)
-    evidence = {one: evidence_of_agent(chosen, table, one) for one in table.agents}
-    _report(made, path, found, earlier.notes, evidence, as_json=as_json)
+    _write(calibrated, path)
+    evidence = {agent: evidence_of_agent(chosen, table, agent) for agent in table.agents}
+    _report(calibrated, path, on_this_battery, earlier.notes, evidence, as_json=as_json)
 
 
 def _check_name(name: str) -> None:
@@ -326,18 +326,18 @@ def _report(
 ) -> None:
     from animalcat.cli.shared.arena_outcomes import UNKNOWN
 
-    made = layout.calibration
-    assert made is not None  # it was calibrated
-    fit = dict(made.fit)
+    calibration = layout.calibration
+    assert calibration is not None  # it was calibrated
+    fit = dict(calibration.fit)
     row: dict[str, Any] = {
-        "calibration": made.name,
-        "layout": made.base[0],
-        "variant": made.base[1],
-        "agents": list(made.agents),
-        "episodes": made.episodes,
-        "instances": len(made.instances),
-        "outcomes": made.outcomes,
-        "determinism": made.determinism,
+        "calibration": calibration.name,
+        "layout": calibration.base[0],
+        "variant": calibration.base[1],
+        "agents": list(calibration.agents),
+        "episodes": calibration.episodes,
+        "instances": len(calibration.instances),
+        "outcomes": calibration.outcomes,
+        "determinism": calibration.determinism,
         "fit": fit,
         "without_row": left.unplayed,
         "not_in_battery": left.left.get(UNKNOWN, 0),
@@ -354,9 +354,9 @@ def _report(
     for note in _notes(layout, left, merged):
         typer.echo(f"note: {note}", err=True)
     typer.echo(
-        f"{made.base[0]} ({made.base[1]}) calibrated by {len(made.agents)} agents, "
-        f"{made.episodes} outcomes on {len(made.instances)} arenas; R-hat {fit['rhat']:.3f}, "
-        f"ESS {fit['ess_bulk']:.0f}"
+        f"{calibration.base[0]} ({calibration.base[1]}) calibrated by {len(calibration.agents)} "
+        f"agents, {calibration.episodes} outcomes on {len(calibration.instances)} arenas; "
+        f"R-hat {fit['rhat']:.3f}, ESS {fit['ess_bulk']:.0f}"
     )
     for told in sorted(int(k.split("_")[1]) for k in fit if k.endswith("_as_written")):
         ours, written = fit[f"brier_{told}"], fit[f"brier_{told}_as_written"]
@@ -364,27 +364,27 @@ def _report(
             f"agents held out, after {told} of their episodes: Brier score {ours:.3f}, "
             f"{written:.3f} by the layout as written"
         )
-    if made.determinism is not None:
-        random, fixed = made.determinism
+    if calibration.determinism is not None:
+        random, fixed = calibration.determinism
         typer.echo(
             f"{random:.0%} of agents act fully at random and {fixed:.0%} fully deterministically; "
             "sessions with --repeats begin with that"
         )
-    wrote(f"calibration {made.name}", path)
-    typer.echo(f"use it by: animalcat session run --calibration {made.name} ...")
+    wrote(f"calibration {calibration.name}", path)
+    typer.echo(f"use it by: animalcat session run --calibration {calibration.name} ...")
 
 
 def _notes(layout: Layout, left: OnBattery, merged: Sequence[str]) -> list[str]:
     notes: list[str] = []
-    made = layout.calibration
-    assert made is not None  # it was calibrated
-    fit = dict(made.fit)
+    calibration = layout.calibration
+    assert calibration is not None  # it was calibrated
+    fit = dict(calibration.fit)
     if fit.get("held_out") == 0.0:
         notes.append(
             "no agent was held out and predicted, since the others alone are too few, or too much "
             "alike: how well the calibration predicts new agents was not checked"
         )
-    elif (lost := len(made.agents) - fit.get("held_out", len(made.agents))) > 0.0:
+    elif (lost := len(calibration.agents) - fit.get("held_out", len(calibration.agents))) > 0.0:
         notes.append(
             f"{lost:.0f} agents were not held out and predicted, since the others alone are too "
             "few, or too much alike"

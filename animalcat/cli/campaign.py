@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from animalcat.apart import AgentProcess, Bounds, Permission, give_up
+from animalcat.apart.process import GRACE_SECONDS
 from animalcat.cli.campaign_tables import campaign_json, campaign_row, in_common, show_campaign
 from animalcat.cli.session.options import (
     SPEC,
@@ -42,18 +44,15 @@ from animalcat.cli.session.options import (
     observation,
     parse_backend,
 )
-from animalcat.cli.session.plan import policy_name
-from animalcat.cli.shared.agent_process import (
-    GRACE_SECONDS,
-    AgentProcess,
-    Bounds,
+from animalcat.cli.shared.agent_options import (
+    AgentEnv,
+    AgentMay,
+    AgentSees,
     check_apart,
     check_reference,
     check_trusted,
     failed_words,
-    give_up,
 )
-from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
 from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.command_help import AGENT, SameAgent
 from animalcat.cli.shared.output import (
@@ -68,6 +67,7 @@ from animalcat.cli.shared.output import (
 from animalcat.cli.shared.progress import PipeLines, bar, operation_progress
 from animalcat.cli.shared.remote import (
     AllowBuild,
+    AllowPlugin,
     AsJson,
     Data,
     EngineName,
@@ -133,7 +133,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="REFERENCE",
-            help="An agent to measure: builtin:NAME, or path/to/file.py:Class, with "
+            help="An agent to measure: builtin:NAME, plugin:NAME, or path/to/file.py:Class, with "
             "+LIMIT=STRENGTH. Give it twice or more.",
             rich_help_panel=AGENT,
         ),
@@ -238,6 +238,7 @@ def run(
     agent_may: AgentMay = Permission.PLAY,
     agent_sees: AgentSees = None,
     agent_env: AgentEnv = None,
+    allow_plugin: AllowPlugin = None,
     engine: Annotated[
         EngineName | None,
         typer.Option(
@@ -304,6 +305,7 @@ def run(
             plan,
             backend,
             builds,
+            allow_plugin or (),
             camera,
             decision_period,
             address,
@@ -315,7 +317,7 @@ def run(
         )
         return
     assert budget is not None, "checked above"
-    with client_for(server, data, builds=builds) as client:
+    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
         arenas = find_battery(client, battery, features, where=place(server, data))
         say_layout(client, arenas, layout)
         with status(while_compiling("making the campaign", LAYOUTS)):
@@ -329,7 +331,7 @@ def run(
                 block=block,
                 at_once=at_once,
                 alike=alike,
-                policy=policy_name(policy),
+                policy=policy or None,
                 random_share=random_share,
                 seed=seed,
                 backend=backend,
@@ -360,6 +362,7 @@ def resume(
     agent_sees: AgentSees = None,
     agent_env: AgentEnv = None,
     allow_build: AllowBuild = None,
+    allow_plugin: AllowPlugin = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -369,13 +372,13 @@ def resume(
     Nothing is played twice.
     """
     builds = [build.absolute() for build in allow_build or ()]
-    with client_for(server, data, builds=builds) as client:
-        found = client.get_campaign(campaign)
-        for reference in found.spec.agents:
+    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
+        begun = client.get_campaign(campaign)
+        for reference in begun.spec.agents:
             check_reference(reference)
         bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
-        check_apart(found.spec.agents, bounds)
-        played = _play(client, found, bounds)
+        check_apart(begun.spec.agents, bounds)
+        played = _play(client, begun, bounds)
         show_campaign(client, played, as_json)
         fail_if_unplayable(client, played.sessions)
 
@@ -409,9 +412,9 @@ def show(
 ) -> None:
     """Show the profiles of agents, their ranks, and how they differ."""
     with client_for(server, data) as client:
-        found = client.get_campaign(campaign)
-        _check_against(against, found.spec.agents)
-        show_campaign(client, found, as_json, against)
+        shown = client.get_campaign(campaign)
+        _check_against(against, shown.spec.agents)
+        show_campaign(client, shown, as_json, against)
 
 
 @app.command()
@@ -442,15 +445,15 @@ def report(
     from animalcat.cli.shared.pictures import read_from
 
     with client_for(server, data) as client:
-        found = client.get_campaign(campaign)
-        _check_against(against, found.spec.agents)
-        played = [session for session in found.sessions if session.episodes]
+        reported = client.get_campaign(campaign)
+        _check_against(against, reported.spec.agents)
+        played = [session for session in reported.sessions if session.episodes]
         if len(played) < 2:
-            fail(f"{len(played)} of {len(found.sessions)} agents have played; two are needed")
-        common = in_common(client, found)
+            fail(f"{len(played)} of {len(reported.sessions)} agents have played; two are needed")
+        common = in_common(client, reported)
         results = read_from(client, [session.id for session in played])
-    row = campaign_row(found)
-    idle = [session.spec.agent for session in found.sessions if not session.episodes]
+    row = campaign_row(reported)
+    idle = [session.spec.agent for session in reported.sessions if not session.episodes]
     intro = [
         f"Battery {row['battery']}, layout {row['layout']}. {row['episodes']} of {row['budget']} "
         f"episodes were played; {row['reason'] or 'the campaign goes on'}.",
@@ -472,8 +475,8 @@ def end(
     """
     with client_for(server, data) as client:
         with operation_progress("profiles are being made") as tell:
-            found = client.end_campaign(campaign, tell)
-        show_campaign(client, found, as_json)
+            ended = client.end_campaign(campaign, tell)
+        show_campaign(client, ended, as_json)
 
 
 def _given(context: typer.Context) -> list[str]:
@@ -501,6 +504,7 @@ def _run_file(
     plan: CampaignFile,
     backend: str,
     builds: Sequence[Path],
+    plugins: Sequence[str],
     camera: int | None,
     decision_period: int | None,
     address: str | None,
@@ -512,7 +516,7 @@ def _run_file(
 ) -> None:
     """Run one campaign after another, and show all of them at the end."""
     played: list[Campaign] = []
-    with client_for(server, data, builds=builds) as client:
+    with client_for(server, data, builds=builds, plugins=plugins) as client:
         with ExitStack() as stack:
             cluster: RayAgents | None = None
             if plan.agents_run.where == "ray":
@@ -522,7 +526,7 @@ def _run_file(
                 cluster = RayAgents(address or "auto", plan.agents_run.cpus, plan.agents_run.gpus)
                 stack.callback(cluster.close)
                 cluster.check(client.address, len(plan.agents))
-            made: list[tuple[Campaign, Bounds]] = []
+            campaigns: list[tuple[Campaign, Bounds]] = []
             # All before the first, so that errors come at once.
             with status(while_compiling("making the campaigns", LAYOUTS)):
                 for battery in plan.batteries:
@@ -538,7 +542,7 @@ def _run_file(
                             block=plan.block,
                             at_once=plan.at_once,
                             alike=plan.alike,
-                            policy=policy_name(plan.policy),
+                            policy=plan.policy or None,
                             random_share=plan.random_share,
                             seed=plan.seed,
                             backend=backend,
@@ -555,10 +559,10 @@ def _run_file(
                             take=plan.take,
                         )
                         _tell_left_out(client, campaign)
-                        made.append((campaign, replace(bounds, hide=arena_folders(battery))))
+                        campaigns.append((campaign, replace(bounds, hide=arena_folders(battery))))
             failed = False
-            for number, (campaign, bounds) in enumerate(made, 1):
-                typer.echo(f"campaign {number} of {len(made)}", err=True)
+            for number, (campaign, bounds) in enumerate(campaigns, 1):
+                typer.echo(f"campaign {number} of {len(campaigns)}", err=True)
                 try:
                     played.append(_play(client, campaign, bounds, cluster))
                 except typer.Exit as stopped:  # an agent has failed: the other campaigns go on
@@ -566,11 +570,13 @@ def _run_file(
                         raise
                     failed = True
         if as_json:
-            print_json({"campaigns": [campaign_json(client, one, against) for one in played]})
+            print_json({"campaigns": [campaign_json(client, over, against) for over in played]})
         else:
             for campaign in played:
                 show_campaign(client, campaign, as_json=False, against=against)
-        fail_if_unplayable(client, [one for campaign in played for one in campaign.sessions])
+        fail_if_unplayable(
+            client, [session for campaign in played for session in campaign.sessions]
+        )
         if failed:
             raise typer.Exit(FAILED)
 
@@ -633,20 +639,20 @@ def _followed(
         task = progress.add_task("starting", total=None)
         first: tuple[int, float] | None = None
         while True:
-            found = client.get_campaign(name)
-            row = campaign_row(found)
+            current = client.get_campaign(name)
+            row = campaign_row(current)
             first = first or (row["episodes"], time.monotonic())
             left = _left(row["episodes"] - first[0], time.monotonic() - first[1], row)
-            played = "  ".join(f"{s.spec.agent} {s.episodes}" for s in found.sessions) + left
+            played = "  ".join(f"{s.spec.agent} {s.episodes}" for s in current.sessions) + left
             progress.update(
                 task, description=played, completed=row["episodes"], total=row["budget"]
             )
             if lines.due(row["episodes"], row["budget"]):
                 typer.echo(f"{row['episodes']} of {row['budget']} episodes: {played}", err=True)
-            waits = [s for s in found.sessions if not s.over and s.name not in processes]
-            if found.over or (found.waits_for and (lost or waits)):
+            waits = [s for s in current.sessions if not s.over and s.name not in processes]
+            if current.over or (current.waits_for and (lost or waits)):
                 break
-            for session in found.sessions:
+            for session in current.sessions:
                 process = processes.get(session.name)
                 if process is None or not process.ended or session.over or session.id in lost:
                     continue
@@ -656,12 +662,12 @@ def _followed(
             time.sleep(_POLL_SECONDS)
     for words in lost.values():
         complain(words)
-    if not found.over:
-        waits = f"the campaign waits for a person: {found.waits_for}"
+    if not current.over:
+        waits = f"the campaign waits for a person: {current.waits_for}"
         fail(f"{waits}. When that is done, {_AGAIN}", FAILED)
     if lost:
         fail("the campaign is over without what these agents had left to play", FAILED)
-    return found
+    return current
 
 
 def _lost(client: Client, session: Session, process: AgentProcess | RayAgent) -> str:

@@ -41,7 +41,10 @@ def campaign_json(client: Client, campaign: Campaign, against: str = "") -> dict
         campaign_row(campaign)
         | {"sessions": sessions, "profiles": dict(profiles), "common": common}
         | compared
-        | {"against": against, "paired": {a: one.to_dict() for a, one in paired.items()}}
+        | {
+            "against": against,
+            "paired": {a: comparison.to_dict() for a, comparison in paired.items()},
+        }
     )
 
 
@@ -79,7 +82,7 @@ def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: st
     if against:
         paired = compare_each(common, against)
         print_rows(
-            [{"agent": agent, **one.row()} for agent, one in paired.items()],
+            [{"agent": agent, **comparison.row()} for agent, comparison in paired.items()],
             ["agent", "arenas", "only it passed", "only the other", "difference", "e-value", "is"],
             as_json=False,
             title=f"Against {against}, on the arenas that all play first",
@@ -94,11 +97,11 @@ def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: st
 
 def in_common(client: Client, campaign: Campaign) -> dict[str, list[bool | None]]:
     """Return by agent whether it passed the arenas that all play, in order; None: not played."""
-    found: dict[str, list[bool | None]] = {}
+    outcomes: dict[str, list[bool | None]] = {}
     for session in campaign.sessions:
         order = session.spec.policy.order
-        found[session.spec.agent] = passed_in(order, client.episodes(session))
-    return found
+        outcomes[session.spec.agent] = passed_in(order, client.episodes(session))
+    return outcomes
 
 
 def passed_in(order: Sequence[str], episodes: Iterable[Episode]) -> list[bool | None]:
@@ -113,8 +116,8 @@ def passed_in(order: Sequence[str], episodes: Iterable[Episode]) -> list[bool | 
     passed: dict[str, bool] = {}
     for episode in episodes:
         if episode.outcome in ("success", "failure") and not episode.invalid:
-            made = episode.decision.made
-            instance = episode.instance if made is None else made.offer
+            twin = episode.decision.made
+            instance = episode.instance if twin is None else twin.offer
             passed.setdefault(instance, episode.outcome == "success")
     return [passed.get(instance) for instance in order]
 

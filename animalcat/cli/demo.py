@@ -1,25 +1,33 @@
-"""`animalcat demo`: the main job, end to end, on this machine."""
+"""`animalcat demo`: the main job, end to end, with an agent whose limit is known."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import typer
 from rich.progress import track
 
 from animalcat.cli.session.commands import run_agent
-from animalcat.cli.shared.output import FAILED, fail, progress_console, status
-from animalcat.cli.shared.remote import client_for, session_row
+from animalcat.cli.shared.batteries import find_battery
+from animalcat.cli.shared.output import FAILED, console, fail, progress_console, status
+from animalcat.cli.shared.remote import client_for, place, session_row
 from animalcat.cli.shared.tables import print_profile, print_verdict
-from animalcat.client.values import Episode
+from animalcat.client.blocking_client import Client
+from animalcat.client.values import Episode, Session
+from animalcat.envs.agents.limits import is_privileged
+from animalcat.envs.types import ObservationSpec
 from animalcat.files import write_whole
+from animalcat.layouts.explaining.wording import percent
 
-AGENT: Final = "builtin:braitenberg"
+if TYPE_CHECKING:
+    from animalcat.maps.moving import Frame
+
 SECRET: Final = "demo"
 """So that the demo is the same everywhere; from our own agent there is nothing to keep."""
 FILES: Final[Mapping[str, Literal["json", "html", "csv"]]] = {
@@ -31,6 +39,98 @@ RATE: Final = 10.0
 """Steps a second of the video, unless it would be too long."""
 MOST_SECONDS: Final = 30.0
 """Longest video."""
+EXPLAINED: Final = 6
+"""How many of the most surprising episodes are explained, to find the one that told most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """An agent with a limit that is known, and what is to find it.
+
+    Attributes:
+        agent: Reference of the agent.
+        about: What the agent is and what it cannot do, in sentences.
+        battery: Name of the battery.
+        layout: Name of the layout.
+        variant: Its variant.
+        episodes: Most episodes.
+        target_sd: When a capability is known well enough, as a share of its range.
+        node: The capability that the limit limits.
+        planted: Its limit, in the capability's unit.
+        unit: That unit.
+        typical: How often the limit is found, as `python -m benchmarks demo` counted.
+    """
+
+    agent: str
+    about: str
+    battery: str
+    layout: str
+    variant: str
+    episodes: int
+    target_sd: float
+    node: str
+    planted: float
+    unit: str
+    typical: str
+
+
+WALKS: Final = Demonstration(
+    "builtin:scout+path=15",
+    "It explores by its rays, and after 15 m of an episode it stands still.",
+    "navigation",
+    "aaio",
+    "by-way",
+    40,
+    0.035,
+    "navigationAbility",
+    15.0,
+    "m",
+    "",
+)
+FORGETS: Final = Demonstration(
+    "builtin:planner+memory=8+no-search",
+    "It is told where things are, and forgets a goal that has been hidden for 8 s.",
+    "object-permanence-separable",
+    "object-permanence",
+    "by-way",
+    60,
+    0.08,
+    "memoryAbility",
+    8.0,
+    "s",
+    "",
+)
+
+
+class Shown(NamedTuple):
+    """An episode that is shown.
+
+    Attributes:
+        episode: The episode.
+        why: Why it ended as it did, by the schema "episode_explain".
+    """
+
+    episode: Episode
+    why: Mapping[str, Any]
+
+    @property
+    def taught(self) -> float:
+        """How many times more likely its outcome is by what is known now than it was before."""
+        before, now = self.episode.decision.predicted, self.why["expected"]
+        if self.episode.outcome == "failure":
+            before, now = 1.0 - before, 1.0 - now
+        return now / max(before, 1e-9)
+
+    @property
+    def words(self) -> str:
+        """What happened, what was expected, and what most likely decided it."""
+        told = [one for one in self.why["sentences"] if one != self.why["happened"]]
+        before, now = self.episode.decision.predicted, self.why["expected"]
+        expected = (
+            f"The layout expected it to pass with {percent(before)}, and now that the session is "
+            f"over with {percent(now)}."
+        )
+        return " ".join([self.why["happened"], expected, *told[1:2]]).strip()
 
 
 def command(
@@ -38,84 +138,134 @@ def command(
         Path, typer.Option(metavar="FOLDER", help="Everything is written to this folder.")
     ] = Path("animalcat-demo"),
     max_episodes: Annotated[
-        int, typer.Option(metavar="NUMBER", min=1, help="End after so many episodes.")
-    ] = 40,
+        int | None, typer.Option(metavar="NUMBER", min=1, help="End after so many episodes.")
+    ] = None,
     seed: Annotated[
         int,
         typer.Option(
             metavar="NUMBER", min=0, help="The seed of everything that is left to chance."
         ),
     ] = 0,
+    hidden: Annotated[
+        bool,
+        typer.Option(
+            "--hidden", help="Measure an agent that forgets what is hidden; takes minutes."
+        ),
+    ] = False,
 ) -> None:
-    """Measure a simple agent from start to end: the quickest way to see what animalcat does.
+    """Measure an agent whose limit is known, and see whether it is found.
 
-    A server is started and an agent connected. Its episodes are played again, its profile is
-    written to files, with a report as a page, and the episode that tells most becomes a video. The
-    verdict on the agent is printed last, and how to open the report and the video.
+    A server is started and the agent connected. Its episodes are played again, its profile is
+    written to files, with a report as a page, and the failure that told most becomes a video and a
+    picture. What was planted and what was found are printed last, with what to try next.
     """
+    demo = FORGETS if hidden else WALKS
     with client_for(None, data) as client:
         typer.echo(f"server {client.address}, data in {data}/")
+        _say(f"The agent is {demo.agent}. {demo.about} The session does not know that.")
+        battery = find_battery(client, demo.battery, None, where=place(None, data))
         session = client.create_session(
-            agent=AGENT,
-            battery="navigation",
-            layout="aaio",
-            max_episodes=max_episodes,
-            target_sd=0.1,
-            futility=0.01,
+            agent=demo.agent,
+            battery=battery,
+            layout=demo.layout,
+            layout_variant=demo.variant,
+            max_episodes=max_episodes or demo.episodes,
+            target_sd=demo.target_sd,
             seed=seed,
             secret=SECRET,
+            observation_spec=observed_by(demo.agent),
         )
-        row = session_row(run_agent(client, session, AGENT))
+        row = session_row(run_agent(client, session, demo.agent))
         profile = client.profile(session)
         home = data / "profiles" / str(row["session"])
         home.mkdir(parents=True, exist_ok=True)
         with status("drawing the report"):
-            for name, form in FILES.items():
-                write_whole(home / name, client.export_profile(session, form))
-        shown = _worth_seeing(client.episodes(session))
+            made = {name: client.export_profile(session, form) for name, form in FILES.items()}
+        with status("looking for the failure that told most"):
+            shown = _told_most(client, session)
     print_profile(
         profile,
-        f"{AGENT}: {row['successes']} of {row['episodes']} episodes passed; {row['reason']}",
+        f"{demo.agent}: {row['successes']} of {row['episodes']} episodes passed; {row['reason']}",
         verdict=False,
     )
     recordings = data / "recordings" / session.id
     _replay(recordings)
-    typer.echo(f"profile   {home / 'profile.json'}")
-    typer.echo(f"outcomes  {home / 'outcomes.csv'}")
-    typer.echo(f"episodes  {recordings}/")
-    video = shown and _video(recordings / f"{shown.number}-{shown.attempt}.mcap", home)
+    if shown:
+        made["profile.html"] = _show(shown, recordings, home, made["profile.html"])
+    for name, content in made.items():
+        write_whole(home / name, content)
     print_verdict(profile)
-    opener = "open" if sys.platform == "darwin" else "xdg-open"
-    typer.echo("\nOpen these in a browser, or with the commands:")
-    typer.echo(f"  report  {opener} {shlex.quote(str(home / 'profile.html'))}")
-    if shown and video:
-        typer.echo(f"  video   {opener} {shlex.quote(str(video))}  (episode {shown.number})")
+    _compare(demo, profile)
+    _what_next(demo, home, data)
 
 
-def _worth_seeing(episodes: Sequence[Episode]) -> Episode | None:
-    """The episode whose outcome surprised most, a failure if there is one; None if none counts."""
-    counted = [one for one in episodes if one.outcome in ("success", "failure")]
+DEMOS: Final = (WALKS, FORGETS)
+"""All that there are; `python -m benchmarks demo` says how typical they are."""
+
+
+def observed_by(agent: str) -> ObservationSpec:
+    """What an agent is shown: the true state if it has to be told it, else what is usual."""
+    return replace(ObservationSpec(), privileged=is_privileged(agent))
+
+
+def _say(sentences: str) -> None:
+    console().print(sentences, highlight=False)
+
+
+def _told_most(client: Client, session: Session) -> Shown | None:
+    """The failure that what is known by now expects most where before it was not expected.
+
+    That is what it taught, together with all that was played later. Of an agent that failed
+    nowhere, it is the success that surprised most.
+    """
+    counted = [one for one in client.episodes(session) if one.outcome in ("success", "failure")]
     failed = [one for one in counted if one.outcome == "failure"]
 
-    def surprise(one: Episode) -> float:
-        predicted = one.decision.predicted
-        return predicted if one.outcome == "failure" else 1.0 - predicted
+    def surprise(episode: Episode) -> float:
+        predicted = episode.decision.predicted
+        return predicted if episode.outcome == "failure" else 1.0 - predicted
 
-    return max(failed or counted, key=surprise, default=None)
+    some = sorted(failed or counted, key=surprise, reverse=True)[:EXPLAINED]
+    told = [Shown(one, client.explain_episode(session, one.number)) for one in some]
+    return max(told, key=lambda one: one.taught, default=None)
 
 
-def _video(recording: Path, home: Path) -> Path:
-    """A short film of an episode: MP4 where the extra `video` is there, else GIF."""
+def _show(shown: Shown, recordings: Path, home: Path, page: bytes) -> bytes:
+    """Tell of an episode, film it, and return the report with its picture."""
+    from animalcat.service.reporting.telling import with_episode
+
+    one = shown.episode
+    heading = f"The {one.outcome} that told most: episode {one.number}"
+    console().print(f"\n{heading}", style="bold")
+    _say(shown.words)
+    video, picture = _video(recordings / f"{one.number}-{one.attempt}.mcap", home)
+    typer.echo(f"video     {video}")
+    typer.echo(f"picture   {picture}")
+    return with_episode(page.decode(), heading, shown.words, picture.read_bytes()).encode()
+
+
+def _video(recording: Path, home: Path) -> tuple[Path, Path]:
+    """A short film of an episode, MP4 where the extra `video` is there, else GIF; and its end."""
+    from PIL import Image
+
     from animalcat.service.recording import read_episode
     from animalcat.service.recording.film import film
     from animalcat.service.recording.video import write_video
 
     read = read_episode(recording)
     path = home / ("episode.mp4" if find_spec("av") else "episode.gif")
-    count = len(read.steps)
+    last: list[Frame] = []
+
+    def frames() -> Iterator[Frame]:
+        for frame in film(read):
+            last[:] = [frame]
+            yield frame
+
     with status("drawing the video"):
-        write_video(path, film(read), max(RATE, count / MOST_SECONDS))
-    return path
+        write_video(path, frames(), max(RATE, len(read.steps) / MOST_SECONDS))
+    picture = home / "episode.png"
+    Image.fromarray(last[0]).save(picture, optimize=True)
+    return path, picture
 
 
 def _replay(recordings: Path) -> None:
@@ -127,12 +277,37 @@ def _replay(recordings: Path) -> None:
     steps = 0
     for path in track(paths, "replaying", console=progress_console(), transient=True):
         recording = read_episode(path)
-        found = verify(recording)
-        steps += found.steps
+        verification = verify(recording)
+        steps += verification.steps
         if recording.damage:
             differing.append(f"{path.name}: {recording.damage}")
-        if found.difference is not None:
-            differing.append(f"{path.name} from step {found.difference.step}")
+        if verification.difference is not None:
+            differing.append(f"{path.name} from step {verification.difference.step}")
     if differing:
         fail(f"these episodes came out differently: {', '.join(differing)}", FAILED)
     typer.echo(f"replayed  {len(paths)} episodes, {steps} steps: every number came out again")
+
+
+def _compare(demo: Demonstration, profile: Mapping[str, Any]) -> None:
+    """Say what was planted and what was found."""
+    node = profile["nodes"][demo.node]
+    low, high = node["hdi"]
+    found = f"{node['mean']:.1f} {demo.unit} ({low:.1f} to {high:.1f})"
+    holds = "holds" if low <= demo.planted <= high else "does not hold"
+    console().print("\nPlanted and found", style="bold")
+    _say(
+        f"planted {demo.planted:g} {demo.unit}, found {found}: the 90 % interval {holds} it. "
+        f"{demo.typical}"
+    )
+
+
+def _what_next(demo: Demonstration, home: Path, data: Path) -> None:
+    """Say three commands to try."""
+    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    console().print("\nWhat to try next", style="bold")
+    typer.echo("the report, with that picture:")
+    typer.echo(f"  {opener} {shlex.quote(str(home / 'profile.html'))}")
+    typer.echo("your own agent (docs/agents.md says what it is asked):")
+    typer.echo(f"  animalcat session run --agent my_agent.py:MyAgent --battery {demo.battery}")
+    typer.echo("your own arenas (docs/arenas.md says what is in a file):")
+    typer.echo("  animalcat battery import my_arenas/")

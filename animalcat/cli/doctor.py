@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from animalcat.cli.shared.apart import way
+from animalcat.apart import way
 from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 from animalcat.installing import install
@@ -145,17 +145,17 @@ def _version(package: str) -> str:
 
 def _agents() -> Finding:
     """How agents that a command starts are kept apart from the evaluator, and what that leaves."""
-    item, found = "agents apart", way()
+    item, best = "agents apart", way()
     wanted = "" if os.geteuid() == 0 or shutil.which("bwrap") else "install bubblewrap, or "
     remedy = f"optional; {wanted}allow user namespaces" if sys.platform == "linux" else ""
-    if not found.name:
-        words = f"another's agent needs --agent-may all here: {found.why}"
+    if not best.name:
+        words = f"another's agent needs --agent-may all here: {best.why}"
         return Finding(item, "absent", words, remedy)
-    left = f"; not covered: {'; '.join(found.open)}" if found.open else ""
-    if found.whole:
-        words = f"by {found.name}: an agent sees what it is given, nothing else{left}"
+    left = f"; not covered: {'; '.join(best.open)}" if best.open else ""
+    if best.whole:
+        words = f"by {best.name}: an agent sees what it is given, nothing else{left}"
         return Finding(item, "ok", words)
-    return Finding(item, "partial", f"in part, by {found.name} ({found.why}){left}", remedy)
+    return Finding(item, "partial", f"in part, by {best.name} ({best.why}){left}", remedy)
 
 
 def _x11() -> Finding:
@@ -200,8 +200,8 @@ def _unity() -> Iterator[Finding]:
     try:
         settings = UnitySettings()
         versions = client_versions(settings.interpreter())
-        found = ", ".join(f"{name} {version}" for name, version in versions.items())
-        yield Finding("animalai client", "ok", found)
+        installed = ", ".join(f"{name} {version}" for name, version in versions.items())
+        yield Finding("animalai client", "ok", installed)
     except UnityError as error:
         remedy = "optional; animalcat unity setup"
         yield Finding("animalai client", "absent", str(error).splitlines()[0], remedy)

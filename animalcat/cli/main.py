@@ -19,7 +19,7 @@ from animalcat.protocol import version
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": (
         "animalcat.cli.demo",
-        "Measure a simple agent from start to end, as a first look.",
+        "Measure an agent whose limit is known, as a first look.",
     ),
     "doctor": (
         "animalcat.cli.doctor",
@@ -62,6 +62,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Show, fit, check and compare measurement layouts.",
     ),
     "unity": ("animalcat.cli.unity.commands", "Set up, show and try real Unity builds."),
+    "plugins": ("animalcat.cli.plugins", "List and check what other packages add."),
     "bench": ("animalcat.cli.bench", "Measure how fast each part is."),
 }
 """Command -> its module, and its help line.

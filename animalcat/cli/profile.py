@@ -8,7 +8,14 @@ from typing import Annotated, Final, Literal
 import typer
 
 from animalcat.cli.shared.output import print_json, status, to_standard_output, wrote
-from animalcat.cli.shared.remote import AsJson, Data, Server, SessionArgument, client_for
+from animalcat.cli.shared.remote import (
+    AllowPlugin,
+    AsJson,
+    Data,
+    Server,
+    SessionArgument,
+    client_for,
+)
 from animalcat.cli.shared.tables import print_profile
 from animalcat.files import write_whole
 
@@ -47,12 +54,13 @@ def show(
 def export(
     session: SessionArgument,
     form: Annotated[
-        Literal["json", "html", "csv", "parquet", "netcdf", "reanalysis"],
+        str,
         typer.Option(
             "--format",
+            metavar="NAME",
             help="json and html are the profile. csv and parquet are the table of outcomes, netcdf "
             "is the posterior with its draws for ArviZ, and reanalysis what "
-            "`session reanalyse --json` prints.",
+            "`session reanalyse --json` prints. Any other name is that of a plugin of the server.",
         ),
     ] = "json",
     output: Annotated[
@@ -61,11 +69,12 @@ def export(
             "--output", "-o", metavar="FILE", help="Write to this file, not to standard output."
         ),
     ] = None,
+    allow_plugin: AllowPlugin = None,
     server: Server = None,
     data: Data = None,
 ) -> None:
     """Write a session's profile or outcomes to a file."""
-    with client_for(server, data) as client:
+    with client_for(server, data, plugins=allow_plugin or ()) as client:
         with status("writing it"):
             content = client.export_profile(session, form)
         if output is not None:

@@ -57,10 +57,10 @@ def predict_battery(
         fail(f"{output}: call it .csv or .json, which says the form")
     with client_for(server, data) as client:
         if session.endswith(".nc"):
-            (found,) = read_sessions([session], server, data)
+            (results,) = read_sessions([session], server, data)
         else:
-            (found,) = read_from(client, [session])
-        about = found.profile.get("provenance", {})
+            (results,) = read_from(client, [session])
+        about = results.profile.get("provenance", {})
         # Without an option the session's own is meant, whatever folders are here.
         asked = battery or f"batteries/{about.get('battery', '')}"
         name = find_battery(client, asked, where=place(server, data))
@@ -75,10 +75,10 @@ def predict_battery(
         )
     try:
         keep = bool(about.get("keep_unpassable"))
-        covered = some_coverage(found.fitted.layout, known, keep_unpassable=keep)
+        covered = some_coverage(results.fitted.layout, known, keep_unpassable=keep)
     except ServiceError as error:
         fail(str(error))
-    report = _report(found, name, known, covered, top)
+    report = _report(results, name, known, covered, top)
     if output is not None:
         _write(report, output)
     if as_json:
@@ -88,80 +88,82 @@ def predict_battery(
 
 
 def _report(
-    found: Results, name: str, battery: Battery, covered: Coverage, top: int
+    results: Results, name: str, battery: Battery, covered: Coverage, top: int
 ) -> dict[str, Any]:
-    about: dict[str, Any] = found.profile.get("provenance", {})
+    about: dict[str, Any] = results.profile.get("provenance", {})
     own = about.get("battery_digest") == battery.digest
-    played = set(found.table["instance"]) if own else set[str]()
+    played = set(results.table["instance"]) if own else set[str]()
     names = list(covered.features)
-    instances = [battery.instances[battery.index[one]] for one in names]
-    made = forecast(
-        found.fitted.layout,
-        found.fitted.flat_draws,
+    instances = [battery.instances[battery.index[instance]] for instance in names]
+    prediction = forecast(
+        results.fitted.layout,
+        results.fitted.flat_draws,
         np.array(list(covered.features.values()), np.float64),
-        [one.paradigm for one in instances],
+        [instance.paradigm for instance in instances],
         most=top,
-        without={row for row, one in enumerate(names) if one in played},
+        without={row for row, instance in enumerate(names) if instance in played},
     )
-    places = {one.row: k + 1 for k, one in enumerate(made.telling)}
+    places = {telling.row: k + 1 for k, telling in enumerate(prediction.telling)}
     return {
         "version": VERSION,
-        "agent": found.agent,
+        "agent": results.agent,
         "session": about.get("session", ""),
-        "labels": list(found.profile.get("labels", [])),
+        "labels": list(results.profile.get("labels", [])),
         "backend": about.get("backend", ""),
-        "played_on": played_on(found.profile),
-        "layout": dict(found.profile["layout"]),
+        "played_on": played_on(results.profile),
+        "layout": dict(results.profile["layout"]),
         "battery": name,
         "battery_digest": battery.digest,
         "instances": len(battery.instances),
         "covered": len(names),
         "left_out": dict(covered.counts),
-        "passed": _estimate(made.passed),
+        "passed": _estimate(prediction.passed),
         "paradigms": [
             {
                 "paradigm": paradigm,
-                "instances": sum(one.paradigm == paradigm for one in instances),
+                "instances": sum(instance.paradigm == paradigm for instance in instances),
                 **_estimate(passed),
             }
-            for paradigm, passed in made.groups.items()
+            for paradigm, passed in prediction.groups.items()
         ],
-        "telling": _telling(found, made, names),
+        "telling": _telling(results, prediction, names),
         "predictions": [
             {
-                "instance": one.name,
-                "suite": one.suite,
-                "paradigm": one.paradigm,
-                "predicted": round(float(made.each.mean[row]), 6),
-                "low": round(float(made.each.low[row]), 6),
-                "high": round(float(made.each.high[row]), 6),
-                "played": one.name in played,
+                "instance": instance.name,
+                "suite": instance.suite,
+                "paradigm": instance.paradigm,
+                "predicted": round(float(prediction.each.mean[row]), 6),
+                "low": round(float(prediction.each.low[row]), 6),
+                "high": round(float(prediction.each.high[row]), 6),
+                "played": instance.name in played,
                 "telling": places.get(row),
             }
-            for row, one in enumerate(instances)
+            for row, instance in enumerate(instances)
         ],
     }
 
 
-def _telling(found: Results, made: BatteryForecast, names: list[str]) -> list[dict[str, Any]]:
-    units = {node.name: node.unit for node in found.fitted.layout.latents}
+def _telling(
+    results: Results, prediction: BatteryForecast, names: list[str]
+) -> list[dict[str, Any]]:
+    units = {node.name: node.unit for node in results.fitted.layout.latents}
     return [
         {
-            "instance": names[one.row],
-            "predicted": round(float(made.each.mean[one.row]), 6),
-            "low": round(float(made.each.low[one.row]), 6),
-            "high": round(float(made.each.high[one.row]), 6),
-            "node": one.node,
-            "unit": units[one.node],
-            "sd_before": one.before,
-            "sd_after": one.after,
+            "instance": names[telling.row],
+            "predicted": round(float(prediction.each.mean[telling.row]), 6),
+            "low": round(float(prediction.each.low[telling.row]), 6),
+            "high": round(float(prediction.each.high[telling.row]), 6),
+            "node": telling.node,
+            "unit": units[telling.node],
+            "sd_before": telling.before,
+            "sd_after": telling.after,
         }
-        for one in made.telling
+        for telling in prediction.telling
     ]
 
 
-def _estimate(one: Estimate) -> dict[str, float]:
-    return {"passed": round(one.value, 3), "low": one.low, "high": one.high}
+def _estimate(estimate: Estimate) -> dict[str, float]:
+    return {"passed": round(estimate.value, 3), "low": estimate.low, "high": estimate.high}
 
 
 def _write(report: dict[str, Any], output: Path) -> None:

@@ -14,7 +14,8 @@ import typer
 from sqlalchemy.exc import DBAPIError
 
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
-from animalcat.cli.shared.remote import AllowBuild, Data, EngineName
+from animalcat.cli.shared.remote import AllowBuild, AllowPlugin, Data, EngineName
+from animalcat.plugins import PluginError
 from animalcat.service.access.certificates import CertificateError, self_signed
 from animalcat.service.access.tokens import TokenError
 from animalcat.service.cluster.connect import ClusterError
@@ -208,6 +209,7 @@ def command(
         ),
     ] = None,
     allow_build: AllowBuild = None,
+    allow_plugin: AllowPlugin = None,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -371,6 +373,7 @@ def command(
         "worker_memory_bytes": None if worker_memory is None else worker_memory << 20,
         "metrics": metrics,
         "allowed_builds": allow_build,
+        "allowed_plugins": allow_plugin,
         "worker_quiet_seconds": worker_quiet_seconds,
         "worker_cpu_seconds": worker_cpu_seconds,
         "fit_quiet_seconds": fit_quiet_seconds,
@@ -403,7 +406,7 @@ def command(
     try:
         with redirect_stdout(sys.stderr):  # Ray prints what befalls its nodes
             asyncio.run(serve(settings, ready, with_stdin=private))
-    except (ExposureError, CertificateError) as error:
+    except (ExposureError, CertificateError, PluginError) as error:
         fail(str(error), BAD_INPUT)
     except (
         StoreVersionError,
@@ -436,8 +439,11 @@ def _told(settings: Settings, address: str) -> dict[str, Any]:
         "token": not settings.open_to_machine,
     }
     if settings.self_signed:
-        made = self_signed(settings.home, settings.host_names)
-        told |= {"ca": made.fingerprint, "certificate": str(made.certificate.absolute())}
+        certificates = self_signed(settings.home, settings.host_names)
+        told |= {
+            "ca": certificates.fingerprint,
+            "certificate": str(certificates.certificate.absolute()),
+        }
     return told
 
 

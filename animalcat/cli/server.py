@@ -76,51 +76,51 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
                 UNREACHABLE,
             )
     with client_for(server, data) as client:
-        found = _status(client)
-    serving = all(state == "serving" for state in found["services"].values())
-    well = found["answers"] and serving and not found["lacks"]
+        current = _status(client)
+    serving = all(state == "serving" for state in current["services"].values())
+    well = current["answers"] and serving and not current["lacks"]
     if as_json:
-        print_json(found)
+        print_json(current)
     else:
         print_rows(
-            [{"service": name, "health": state} for name, state in found["services"].items()],
+            [{"service": name, "health": state} for name, state in current["services"].items()],
             ("service", "health"),
             as_json=False,
-            title=f"server at {found['address']}, answers in {found['milliseconds']:.0f} ms",
+            title=f"server at {current['address']}, answers in {current['milliseconds']:.0f} ms",
         )
-        if not found["answers"]:
+        if not current["answers"]:
             typer.echo(
                 f"the server does not say within {_SECONDS:g} s which sessions it has: its "
                 "database does not answer. Look at that, and at the server's log"
             )
             raise typer.Exit(1)
-        counted = [{"sessions": k, "number": v} for k, v in found["sessions"].items()]
+        counted = [{"sessions": k, "number": v} for k, v in current["sessions"].items()]
         print_rows(counted, ("sessions", "number"), as_json=False)
-        typer.echo(f"operations under way: {found['operations']}")
-        _show_placement(found)
-        _show_refusals(found)
-        for lack in found["lacks"]:
+        typer.echo(f"operations under way: {current['operations']}")
+        _show_placement(current)
+        _show_refusals(current)
+        for lack in current["lacks"]:
             typer.echo(f"nothing new begins: {lack}", err=True)
     if not well:
         raise typer.Exit(1)
 
 
-def _show_placement(found: dict[str, Any]) -> None:
+def _show_placement(placement: dict[str, Any]) -> None:
     """Print where simulators and fits are, and for what sessions wait."""
     limits = [
-        f"{words} {found[key]}"
+        f"{words} {placement[key]}"
         for key, words in (("max_workers", "at most"), ("campaign_workers", "of one campaign"))
-        if found[key]
+        if placement[key]
     ]
-    typer.echo(", ".join([f"simulators: engine {found['engine']}", *limits]))
-    busy = Counter(one["node"] for one in found["workers"] if one["session"])
-    idle = Counter(one["node"] for one in found["workers"] if not one["session"])
+    typer.echo(", ".join([f"simulators: engine {placement['engine']}", *limits]))
+    busy = Counter(worker["node"] for worker in placement["workers"] if worker["session"])
+    idle = Counter(worker["node"] for worker in placement["workers"] if not worker["session"])
     nodes = [{"node": n, "playing": busy[n], "idle": idle[n]} for n in sorted(busy | idle)]
     if nodes:
         print_rows(nodes, ("node", "playing", "idle"), as_json=False)
     fits = Counter(
-        (one["node"] or "not placed yet", "fitting" if one["busy"] else "idle")
-        for one in found["fits"]
+        (fit["node"] or "not placed yet", "fitting" if fit["busy"] else "idle")
+        for fit in placement["fits"]
     )
     nodes = [
         {"node": node, "fitting": fits[node, "fitting"], "idle": fits[node, "idle"]}
@@ -128,19 +128,19 @@ def _show_placement(found: dict[str, Any]) -> None:
     ]
     if nodes:
         print_rows(nodes, ("node", "fitting", "idle"), as_json=False)
-    if found["fits_waiting"]:
-        typer.echo(f"fits that wait: {found['fits_waiting']}")
-    waiting = Counter(one["waits_for"] for one in found["backlog"])
+    if placement["fits_waiting"]:
+        typer.echo(f"fits that wait: {placement['fits_waiting']}")
+    waiting = Counter(session["waits_for"] for session in placement["backlog"])
     if waiting:
         rows = [{"sessions wait for": what, "number": k} for what, k in waiting.most_common()]
         print_rows(rows, ("sessions wait for", "number"), as_json=False)
 
 
-def _show_refusals(found: dict[str, Any]) -> None:
+def _show_refusals(placement: dict[str, Any]) -> None:
     """Print what was refused, and to whom."""
     rows = [
-        {**one, "refused": one["what"], "times": one["number"], "to": one["who"]}
-        for one in found["refusals"]
+        {**refusal, "refused": refusal["what"], "times": refusal["number"], "to": refusal["who"]}
+        for refusal in placement["refusals"]
     ]
     if rows:
         print_rows(rows, ["refused", "to", "times", Column("last", 1)], as_json=False)
@@ -180,17 +180,17 @@ async def _in_time(asked: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]
 
 async def _counted(client: AsyncClient) -> dict[str, Any]:
     """What the server has and does; where its database hangs, so does this."""
-    sessions = Counter(one.state or "unreadable" for one in await client.list_sessions())
+    sessions = Counter(session.state or "unreadable" for session in await client.list_sessions())
     placed = asdict(await client.placement())
-    operations = [one async for one in client.operations(states=["running"])]
+    operations = [operation async for operation in client.operations(states=["running"])]
     return {
         "answers": True,
         "sessions": dict(sorted(sessions.items())),
         "operations": len(operations),
         **placed,
         "refusals": [
-            {**one, "last": timestamp(one["last"].replace(microsecond=0))}
-            for one in placed["refusals"]
+            {**refusal, "last": timestamp(refusal["last"].replace(microsecond=0))}
+            for refusal in placed["refusals"]
         ],
     }
 

@@ -103,9 +103,9 @@ def create(
     is running.
     """
     with _errors():
-        only = [names.parse_session(one) if "/" in one else one for one in session or ()]
-        only = [names.check_component(one, "session") for one in only]
-        made, text = Tokens(data_folder(data)).create(
+        only = [names.parse_session(name) if "/" in name else name for name in session or ()]
+        only = [names.check_component(name, "session") for name in only]
+        token, text = Tokens(data_folder(data)).create(
             role,
             note=note,
             agent=agent,
@@ -114,11 +114,11 @@ def create(
             quota=Quota(calls, streams, sessions, notes << 20),
         )
     if as_json:
-        typer.echo(json.dumps({"token": text, **_row(made)}, indent=2))
+        typer.echo(json.dumps({"token": text, **_row(token)}, indent=2))
     else:
         typer.echo(text)
-        ends = "does not expire" if made.expires is None else f"ends {timestamp(made.expires)}"
-        typer.echo(f"token {made.id} for {_for(made)}; it {ends}", err=True)
+        ends = "does not expire" if token.expires is None else f"ends {timestamp(token.expires)}"
+        typer.echo(f"token {token.id} for {_for(token)}; it {ends}", err=True)
 
 
 @app.command("list")
@@ -154,11 +154,11 @@ def revoke(
     It is refused from the next call on, and streams that were opened with it end within seconds.
     """
     with _errors():
-        found = Tokens(data_folder(data)).revoke(token)
+        revoked = Tokens(data_folder(data)).revoke(token)
     if as_json:
-        typer.echo(json.dumps(_row(found), indent=2))
+        typer.echo(json.dumps(_row(revoked), indent=2))
     else:
-        typer.echo(f"token {found.id} for {_for(found)} is revoked")
+        typer.echo(f"token {revoked.id} for {_for(revoked)} is revoked")
 
 
 @app.command()
@@ -178,24 +178,24 @@ def certificate(
     needed as well.
     """
     with _errors():
-        made = client_certificate(
+        issued = client_certificate(
             data_folder(data), names.check_component(name, "name of a certificate"), output
         )
         authority = clients_authority(data_folder(data)).certificate
     if as_json:
         row = {
-            "certificate": str(made.certificate),
-            "key": str(made.key),
+            "certificate": str(issued.certificate),
+            "key": str(issued.key),
             "client_ca": str(authority),
-            "fingerprint": made.fingerprint,
+            "fingerprint": issued.fingerprint,
         }
         typer.echo(json.dumps(row, indent=2))
         return
-    wrote("certificate", made.certificate)
-    wrote("private key", made.key)
+    wrote("certificate", issued.certificate)
+    wrote("private key", issued.key)
     typer.echo(f"start the server with: --client-ca {authority}", err=True)
     typer.echo(
-        f"the caller sets: ANIMALCAT_CERTIFICATE={made.certificate} ANIMALCAT_KEY={made.key}",
+        f"the caller sets: ANIMALCAT_CERTIFICATE={issued.certificate} ANIMALCAT_KEY={issued.key}",
         err=True,
     )
 

@@ -24,7 +24,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Final,
-    Literal,
     Self,
     SupportsIndex,
     TypeAlias,
@@ -96,7 +95,7 @@ from animalcat.v1 import (
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-from animalcat.words import OPERATIONS, RULINGS, STATES
+from animalcat.words import FORMATS, OPERATIONS, POLICIES, RULINGS, STATES
 
 SessionLike: TypeAlias = str | Session
 """A session, its id or its resource name."""
@@ -117,15 +116,6 @@ _PAGE_OF_ARENAS: Final = 50
 """The same, of instances that bring their arenas: one may have a megabyte."""
 _READ_PAUSES: Final = (0.05, 0.2, 0.5)
 """Seconds between attempts to read what a broken connection took: gRPC needs a moment to see it."""
-
-_FORMATS: Final = {
-    "json": results_pb2.PROFILE_FORMAT_JSON,
-    "html": results_pb2.PROFILE_FORMAT_HTML,
-    "csv": results_pb2.PROFILE_FORMAT_OUTCOMES_CSV,
-    "reanalysis": results_pb2.PROFILE_FORMAT_REANALYSIS_JSON,
-    "parquet": results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET,
-    "netcdf": results_pb2.PROFILE_FORMAT_NETCDF,
-}
 
 
 def aconnect(
@@ -313,7 +303,7 @@ class AsyncClient:
         target_sd: float | None = None,
         futility: float | None = None,
         stop: StoppingRule | None = None,
-        policy: PolicyName | Policy | None = None,
+        policy: str | Policy | None = None,
         random_share: float | None = None,
         seed: int | None = None,
         backend: str = "",
@@ -348,11 +338,11 @@ class AsyncClient:
             futility: Enough when the SD would drop by less than this share; 0: never; 0.01 by
                 default.
             stop: The whole stopping rule. What it leaves open may be said by the three before it.
-            policy: How to choose instances: the name of a policy, or all of it; "variance" by
-                default.
+            policy: How to choose instances: the name of a policy or of a plugin of the server, or
+                all of it; "variance" by default.
             random_share: Share of random draws, where the policy does not say it; 0.15 by default.
             seed: Of the whole session; 0 by default.
-            backend: What plays the arenas; "sim" by default.
+            backend: What plays the arenas, such as a plugin of the server; "sim" by default.
             observation_spec: What the agent sees; rays by default.
             action_timeout_seconds: How long one action may take; 60 by default.
             lease_seconds: How long an agent whose connection broke may take to come back to the
@@ -599,7 +589,7 @@ class AsyncClient:
         at_once: int | None = None,
         alike: float | None = None,
         confidence: float | None = None,
-        policy: PolicyName | Policy | None = None,
+        policy: str | Policy | None = None,
         random_share: float | None = None,
         seed: int | None = None,
         backend: str = "",
@@ -807,17 +797,20 @@ class AsyncClient:
     async def export_profile(
         self,
         session: SessionLike,
-        form: Literal["json", "html", "csv", "parquet", "netcdf", "reanalysis"] = "json",
+        form: str = "json",
     ) -> bytes:
         """The profile as a file's content.
 
-        "csv" and "parquet" are the table of outcomes, which `animalcat.outcomes` reads. "netcdf" is
-        the posterior with its draws, for ArviZ. "reanalysis" is success on the whole battery and
-        the calibration of predictions, both weighted by propensities, as JSON.
+        "json" and "html" are the profile as it is. "csv" and "parquet" are the table of outcomes,
+        which `animalcat.outcomes` reads. "netcdf" is the posterior with its draws, for ArviZ.
+        "reanalysis" is success on the whole battery and the calibration of predictions, both
+        weighted by propensities, as JSON. Any other form is the name of a plugin of the server.
         """
-        request = results_pb2.ExportProfileRequest(
-            name=_profile_name(session), format=converters.number(form, _FORMATS, "format")
-        )
+        request = results_pb2.ExportProfileRequest(name=_profile_name(session))
+        if form in FORMATS:
+            request.format = FORMATS[form]
+        else:
+            request.plugin = form
         return (await self._read(self._profiles.ExportProfile, request)).content
 
     async def outcomes(self, session: SessionLike) -> DataFrame:
@@ -1175,8 +1168,11 @@ def _profile_name(session: SessionLike) -> str:
     return names.profile_name(names.parse_session(session_name(session)))
 
 
-def _policy(policy: PolicyName | Policy | None, random_share: float | None) -> Policy:
-    whole = policy if isinstance(policy, Policy) else Policy(policy)
+def _policy(policy: str | Policy | None, random_share: float | None) -> Policy:
+    if isinstance(policy, str):
+        known = cast("PolicyName", policy) if policy in POLICIES else None
+        policy = Policy(known) if known else Policy("plugin", plugin=policy)
+    whole = policy or Policy()
     return merged(whole, "policy", {"random_share": random_share})
 
 

@@ -61,6 +61,8 @@ from animalcat.wire import (
     given,
     observation_from_proto,
     places_from_proto,
+    plugin_from_proto,
+    plugin_to_proto,
     spec_from_proto,
     spec_to_proto,
 )
@@ -162,6 +164,7 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
         if message.HasField("observation_spec")
         else None,
         twins_of=message.twins_of,
+        plugins=tuple(map(plugin_from_proto, message.plugins)),
         against=Opponent(
             names.parse_session(message.against.session),
             message.against.agent,
@@ -221,6 +224,7 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
             enough=policy.enough,
             probes=policy.probes,
             sharpness=policy.sharpness,
+            plugin=policy.plugin,
         ),
         stop=sessions_pb2.StoppingRule(
             max_episodes=stop.max_episodes,
@@ -254,6 +258,7 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         practice=spec.practice,
         keep_unpassable=spec.keep_unpassable,
         secret=spec.secret,
+        plugins=map(plugin_to_proto, spec.plugins),
     )
 
 
@@ -535,6 +540,7 @@ def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
         name=_word(message.name, POLICIES),
         about=tuple(message.about),
         order=tuple(message.order),
+        plugin=message.plugin,
         **given(
             message,
             "random_share",

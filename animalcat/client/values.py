@@ -17,9 +17,10 @@ from animalcat.envs.agents.base import Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Observation, ObservationSpec
+from animalcat.plugins import Plugin
 
 PolicyName: TypeAlias = Literal[
-    "variance", "information", "threshold", "stratified", "random", "listed"
+    "variance", "information", "threshold", "stratified", "random", "listed", "plugin"
 ]
 """Ways to choose the next instance."""
 Combine: TypeAlias = Literal["any", "all"]
@@ -32,8 +33,10 @@ MeasuringStatus: TypeAlias = Literal[
     "measuring",
     "precise, if the layout holds",
     "budget",
+    "used up",
     "limited by the battery",
     "limited by noise",
+    "ended",
     "cancelled",
     "layout contradicted",
     "not to be read",
@@ -44,7 +47,7 @@ MadeAs: TypeAlias = Literal["offer", "twin", "variation"]
 AgentKind: TypeAlias = Literal["able", "single weakness", "fraudster", "context", "unclear"]
 """Kinds of agents, as verdicts name them."""
 Reason: TypeAlias = Literal[
-    "informative", "random", "listed", "generated", "probe", "person", "practice"
+    "informative", "random", "listed", "generated", "probe", "person", "practice", "plugin"
 ]
 """Why an instance was chosen."""
 Outcome: TypeAlias = Literal["success", "failure", "void", "fault"]
@@ -132,6 +135,7 @@ class Policy:
         probes: Where instances may be played again: share of draws that repeat one, to tell how
             random the agent is.
         sharpness: How strongly what tells more is preferred; 0: always what tells most.
+        plugin: Under "plugin", the name of the policy of another package.
     """
 
     name: PolicyName | None = None
@@ -145,6 +149,7 @@ class Policy:
     enough: float | None = None
     probes: float | None = None
     sharpness: float | None = None
+    plugin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +202,8 @@ class SessionSpec:
         practice: How many unscored episodes come first, on arenas that are not used again.
         keep_unpassable: Whether arenas that no play can pass are played too.
         secret: What all chance follows from beside the seed; empty for the seed alone.
+        plugins: What of other packages runs in the server for it, set by the service: as it was
+            installed when the session began. It goes on with the same alone.
     """
 
     agent: str = ""
@@ -224,6 +231,7 @@ class SessionSpec:
     practice: int | None = None
     keep_unpassable: bool | None = None
     secret: str | None = None
+    plugins: tuple[Plugin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

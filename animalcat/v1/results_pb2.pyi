@@ -113,19 +113,23 @@ class ExportProfileRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     FORMAT_FIELD_NUMBER: _builtins.int
+    PLUGIN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}/profile"."""
     format: Global___ProfileFormat.ValueType
     """Which form."""
+    plugin: _builtins.str
+    """Name of a plugin of the server that writes it, in place of a form; empty for none."""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         format: Global___ProfileFormat.ValueType = ...,
+        plugin: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["format", b"format", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["format", b"format", "name", b"name", "plugin", b"plugin"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

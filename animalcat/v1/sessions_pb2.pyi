@@ -94,6 +94,8 @@ class _PolicyNameEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PolicyName
     """Random."""
     POLICY_NAME_LISTED: _PolicyName.ValueType  # 6
     """In the order of a list."""
+    POLICY_NAME_PLUGIN: _PolicyName.ValueType  # 7
+    """As a plugin of the server has it, which another package brings."""
 
 class PolicyName(_PolicyName, metaclass=_PolicyNameEnumTypeWrapper):
     """Ways to choose the next instance."""
@@ -112,6 +114,8 @@ POLICY_NAME_RANDOM: PolicyName.ValueType  # 5
 """Random."""
 POLICY_NAME_LISTED: PolicyName.ValueType  # 6
 """In the order of a list."""
+POLICY_NAME_PLUGIN: PolicyName.ValueType  # 7
+"""As a plugin of the server has it, which another package brings."""
 Global___PolicyName: _TypeAlias = PolicyName  # noqa: Y015
 
 class _SessionState:
@@ -167,9 +171,9 @@ class _MeasuringStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Measu
     MEASURING_STATUS_MEASURED: _MeasuringStatus.ValueType  # 2
     """Its target is met: it is precise, if the layout holds."""
     MEASURING_STATUS_BUDGET: _MeasuringStatus.ValueType  # 3
-    """The session ended before its target was met."""
+    """The budget was used up before its target was met."""
     MEASURING_STATUS_LIMITED_BY_BATTERY: _MeasuringStatus.ValueType  # 4
-    """The battery cannot tell more of it."""
+    """No arena that is left to play would tell much more of it."""
     MEASURING_STATUS_LIMITED_BY_NOISE: _MeasuringStatus.ValueType  # 5
     """The agent's own randomness hides more of it."""
     MEASURING_STATUS_CANCELLED: _MeasuringStatus.ValueType  # 6
@@ -178,6 +182,10 @@ class _MeasuringStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Measu
     """The layout does not describe the agent, so the estimate does not stand."""
     MEASURING_STATUS_NOT_READ: _MeasuringStatus.ValueType  # 8
     """The layout predicts held-out scores too badly for its estimates to be read."""
+    MEASURING_STATUS_USED_UP: _MeasuringStatus.ValueType  # 9
+    """Every arena was played before its target was met."""
+    MEASURING_STATUS_ENDED: _MeasuringStatus.ValueType  # 10
+    """The session ended for another reason before its target was met; its reason says for which."""
 
 class MeasuringStatus(_MeasuringStatus, metaclass=_MeasuringStatusEnumTypeWrapper):
     """Where measuring a capability stands."""
@@ -189,9 +197,9 @@ MEASURING_STATUS_MEASURING: MeasuringStatus.ValueType  # 1
 MEASURING_STATUS_MEASURED: MeasuringStatus.ValueType  # 2
 """Its target is met: it is precise, if the layout holds."""
 MEASURING_STATUS_BUDGET: MeasuringStatus.ValueType  # 3
-"""The session ended before its target was met."""
+"""The budget was used up before its target was met."""
 MEASURING_STATUS_LIMITED_BY_BATTERY: MeasuringStatus.ValueType  # 4
-"""The battery cannot tell more of it."""
+"""No arena that is left to play would tell much more of it."""
 MEASURING_STATUS_LIMITED_BY_NOISE: MeasuringStatus.ValueType  # 5
 """The agent's own randomness hides more of it."""
 MEASURING_STATUS_CANCELLED: MeasuringStatus.ValueType  # 6
@@ -200,6 +208,10 @@ MEASURING_STATUS_LAYOUT_CONTRADICTED: MeasuringStatus.ValueType  # 7
 """The layout does not describe the agent, so the estimate does not stand."""
 MEASURING_STATUS_NOT_READ: MeasuringStatus.ValueType  # 8
 """The layout predicts held-out scores too badly for its estimates to be read."""
+MEASURING_STATUS_USED_UP: MeasuringStatus.ValueType  # 9
+"""Every arena was played before its target was met."""
+MEASURING_STATUS_ENDED: MeasuringStatus.ValueType  # 10
+"""The session ended for another reason before its target was met; its reason says for which."""
 Global___MeasuringStatus: _TypeAlias = MeasuringStatus  # noqa: Y015
 
 class _Reason:
@@ -224,6 +236,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """A person chose it and played it."""
     REASON_PRACTICE: _Reason.ValueType  # 7
     """For practice: the episode does not count."""
+    REASON_PLUGIN: _Reason.ValueType  # 8
+    """A plugin chose it."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """Why an instance was chosen, in a word."""
@@ -244,6 +258,8 @@ REASON_PERSON: Reason.ValueType  # 6
 """A person chose it and played it."""
 REASON_PRACTICE: Reason.ValueType  # 7
 """For practice: the episode does not count."""
+REASON_PLUGIN: Reason.ValueType  # 8
+"""A plugin chose it."""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 class _MadeAs:
@@ -1203,6 +1219,7 @@ class SelectionPolicy(_message.Message):
     ENOUGH_FIELD_NUMBER: _builtins.int
     PROBES_FIELD_NUMBER: _builtins.int
     SHARPNESS_FIELD_NUMBER: _builtins.int
+    PLUGIN_FIELD_NUMBER: _builtins.int
     name: Global___PolicyName.ValueType
     """Which way."""
     random_share: _builtins.float
@@ -1229,6 +1246,8 @@ class SelectionPolicy(_message.Message):
     """How strongly "variance" and "information" prefer what tells more: probabilities are proportional
     to this power of what instances tell, 4.5 if not set. 0: always what tells most.
     """
+    plugin: _builtins.str
+    """Name of the plugin, under POLICY_NAME_PLUGIN."""
     @_builtins.property
     def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Capabilities that "information" is about; all where empty."""
@@ -1251,10 +1270,11 @@ class SelectionPolicy(_message.Message):
         enough: _builtins.float | None = ...,
         probes: _builtins.float | None = ...,
         sharpness: _builtins.float | None = ...,
+        plugin: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "plugin", b"plugin", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cool_down: _TypeAlias = _typing.Literal["cool_down"]  # noqa: Y015
     _WhichOneofArgType__cool_down: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down"]  # noqa: Y015
@@ -1292,6 +1312,44 @@ class SelectionPolicy(_message.Message):
 Global___SelectionPolicy: _TypeAlias = SelectionPolicy  # noqa: Y015
 
 @_typing.final
+class Plugin(_message.Message):
+    """Something that another package adds to animalcat, as it is installed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    DISTRIBUTION_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """What it is: "agent", "policy", "backend", "export", "layout" or "family"."""
+    name: _builtins.str
+    """Name of it."""
+    distribution: _builtins.str
+    """The package that it comes with."""
+    version: _builtins.str
+    """Version of that."""
+    digest: _builtins.str
+    """SHA-256 over the package's files, in hexadecimal."""
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        name: _builtins.str = ...,
+        distribution: _builtins.str = ...,
+        version: _builtins.str = ...,
+        digest: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "distribution", b"distribution", "kind", b"kind", "name", b"name", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Plugin: _TypeAlias = Plugin  # noqa: Y015
+
+@_typing.final
 class SessionSpec(_message.Message):
     """All that defines a session. Nothing of it changes afterwards. What is not set has the default of
     the domain, which is said here; answers have everything set.
@@ -1324,6 +1382,7 @@ class SessionSpec(_message.Message):
     PRACTICE_FIELD_NUMBER: _builtins.int
     KEEP_UNPASSABLE_FIELD_NUMBER: _builtins.int
     SECRET_FIELD_NUMBER: _builtins.int
+    PLUGINS_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -1337,7 +1396,7 @@ class SessionSpec(_message.Message):
     seed: _builtins.int
     """Seed of the whole session; 0 if not set."""
     backend: _builtins.str
-    """What plays the arenas: "sim" (also where empty), "unity:auto" or "unity:PATH"."""
+    """What plays the arenas: "sim" (also where empty), "unity:auto", "unity:PATH" or a plugin's name."""
     action_timeout_seconds: _builtins.float
     """Seconds the agent may take for one action, above 0; 60 if not set."""
     record_pixels: _builtins.bool
@@ -1398,6 +1457,12 @@ class SessionSpec(_message.Message):
     def allowance(self) -> _types_pb2.Allowance:
         """What the agent may spend on an episode and on a decision; any amount if not set."""
 
+    @_builtins.property
+    def plugins(self) -> _containers.RepeatedCompositeFieldContainer[Global___Plugin]:
+        """What of other packages runs in the server for it, as it was installed when the session began; set
+        by the service. It goes on with the same alone. An agent's plugin is in its fingerprint.
+        """
+
     def __init__(
         self,
         *,
@@ -1426,10 +1491,11 @@ class SessionSpec(_message.Message):
         practice: _builtins.int | None = ...,
         keep_unpassable: _builtins.bool | None = ...,
         secret: _builtins.str | None = ...,
+        plugins: _abc.Iterable[Global___Plugin] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "allowance", b"allowance", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_keep_unpassable", b"_keep_unpassable", "_lease_seconds", b"_lease_seconds", "_practice", b"_practice", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_secret", b"_secret", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "allowance", b"allowance", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "keep_unpassable", b"keep_unpassable", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "plugins", b"plugins", "policy", b"policy", "practice", b"practice", "record_pixels", b"record_pixels", "rules", b"rules", "secret", b"secret", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
     _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015

@@ -13,7 +13,7 @@ from animalcat.arena_configs import nodes
 from animalcat.arena_configs.batteries.language import DemandRange, Entry, Recipe, only
 from animalcat.arena_configs.batteries.sizing import full_counts, total
 from animalcat.arena_configs.families.language import PARTS, Family, Part, Variants
-from animalcat.arena_configs.families.library import FAMILIES, load_family
+from animalcat.arena_configs.families.library import FAMILIES, is_family, load_family
 from animalcat.arena_configs.families.part_reader import Key, PartReader, hint, number_of
 from animalcat.arena_configs.families.ranges import Categorical, Range
 from animalcat.arena_configs.families.reader import read_family
@@ -218,7 +218,7 @@ class _RecipeReader:
             if written not in self._texts:
                 raise key.place.error(f"there is no file {written}", "unknown-name")
             return read_family(self._texts[written], written)
-        if written not in FAMILIES:
+        if not is_family(written):
             message = f"there is no family {written!r}.{hint(written, FAMILIES)}"
             raise key.place.error(message, "unknown-name")
         return load_family(written)

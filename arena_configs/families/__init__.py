@@ -22,6 +22,7 @@ from animalcat.arena_configs.families.instance import FamilyInstance
 from animalcat.arena_configs.families.language import Family
 from animalcat.arena_configs.families.library import (
     FAMILIES,
+    is_family,
     load_family,
     load_family_file,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "check_claims",
     "claim_errors",
     "generate",
+    "is_family",
     "load_family",
     "load_family_file",
     "measure_geometry",

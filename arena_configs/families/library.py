@@ -1,4 +1,4 @@
-"""Loads families: those that come with the project, and files of one's own."""
+"""Loads families: of the project, of other packages, and of files of one's own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+from animalcat import plugins
 from animalcat.arena_configs.families.language import Family
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.model import ArenaError
@@ -22,20 +23,48 @@ FAMILIES: Final = _shipped()
 """Names of the families that come with the project, one for each file."""
 
 
-@cache
-def load_family(name: str) -> Family:
-    """Load a family that comes with the project.
-
-    Args:
-        name: One of `FAMILIES`.
+def is_family(name: str) -> bool:
+    """Whether a family of this name comes with the project or another package. No code is run.
 
     Raises:
-        ArenaError: There is no such family, or its file is wrong.
+        ArenaError: Several packages have one.
+    """
+    try:
+        return name in FAMILIES or plugins.find("family", name) is not None
+    except plugins.PluginError as error:
+        raise ArenaError(str(error)) from None
+
+
+@cache
+def load_family(name: str) -> Family:
+    """Load a family that comes with the project, or with another package.
+
+    Args:
+        name: One of `FAMILIES`, or the name of a plugin (`animalcat.plugins`).
+
+    Raises:
+        ArenaError: There is no such family, or its text is wrong.
     """
     if name not in FAMILIES:
-        raise ArenaError(f"no family {name!r}; there are: {', '.join(FAMILIES)}")
+        return _of_plugin(name)
     text = files("animalcat.arena_configs").joinpath(f"families/{name}.yaml").read_text("utf-8")
     return read_family(text, f"{name}.yaml")
+
+
+def _of_plugin(name: str) -> Family:
+    if not is_family(name):
+        there = ", ".join((*FAMILIES, *plugins.names("family")))
+        raise ArenaError(f"no family {name!r}; there are: {there}")
+    try:
+        family = read_family(plugins.text("family", name), f"plugin {name}")
+    except plugins.PluginError as error:
+        raise ArenaError(str(error)) from error
+    if family.name != name:
+        raise ArenaError(
+            f"the plugin of the family {name!r} calls itself {family.name!r} in its text; both "
+            "have to be the same name"
+        )
+    return family
 
 
 def load_family_file(path: Path) -> Family:

@@ -1,4 +1,4 @@
-"""Loads an agent from `builtin:NAME` or `path/to/file.py:ClassName`, with `+limit=strength` ..."""
+"""Loads an agent from `builtin:NAME`, `plugin:NAME` or `path/to/file.py:ClassName`, with limits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from inspect import iscoroutinefunction, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from animalcat import plugins
 from animalcat.envs.agents.braitenberg import BraitenbergAgent
 from animalcat.envs.agents.limits import AgentLoadError, Reference, limited, read_reference
 from animalcat.envs.agents.limits.limited import SwitchedAgent
@@ -90,8 +91,8 @@ def load_agent(reference: str) -> Agent:
     can import its neighbours. The file's code is run: load only what you trust.
 
     Args:
-        reference: `builtin:NAME` or `path/to/file.py:ClassName`, and behind it any number of
-            `+limit=strength` (`animalcat agent limits` lists them).
+        reference: `builtin:NAME`, `plugin:NAME` or `path/to/file.py:ClassName`, and behind it any
+            number of `+limit=strength` (`animalcat agent limits` lists them).
 
     Raises:
         AgentLoadError: The name, file or class does not exist, the file or the class's constructor
@@ -107,12 +108,12 @@ def make_agent(read: Reference) -> Agent:
     Raises:
         AgentLoadError: As for `load_agent`.
     """
-    agent = BUILTIN[read.name]() if read.builtin else _from_file(Path(read.where), read.name)
+    agent = BUILTIN[read.name]() if read.builtin else _foreign(read)
     if not read.limits:
         return agent
     if not read.builtin and iscoroutinefunction(agent.act):
         raise AgentLoadError(
-            f"agent {read.where}:{read.name}: its `act` is a coroutine, and limits need one that "
+            f"agent {_called(read)}: its `act` is a coroutine, and limits need one that "
             "is not: leave the limits out, or wrap what it awaits"
         )
     if read.builtin in _SETTINGS:
@@ -130,8 +131,16 @@ def check_name(reference: str) -> Reference:
         AgentLoadError: It cannot be loaded.
     """
     read = _read(reference)
-    if not read.builtin and Path(read.where).is_file():
+    if read.in_file and Path(read.where).is_file():
         _check_class(Path(read.where), read.name)
+    try:
+        if read.plugin and plugins.find("agent", read.plugin) is None:
+            there = ", ".join(plugins.names("agent")) or "none"
+            raise AgentLoadError(
+                f"agent {reference!r}: no such plugin is installed; there are: {there}"
+            )
+    except plugins.PluginError as error:
+        raise AgentLoadError(f"agent {reference!r}: {error}") from error
     return read
 
 
@@ -206,7 +215,23 @@ def _no_class(path: Path, name: str, classes: Iterable[str]) -> AgentLoadError:
     return AgentLoadError(f"agent {path}:{name}: no such class in the file; there are: {there}")
 
 
-def _from_file(path: Path, name: str) -> Agent:
+def _foreign(read: Reference) -> Agent:
+    """The agent of a file or of a plugin."""
+    if read.in_file:
+        return _made(_called(read), read.name, _from_file(Path(read.where), read.name))
+    try:
+        thing = plugins.load("agent", read.plugin)
+    except plugins.PluginError as error:
+        raise AgentLoadError(f"agent {_called(read)}: {error}") from error
+    return _made(_called(read), getattr(thing, "__name__", read.name), thing)
+
+
+def _called(read: Reference) -> str:
+    return f"{read.where}:{read.name}"
+
+
+def _from_file(path: Path, name: str) -> type[Any]:
+    """The class of a name in a file, whose code is run."""
     if path.suffix != ".py":
         raise AgentLoadError(f"agent {path}:{name}: {FORMS}")
     if not path.is_file():
@@ -230,25 +255,40 @@ def _from_file(path: Path, name: str) -> Agent:
         own = vars(module).items()
         made_there = (k for k, v in own if isinstance(v, type) and v.__module__ == spec.name)
         raise _no_class(path, name, made_there)
-    lacking = [
-        method for method in ("reset", "act") if not callable(getattr(attribute, method, None))
-    ]
-    if lacking:
-        raise AgentLoadError(
-            f"agent {path}:{name}: the class lacks {' and '.join(lacking)}; "
-            "an agent has reset(info) and act(observation)"
-        )
+    return cast("type[Any]", attribute)
+
+
+def _made(called: str, name: str, factory: Any) -> Agent:
+    """The agent that a class or a function makes, which can be asked to play.
+
+    Args:
+        called: How its reference names it.
+        name: Name of the class or function.
+        factory: The class or function; it is called without arguments.
+    """
+    _check_methods(called, "class", factory if isinstance(factory, type) else None)
     try:
-        agent = cast("Agent", cast("type[Any]", attribute)())
+        agent = factory()
     except Exception as error:
-        raise AgentLoadError(f"agent {path}:{name}: {name}() failed: {_text(error)}") from error
+        raise AgentLoadError(f"agent {called}: {name}() failed: {_text(error)}") from error
+    _check_methods(called, "agent", agent)
     for method, argument in (("reset", "info"), ("act", "observation")):
         if not _takes_one(getattr(agent, method)):
             raise AgentLoadError(
-                f"agent {path}:{name}: {method} cannot be called with one argument; an agent has "
+                f"agent {called}: {method} cannot be called with one argument; an agent has "
                 f"{method}(self, {argument})"
             )
-    return agent
+    return cast("Agent", agent)
+
+
+def _check_methods(called: str, what: str, thing: object | None) -> None:
+    """Raise if a class or an agent lacks a method of agents; None is not looked at."""
+    lacking = [name for name in ("reset", "act") if not callable(getattr(thing, name, None))]
+    if thing is not None and lacking:
+        raise AgentLoadError(
+            f"agent {called}: the {what} lacks {' and '.join(lacking)}; "
+            "an agent has reset(info) and act(observation)"
+        )
 
 
 def _takes_one(method: Any) -> bool:

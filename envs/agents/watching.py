@@ -24,6 +24,7 @@ from typing import Any, Final, Self
 from weakref import WeakKeyDictionary
 
 import animalcat
+from animalcat import plugins
 from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of, folded
 from animalcat.envs.agents.limits.reference import Reference
 from animalcat.folders import cache_folder
@@ -56,6 +57,8 @@ _INSTALLED: Final = frozenset(("site-packages", "dist-packages", "__pycache__"))
 """Folders whose content counts nowhere."""
 _MAPPED: Final = re.compile(r"^\S+ r\S* \S+ \S+ \S+ +(/.*)$", re.MULTILINE)
 """A file in /proc/self/maps that can be read."""
+_PACKAGE: Final = "package "
+"""What stands before the name of a package in place of the path of a file."""
 _STEPS_UP: Final = 2
 """How many folders above the agent's are still named from there."""
 
@@ -74,7 +77,8 @@ class Watch:
             read: Names the agent.
         """
         self._read = read
-        self._home = None if read.builtin else Path(read.where).resolve().parent
+        self._home = Path(read.where).resolve().parent if read.in_file else None
+        self._plugin = plugins.find("agent", read.plugin) if read.plugin else None
         self._before = {id(module) for module in list(sys.modules.values())}
         self._mapped = _mapped_files()
         self._made: set[str] = set()
@@ -114,12 +118,13 @@ class Watch:
         for path in sorted(paths):
             self._digest(path)
         files = {_named(Path(path), self._home): digest for path, digest in self._digests.items()}
+        ours = bool(read.builtin or read.limits or self._inherits())
         return AgentFingerprint(
             "computed",
             name_of(read),
-            version() if read.builtin or read.limits or self._inherits() else "",
+            _version(self._plugin, ours=ours),
             {name: str(value) for name, value in read.limits.items()},
-            folded(files),
+            folded({**files, **_package(self._plugin)}),
             agent_environment(os.environ),
         )
 
@@ -153,7 +158,20 @@ class Watch:
 
 def name_of(read: Reference) -> str:
     """The agent that a reference names, the same wherever its file lies."""
-    return f"{read.where if read.builtin else Path(read.where).name}:{read.name}"
+    return f"{Path(read.where).name if read.in_file else read.where}:{read.name}"
+
+
+def _version(plugin: plugins.Plugin | None, *, ours: bool) -> str:
+    """The version of an agent: of its plugin, and of animalcat where that is part of it."""
+    if plugin is None:
+        return version() if ours else ""
+    package = f"{plugin.distribution} {plugin.version}"
+    return f"{package}, animalcat {version()}" if ours else package
+
+
+def _package(plugin: plugins.Plugin | None) -> dict[str, str]:
+    """The digest of the package of a plugin, as one file of its agent."""
+    return {} if plugin is None else {f"{_PACKAGE}{plugin.distribution}": plugin.digest}
 
 
 def as_now(known: AgentFingerprint, read: Reference) -> AgentFingerprint:
@@ -163,9 +181,13 @@ def as_now(known: AgentFingerprint, read: Reference) -> AgentFingerprint:
         known: Its fingerprint before. The files in it are read again, and no others.
         read: The reference that names the agent now.
     """
-    home = None if read.builtin else Path(read.where).resolve().parent
-    files = dict[str, str]()
+    home = Path(read.where).resolve().parent if read.in_file else None
+    plugin = plugins.find("agent", read.plugin) if read.plugin else None
+    ours = ", animalcat " in known.version if plugin else bool(known.version)
+    files = _package(plugin)
     for name, digest in known.files.items():
+        if name.startswith(_PACKAGE):
+            continue
         if "*" in name:
             files[name] = digest
             continue
@@ -174,7 +196,7 @@ def as_now(known: AgentFingerprint, read: Reference) -> AgentFingerprint:
     return AgentFingerprint(
         "computed",
         name_of(read),
-        version() if known.version else "",
+        _version(plugin, ours=ours),
         {name: str(value) for name, value in read.limits.items()},
         files,
     )
@@ -220,7 +242,7 @@ def excluded(path: Path, home: Path | None) -> bool:
 
     Args:
         path: The file.
-        home: The folder of the agent's file; None for a builtin agent.
+        home: The folder of the agent's file; None for an agent that has none.
     """
     whole = path.resolve()
     for candidate in {path, whole}:

@@ -5,8 +5,8 @@ chooses from a `bank` of instances and `offers` that could be made. `information
 instance would tell, `selectors` turn that into probabilities, `policy` combines selectors, and
 `peers` records the alternatives to a choice. `telling` reads what is told, and `outcomes` weights
 it, with repeats weighted by `retest`; `pooling` weighs those of a table. `stopping` gives the
-verdict, and `bound` how much a battery can tell at most. `campaign` shares episodes among several
-agents, and `paired` tells two of them apart. `battery_rate` bounds the success rate of the whole
-battery, by what is staked on each choice. Whether the layout describes the agent is asked of
-`layouts.watching`.
+verdict, whose words `statuses` decides, and `bound` how much a battery can tell at most. `campaign`
+shares episodes among several agents, and `paired` tells two of them apart. `battery_rate` bounds
+the success rate of the whole battery, by what is staked on each choice. Whether the layout
+describes the agent is asked of `layouts.watching`.
 """

@@ -283,8 +283,8 @@ def _tilts(p: Floats, q: Floats, count: Floats, wanted: Floats) -> Floats:
     sizes = _TILTS / count.sum()
     tilts = np.concatenate([-sizes[:0:-1], sizes])
     sums = sums_of(tilts)
-    found = _interpolated(wanted, sums, tilts)
-    tilts, sums = np.concatenate([tilts, found]), np.concatenate([sums, sums_of(found)])
+    least = _interpolated(wanted, sums, tilts)
+    tilts, sums = np.concatenate([tilts, least]), np.concatenate([sums, sums_of(least)])
     return _interpolated(wanted, sums, tilts)
 
 

@@ -103,12 +103,12 @@ def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[I
             "kuia,lvia,uvia,i->akl", slopes, slopes, metric, given, optimize=True
         )
     covariance = np.asarray(np.linalg.inv(information), np.float64)
-    made: list[InformationBound] = []
+    bounds: list[InformationBound] = []
     for k in layout.capabilities:
         node = layout.latents[k]
         sd = _in_units(node.prior, z[:, k], np.sqrt(covariance[:, k, k]))
         target = _target(rule, node.name) * node.prior.span
-        made.append(
+        bounds.append(
             InformationBound(
                 name=node.name,
                 unit=node.unit,
@@ -119,7 +119,7 @@ def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[I
                 agents=float(np.mean(sd <= target)),
             )
         )
-    return made
+    return bounds
 
 
 def _in_units(prior: Prior, z: Floats, sd: Floats) -> Floats:

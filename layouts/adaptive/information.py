@@ -115,8 +115,8 @@ class GainEstimator:
         theta, weights, waiting = posterior.particles, posterior.weights, tuple(sorted(pending))
         kept = self._scored
         if kept is None or kept[0] is not theta or kept[1] is not weights or kept[2] != waiting:
-            made = self._scores(theta, weights, waiting, posterior.seed)
-            self._scored = kept = (theta, weights, waiting, made)
+            gains = self._scores(theta, weights, waiting, posterior.seed)
+            self._scored = kept = (theta, weights, waiting, gains)
         return kept[3]
 
     def noiseless(self, posterior: LivePosterior) -> ExpectedGains:
@@ -129,8 +129,8 @@ class GainEstimator:
             if node.kind == "robustness":
                 theta[:, i] = node.noiseless
         ability = posterior.particles[:, list(self.bank.layout.capabilities)]
-        made = self._judge(theta, ability, posterior.weights, self._looks[0], None)
-        return _expanded(made, self.bank.place)
+        gains = self._judge(theta, ability, posterior.weights, self._looks[0], None)
+        return _expanded(gains, self.bank.place)
 
     def information(self, posterior: LivePosterior, about: Sequence[int]) -> Floats:
         """Compute the expected information about some capabilities, summed, in nats.
@@ -159,14 +159,14 @@ class GainEstimator:
             gains = len(about) * _entropy(sums[0]) - shares @ _entropy(within)
         else:
             looked_at, gains = self._worth_a_look(posterior)
-            found = np.empty(len(looked_at))
+            nats = np.empty(len(looked_at))
             for i, table in enumerate(_tables(self.bank, thin, weights, looked_at)):
                 joint = rows @ table.T
                 within = joint[1:] / shares[:, np.newaxis]
                 whole = -xlogy(joint[0], joint[0]).sum()
-                found[i] = len(about) * whole + (xlogy(within, within).sum(axis=1) @ shares)
-            gains *= max(float(found.min()), 0.0) / max(float(gains.max()), 1e-300)
-            gains[looked_at] = found
+                nats[i] = len(about) * whole + (xlogy(within, within).sum(axis=1) @ shares)
+            gains *= max(float(nats.min()), 0.0) / max(float(gains.max()), 1e-300)
+            gains[looked_at] = nats
         return np.maximum(gains, 0.0)[self.bank.place]
 
     @property
@@ -245,16 +245,16 @@ class GainEstimator:
             outcomes = drawn.swapaxes(0, 1)
         else:
             outcomes = np.array(list(product((0.0, 1.0), repeat=len(pending))))
-        made: list[tuple[float, Floats]] = []
+        futures: list[tuple[float, Floats]] = []
         for row in outcomes:
             likelihood = self.bank.evaluator.log_likelihood(theta, columns, row)
             posterior = weights * np.exp(likelihood - likelihood.max())
             chance = float(posterior.sum()) * float(np.exp(likelihood.max()))
-            made.append((chance, posterior / posterior.sum()))
+            futures.append((chance, posterior / posterior.sum()))
         if len(pending) > _PENDING_EXACT or not self._binary:
-            return [(1.0 / len(made), w) for _, w in made]
-        total = sum(chance for chance, _ in made)
-        return [(chance / total, w) for chance, w in made]
+            return [(1.0 / len(futures), w) for _, w in futures]
+        total = sum(chance for chance, _ in futures)
+        return [(chance / total, w) for chance, w in futures]
 
     def _judge(
         self, theta: Floats, ability: Floats, weights: Floats, count: int, rows: Ints | None
@@ -310,10 +310,10 @@ def _moments(bank: Bank, theta: Floats, columns: Floats, outcome: int) -> list[F
     size = bank.evaluator.sample_sizes(theta, columns, outcome)
     assert size is not None  # scores have one
     size = np.maximum(size, LEAST_SIZE)
-    made = [p]
+    moments = [p]
     for k in range(1, 2 * _DEGREE):
-        made.append(made[-1] * (p * size + k) / (size + k))
-    return made
+        moments.append(moments[-1] * (p * size + k) / (size + k))
+    return moments
 
 
 def _guessed(bank: Bank, theta: Floats, rows: Ints, weightings: Floats) -> tuple[Floats, Floats]:
@@ -408,13 +408,13 @@ def _tables(bank: Bank, theta: Floats, weights: Floats, rows: Ints) -> Iterator[
     sizes = [bank.evaluator.sample_sizes(theta, columns, k) for k in outcomes]
     most = [trials_of(layout, o.likelihood, columns) for o in layout.outcomes]
     for i in range(len(rows)):
-        one = slice(i, i + 1)
+        row = slice(i, i + 1)
         given = [
-            _Given(
+            _OutcomeModel(
                 layout.outcomes[k].likelihood,
-                p[k][one],
-                None if (size := sizes[k]) is None else size[one],
-                most[k][one],
+                p[k][row],
+                None if (size := sizes[k]) is None else size[row],
+                most[k][row],
             )
             for k in outcomes
             if bank.gives[rows[i], k]
@@ -426,7 +426,7 @@ def _tables(bank: Bank, theta: Floats, weights: Floats, rows: Ints) -> Iterator[
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Given:
+class _OutcomeModel:
     """One outcome of one instance: its likelihood and that likelihood's parameters, (1, particles).
 
     Attributes:
@@ -447,7 +447,7 @@ class _Given:
         return log_density(self.likelihood, self.p, self.size, self.trials, each)[0]
 
 
-def _table_of_one(given: _Given, weights: Floats) -> Floats:
+def _table_of_one(given: _OutcomeModel, weights: Floats) -> Floats:
     if given.size is None:
         y, share = _counts(int(given.trials[0]))
         return np.exp(given.log_table(y)) * share[:, np.newaxis]
@@ -455,14 +455,14 @@ def _table_of_one(given: _Given, weights: Floats) -> Floats:
     return _importance(given.log_table(y), weights)
 
 
-def _table_of_all(given: Sequence[_Given], weights: Floats) -> Floats:
-    counts = [int(one.trials[0]) + 1 for one in given]
-    if all(one.size is None for one in given) and prod(counts) <= NODES:
+def _table_of_all(given: Sequence[_OutcomeModel], weights: Floats) -> Floats:
+    counts = [int(outcome.trials[0]) + 1 for outcome in given]
+    if all(outcome.size is None for outcome in given) and prod(counts) <= NODES:
         each = np.array(list(product(*(map(float, range(count)) for count in counts)))).T
-        logs = [one.log_table(y) for one, y in zip(given, each, strict=True)]
+        logs = [outcome.log_table(y) for outcome, y in zip(given, each, strict=True)]
         return np.exp(np.sum(logs, axis=0))
     each = _drawn(given, weights)
-    logs = [one.log_table(y) for one, y in zip(given, each, strict=True)]
+    logs = [outcome.log_table(y) for outcome, y in zip(given, each, strict=True)]
     return _importance(np.asarray(np.sum(logs, axis=0)), weights)
 
 
@@ -473,20 +473,20 @@ def _importance(log_table: Floats, weights: Floats) -> Floats:
     return table / (len(table) * (table @ weights)[:, np.newaxis])
 
 
-def _drawn(given: Sequence[_Given], weights: Floats) -> list[Floats]:
+def _drawn(given: Sequence[_OutcomeModel], weights: Floats) -> list[Floats]:
     """Outcomes drawn jointly from the prediction, each (draws,); the draws are deterministic."""
     steps = (np.arange(NODES) + 0.5) / NODES
     rows = np.minimum(np.digitize(steps, np.cumsum(weights)), len(weights) - 1)
     fixed = np.random.default_rng(0)
     return [
         draw_outcomes(
-            one.likelihood,
-            one.p[:, rows],
-            None if one.size is None else one.size[:, rows],
-            one.trials,
+            outcome.likelihood,
+            outcome.p[:, rows],
+            None if outcome.size is None else outcome.size[:, rows],
+            outcome.trials,
             fixed,
         )[0]
-        for one in given
+        for outcome in given
     ]
 
 

@@ -71,7 +71,7 @@ class Forecast(NamedTuple):
     random: bool
 
 
-class _Told(NamedTuple):
+class _Observation(NamedTuple):
     """One outcome that was told.
 
     Attributes:
@@ -89,7 +89,7 @@ class _Told(NamedTuple):
     wager: Wager | None = None
 
 
-class _Drawn(NamedTuple):
+class _ChoiceRecord(NamedTuple):
     """What matters later of a choice.
 
     Attributes:
@@ -179,7 +179,7 @@ class Learner:
         self._offer_of: dict[str, str] = {}
         self._made: dict[str, Floats] = {}
         self._aside: set[str] = set()
-        self._drawn: dict[tuple[int, str], _Drawn] = {}
+        self._drawn: dict[tuple[int, str], _ChoiceRecord] = {}
         self._selector = selector
         self._stopper = stopper or RuleStopper(self.layout, self.rule)
         self._choose_from(bank)
@@ -223,7 +223,9 @@ class Learner:
             bettor=self._bettor,
         )
         if choice is not None:
-            self._drawn[number, choice.instance] = _Drawn(choice.reason == RANDOM, choice.wager)
+            self._drawn[number, choice.instance] = _ChoiceRecord(
+                choice.reason == RANDOM, choice.wager
+            )
         return choice
 
     def tell(
@@ -291,7 +293,7 @@ class Learner:
         features = self._features(instance)
         observed = bool(np.isfinite(values).any())
         name = self._offer_of.get(instance, instance)
-        drawn = self._drawn.get((number, name), _Drawn())
+        drawn = self._drawn.get((number, name), _ChoiceRecord())
         random = drawn.random if random is None else random
         wager = drawn.wager if wager is None else wager
         chance = self._weigh_in(instance, y, number, random) if observed else 1.0
@@ -305,8 +307,8 @@ class Learner:
         if self._posterior.moves > moves and self._may_be_lost:
             self._posterior.restart()
             self._restarted = self.n
-        self._told.append(_Told(number, instance, tuple(values.tolist()), random, wager))
-        self._drawn = {at: one for at, one in self._drawn.items() if at[0] != number}
+        self._told.append(_Observation(number, instance, tuple(values.tolist()), random, wager))
+        self._drawn = {at: record for at, record in self._drawn.items() if at[0] != number}
         self._contradicted = self._watch.raised_at is not None and self._stands()
 
     def learn(self, instance: str, offer: str, features: npt.ArrayLike) -> None:
@@ -349,17 +351,17 @@ class Learner:
         if episode not in numbers:
             raise TellError(f"episode {episode} was not told")
         gone = numbers.index(episode)
-        told = [one for one in self._told if one.episode != episode]
+        told = [observation for observation in self._told if observation.episode != episode]
         reseeds = [
-            one._replace(told=one.told - (one.told > gone))
-            for one in self._reseeds
-            if one.n <= gone
+            reseed._replace(told=reseed.told - (reseed.told > gone))
+            for reseed in self._reseeds
+            if reseed.n <= gone
         ]
         lost = self._told[gone]
         name = self._offer_of.get(lost.instance, lost.instance)
         self._begin()
         self._replay(told, reseeds)
-        self._drawn[episode, name] = _Drawn(lost.random, lost.wager)
+        self._drawn[episode, name] = _ChoiceRecord(lost.random, lost.wager)
 
     def verdict(self, seconds: float = 0.0, *, settles: bool = True) -> Verdict:
         """Decide whether to stop, with the status of every capability.
@@ -417,9 +419,9 @@ class Learner:
             draws: (draws, latents), in the units of the latents.
             n: Number of outcomes that the draws know.
         """
-        made = np.array(draws, np.float64)
-        self._posterior.reseed(made, n, self._evidence.first(n).weights)
-        self._reseeds.append(_Reseed(made, n, self.n))
+        array = np.array(draws, np.float64)
+        self._posterior.reseed(array, n, self._evidence.first(n).weights)
+        self._reseeds.append(_Reseed(array, n, self.n))
 
     def information_bounds(self) -> list[InformationBound]:
         """Compute how precisely the bank's own instances can measure each capability at best.
@@ -503,7 +505,7 @@ class Learner:
         if not self._succeeds:
             return BatteryRate(own, 0, 0, None, None, None, why="outcomes are not success alone")
         plays: dict[str, tuple[Wager | None, bool | None]] = {}
-        for told in sorted(self._told, key=lambda one: one.episode):
+        for told in sorted(self._told, key=lambda observation: observation.episode):
             name = self._offer_of.get(told.instance, told.instance)
             if self.bank.offered[self._rows[name]]:
                 continue
@@ -520,17 +522,17 @@ class Learner:
 
     def save(self) -> bytes:
         """Serialise what was told and what was chosen; `restore` continues from it."""
-        reseeds = {f"reseed{i}": one.draws for i, one in enumerate(self._reseeds)}
-        made = {f"made{i}": row[0] for i, row in enumerate(self._made.values())}
+        reseeds = {f"reseed{i}": reseed.draws for i, reseed in enumerate(self._reseeds)}
+        rows = {f"made{i}": row[0] for i, row in enumerate(self._made.values())}
         message = {
             "made_with": self._made_with,
             "told": self._told,
-            "drawn": [(*at, *one) for at, one in self._drawn.items()],
-            "reseeds": [(one.n, one.told) for one in self._reseeds],
+            "drawn": [(*at, *record) for at, record in self._drawn.items()],
+            "reseeds": [(reseed.n, reseed.told) for reseed in self._reseeds],
             "made": [(name, self._offer_of[name]) for name in self._made],
             "aside": sorted(self._aside),
         }
-        return messages.pack(message, {**reseeds, **made})
+        return messages.pack(message, {**reseeds, **rows})
 
     def restore(self, saved: bytes) -> None:
         """Continue from what a learner with the same arguments saved.
@@ -557,12 +559,12 @@ class Learner:
         self._choose_from(self.bank.without(self._aside))
         self._begin()
         self._drawn = {
-            (number, name): _Drawn(random, _wager(wager))
+            (number, name): _ChoiceRecord(random, _wager(wager))
             for number, name, random, wager in message["drawn"]
         }
         self._replay(
             [
-                _Told(episode, name, tuple(values), random, _wager(wager))
+                _Observation(episode, name, tuple(values), random, _wager(wager))
                 for episode, name, values, random, wager in message["told"]
             ],
             [
@@ -588,23 +590,30 @@ class Learner:
         own = int(np.count_nonzero(~self.bank.offered))
         self._bettor = RateBettor(own) if self._succeeds else None
         self._evidence: WeightedOutcomes[str] = WeightedOutcomes(self._determinism)
-        self._told: list[_Told] = []
+        self._told: list[_Observation] = []
         self._reseeds: list[_Reseed] = []
         self._contradicted = False
         self._restarted = 0
 
-    def _replay(self, told: Sequence[_Told], reseeds: Sequence[_Reseed]) -> None:
+    def _replay(self, told: Sequence[_Observation], reseeds: Sequence[_Reseed]) -> None:
         waiting = list(reseeds)
         for count in range(len(told) + 1):
             while waiting and waiting[0].told == count:
-                one = waiting.pop(0)
-                self.reseed(one.draws, one.n)
+                observation = waiting.pop(0)
+                self.reseed(observation.draws, observation.n)
             if count < len(told):
-                one = told[count]
-                values = np.array(one.values, np.float64)
+                observation = told[count]
+                values = np.array(observation.values, np.float64)
                 shown = values if np.isfinite(values).any() else self._nothing
-                y = self._checked(shown, self._features(one.instance))
-                self._take_in(one.instance, values, y, one.episode, one.random, one.wager)
+                y = self._checked(shown, self._features(observation.instance))
+                self._take_in(
+                    observation.instance,
+                    values,
+                    y,
+                    observation.episode,
+                    observation.random,
+                    observation.wager,
+                )
 
     def _insist_known(self, instance: str) -> None:
         if not isinstance(instance, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -618,15 +627,15 @@ class Learner:
         """Number of the episode that is told: as it is given, or as it was asked for."""
         name = self._offer_of.get(instance, instance)
         if episode is None:
-            found = sorted(number for number, asked in self._drawn if asked == name)
-            if not found:
+            numbers = sorted(number for number, asked in self._drawn if asked == name)
+            if not numbers:
                 raise TellError(self._why_not_open(instance))
-            if len(found) > 1:
+            if len(numbers) > 1:
                 raise TellError(
-                    f"{instance!r} was asked for as episodes {', '.join(map(str, found))}; say "
-                    f"which is told, as episode={found[0]}"
+                    f"{instance!r} was asked for as episodes {', '.join(map(str, numbers))}; say "
+                    f"which is told, as episode={numbers[0]}"
                 )
-            return found[0]
+            return numbers[0]
         if isinstance(episode, bool) or not isinstance(episode, int | np.integer):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TellError(f"episode {episode!r} is no number; give a whole number")
         if any(told.episode == episode for told in self._told):
@@ -650,7 +659,7 @@ class Learner:
 
     def _free(self, number: int) -> int:
         """The first number from this one on that was not told."""
-        told = {one.episode for one in self._told}
+        told = {observation.episode for observation in self._told}
         while number in told:
             number += 1
         return number
@@ -671,22 +680,22 @@ class Learner:
         """Let the watch see an outcome, and return the probability that was predicted for it."""
         evaluator, posterior = self.bank.evaluator, self._posterior
         columns = evaluator.columns(self._features(instance))
-        one = self._forecast(instance, columns, y, drawn)
+        evidence = self._forecast(instance, columns, y, drawn)
         if instance not in self._evidence:  # the layout does not predict repeats
-            self._forecasts.append(one)
+            self._forecasts.append(evidence)
             play = Play(
                 posterior=posterior,
                 columns=columns,
                 row=self._row(instance),
                 outcome=y,
-                predicted=one.predicted,
-                observed=one.observed,
+                predicted=evidence.predicted,
+                observed=evidence.observed,
                 episode=number,
                 number=self.n + 1,
             )
             self._watch.update(play)
         if self._succeeds:
-            (predicted,) = one.predicted
+            (predicted,) = evidence.predicted
             return predicted if y else 1.0 - predicted
         for node, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True):
             kind = node.likelihood
@@ -698,8 +707,8 @@ class Learner:
     def _forecast(self, instance: str, columns: Floats, y: Outcome, drawn: bool) -> Forecast:
         """What the posterior predicts of an episode whose outcome it does not know yet."""
         observed = tuple(
-            float(value / trials_of(self.layout, one.likelihood, columns)[0])
-            for one, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True)
+            float(value / trials_of(self.layout, outcome.likelihood, columns)[0])
+            for outcome, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True)
         )
         features = self._features(instance)[0]
         predicted = expected(self._posterior, self.bank.evaluator, columns)
@@ -724,8 +733,8 @@ class Learner:
 
     def _features(self, instance: str) -> Floats:
         """Features of an instance, (1, features)."""
-        made = self._made.get(instance)
-        return self.bank.features[[self._rows[instance]]] if made is None else made
+        row = self._made.get(instance)
+        return self.bank.features[[self._rows[instance]]] if row is None else row
 
     def _stands(self) -> bool:
         """Whether the layout is contradicted, by the episodes that were observed first."""
@@ -745,7 +754,7 @@ class Learner:
         rest = hashlib.sha256(json.dumps(list(bank.outside)).encode())
         for column in (*bank.outside.values(), bank.seconds, bank.variants, bank.gives[bank.place]):
             rest.update(column.tobytes())
-        made: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "layout": self.layout.digest,
             "layout identity": self.layout.identity,
             "bank": known.hexdigest(),
@@ -759,15 +768,15 @@ class Learner:
             "version of the rules": self.rules,
             "determinism": asdict(self._determinism),
         }
-        return json.loads(json.dumps(made))
+        return json.loads(json.dumps(settings))
 
 
 def _determinism_of(layout: Layout) -> DeterminismPrior:
     """What a layout knows of how random agents are."""
-    made = layout.calibration
-    if made is None or made.determinism is None:
+    calibration = layout.calibration
+    if calibration is None or calibration.determinism is None:
         return UNKNOWN
-    return DeterminismPrior(*made.determinism)
+    return DeterminismPrior(*calibration.determinism)
 
 
 def _identity(given: Selector | Stopper | None) -> str:

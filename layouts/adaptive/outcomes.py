@@ -60,10 +60,10 @@ class WeightedOutcomes(Generic[Instance]):
 
     def first(self, n: int) -> WeightedOutcomes[Instance]:
         """Copy the state as it was after the first n outcomes."""
-        made: WeightedOutcomes[Instance] = WeightedOutcomes(self._prior)
+        firsts: WeightedOutcomes[Instance] = WeightedOutcomes(self._prior)
         for i in range(min(n, len(self))):
-            made.tell(self._instances[i], self._outcomes[i], self._chances[i], self._observed[i])
-        return made
+            firsts.tell(self._instances[i], self._outcomes[i], self._chances[i], self._observed[i])
+        return firsts
 
     def __len__(self) -> int:
         return len(self._instances)

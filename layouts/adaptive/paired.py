@@ -38,7 +38,7 @@ _MEANS: Final[Floats] = np.linspace(-0.999, 0.999, 1999)
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedComparison:
     """What pairs of outcomes say about the difference of two agents.
 
     Attributes:
@@ -84,7 +84,7 @@ class Paired:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class CommonInstances:
     """Who passed what, of the instances that two agents played.
 
     Attributes:
@@ -128,7 +128,7 @@ class Shared:
         return f"{of}, both passed {passed} and both failed {failed}; {apart}"
 
 
-def shared(first: Mapping[str, bool], second: Mapping[str, bool]) -> Shared:
+def shared(first: Mapping[str, bool], second: Mapping[str, bool]) -> CommonInstances:
     """Look at who passed what, of the instances that two agents played.
 
     Args:
@@ -140,7 +140,7 @@ def shared(first: Mapping[str, bool], second: Mapping[str, bool]) -> Shared:
         if name in second:
             kinds.setdefault((passed, second[name]), []).append(name)
     order = ((True, True), (False, False), (True, False), (False, True))
-    return Shared(*(tuple(kinds.get(kind, ())) for kind in order))
+    return CommonInstances(*(tuple(kinds.get(kind, ())) for kind in order))
 
 
 def _few(names: Sequence[str]) -> str:
@@ -150,7 +150,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def e_value(differences: Sequence[float] | Floats) -> float:
-    """Evidence against equal agents; the `Paired.e_value` of `compare`, which says more.
+    """Evidence against equal agents; the `PairedComparison.e_value` of `compare`, which says more.
 
     Args:
         differences: (n,), as for `compare`.
@@ -161,7 +161,7 @@ def e_value(differences: Sequence[float] | Floats) -> float:
     return float(np.exp(min(_MOST, log_capital(*_counted(differences), np.zeros(1))[0])))
 
 
-def compare(differences: Sequence[float] | Floats) -> Paired:
+def compare(differences: Sequence[float] | Floats) -> PairedComparison:
     """Compare two agents by their outcomes on the same instances.
 
     The e-value tests that both agents have the same expected outcome on each instance, given all
@@ -181,7 +181,7 @@ def compare(differences: Sequence[float] | Floats) -> Paired:
     mean = float(values @ counts) / pairs if pairs else 0.0
     kept = _MEANS[log_capital(values, counts, _MEANS) < np.log(1.0 / ERROR)]
     low, high = (kept[0], kept[-1]) if kept.size else (mean, mean)
-    return Paired(
+    return PairedComparison(
         pairs=pairs,
         ahead=int(counts[values > 0].sum()),
         behind=int(counts[values < 0].sum()),
@@ -192,7 +192,9 @@ def compare(differences: Sequence[float] | Floats) -> Paired:
     )
 
 
-def compare_each(outcomes: Mapping[str, Sequence[bool | None]], other: str) -> dict[str, Paired]:
+def compare_each(
+    outcomes: Mapping[str, Sequence[bool | None]], other: str
+) -> dict[str, PairedComparison]:
     """Compare every agent with a named one, on the instances that both have played.
 
     Args:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
-Name: TypeAlias = Literal["variance", "information", "threshold", "stratified", "random", "listed"]
+Name: TypeAlias = Literal[
+    "variance", "information", "threshold", "stratified", "random", "listed", "plugin"
+]
 POLICIES: Final[Mapping[Name, str]] = {
     "variance": "largest expected drop of capability variance",
     "information": "most expected information about capabilities",
@@ -14,6 +16,7 @@ POLICIES: Final[Mapping[Name, str]] = {
     "stratified": "random, paradigms by their shares of the battery",
     "random": "random",
     "listed": "in the order of a list",
+    "plugin": "as another package has it",
 }
 """Names of policies, and what each chooses."""
 
@@ -52,8 +55,8 @@ class Policy:
 
     Attributes:
         name: One of `POLICIES`.
-        random_share: Share of stratified random draws under the first three policies, so that a
-            wrong layout shows.
+        random_share: Share of stratified random draws under the first three policies and a plugin,
+            so that a wrong layout shows.
         sharpness: How strongly "variance" and "information" prefer informative instances: the
             probability of an instance is proportional to this power of what it tells, and in a
             large battery most are among the 100 that tell most. With 0 the most
@@ -72,6 +75,7 @@ class Policy:
             "variance" and "information".
         enough: An instance of the battery tells enough if it tells this share of what the best
             offer would.
+        plugin: Under "plugin", its name (`animalcat.plugins`).
     """
 
     name: Name = "variance"
@@ -85,6 +89,7 @@ class Policy:
     order: tuple[str, ...] = ()
     generate: bool = False
     enough: float = 0.95
+    plugin: str = ""
 
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):
@@ -108,6 +113,8 @@ class Policy:
             raise ValueError(f"enough {self.enough} is not in [0, 1]")
         if self.name == "listed" and not self.order:
             raise ValueError('the policy "listed" needs an "order"')
+        if (self.name == "plugin") != bool(self.plugin):
+            raise ValueError('"plugin" names the plugin of the policy "plugin", and of no other')
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat import plugins
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
@@ -22,7 +23,7 @@ from animalcat.layouts.adaptive.selectors import (
     Criterion,
     First,
     Information,
-    Listed,
+    ListOrder,
     Mixture,
     OnDemand,
     PerSecond,
@@ -46,7 +47,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 RANDOM: Final = "random"
-"""The reason of a random draw."""
+PLUGIN: Final = "plugin"
+"""The reasons of a random draw, and of a choice of a plugin."""
 _SHARPER: Final = 5.0
 """How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0
@@ -93,6 +95,58 @@ class Choice:
     offered: bool = False
     wager: Wager | None = None
     episode: int = 0
+
+
+class PluginSelector:
+    """The selector of another package. What it chooses is known as its choice, and never as random.
+
+    Else the draws that show whether a layout is wrong would be others than the random ones.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Make it.
+
+        Args:
+            name: Name of the plugin (`animalcat.plugins`), which is called without arguments.
+
+        Raises:
+            ValueError: It cannot be loaded or made, or is no selector; the message says why.
+        """
+        self._name = name
+        self._selector: Selector = plugins.called("policy", name)
+        if not callable(getattr(self._selector, "branches", None)):
+            raise ValueError(
+                f"the policy {name!r}, a plugin, makes a {type(self._selector).__name__}, which "
+                "has no method `branches(context, allowed)`"
+            )
+
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return the branches of the other package's selector, each with its own word for it.
+
+        Raises:
+            PluginError: It fails, or what it gives are no probabilities of what is allowed.
+        """
+        called = f"the policy {self._name!r}, a plugin"
+        try:
+            branches = tuple(self._selector.branches(context, allowed))
+            _insist_on_chances(called, branches, len(context.bank))
+        except Exception as error:
+            ours = str(error).startswith(called)
+            what = str(error) if ours else f"{called}, fails: {type(error).__name__}: {error}"
+            raise plugins.PluginError(what) from error
+        refused = (propensities(branches, len(context.bank)) > 0.0) & ~allowed
+        if refused.any():
+            name = context.bank.names[int(refused.argmax())]
+            raise plugins.PluginError(
+                f"{called}: {name!r} has a probability above 0 and may not be played now; give "
+                "probabilities to what is allowed"
+            )
+        return tuple(
+            replace(
+                branch, reason=PLUGIN, because=f"{branch.reason}: {branch.because}".rstrip(": ")
+            )
+            for branch in branches
+        )
 
 
 class PolicySelector:
@@ -382,40 +436,48 @@ def _selector_of(policy: Policy, bank: Bank, aside: Collection[str]) -> Selector
             f"the list names {unknown[0]!r}, which is not in the battery of {len(rows)} instances; "
             f"nearest to it are {', '.join(near)}"
         )
-    listed = Listed(tuple(rows[name] for name in listing))
+    listed = ListOrder(tuple(rows[name] for name in listing))
     match policy.name:
         case "listed":
             return listed
         case "random":
-            made: Selector = UniformRandom()
+            selector: Selector = UniformRandom()
         case "stratified":
-            made = StratifiedRandom()
+            selector = StratifiedRandom()
+        case "plugin":
+            selector = _with_random(policy, PluginSelector(policy.plugin))
         case _:
             criterion = _criterion(policy)
-            made = Best(criterion)
+            selector = Best(criterion)
             if policy.sharpness and policy.name != "threshold":
-                made = WorthProportional(criterion, policy.sharpness)
+                selector = WorthProportional(criterion, policy.sharpness)
             if policy.generate:
-                made = OnDemand(made, criterion, policy.enough)
-            share = policy.random_share
-            made = Mixture(((1.0 - share, made), (share, StratifiedRandom())))
+                selector = OnDemand(selector, criterion, policy.enough)
+            selector = _with_random(policy, selector)
     if policy.cool_down:
-        made = CoolDown(made, policy.cool_down)
+        selector = CoolDown(selector, policy.cool_down)
     if policy.exposures != 1 and policy.probes:
-        made = Mixture(((1.0 - policy.probes, made), (policy.probes, Probe(policy.exposures))))
-    return First(listed, made) if policy.order else made
+        selector = Mixture(
+            ((1.0 - policy.probes, selector), (policy.probes, Probe(policy.exposures)))
+        )
+    return First(listed, selector) if policy.order else selector
+
+
+def _with_random(policy: Policy, selector: Selector) -> Selector:
+    share = policy.random_share
+    return Mixture(((1.0 - share, selector), (share, StratifiedRandom())))
 
 
 def _criterion(policy: Policy) -> Criterion:
-    made: Criterion
+    criterion: Criterion
     match policy.name:
         case "information":
-            made = Information(policy.about)
+            criterion = Information(policy.about)
         case "threshold":
             return Threshold()  # a distance, which a shorter episode does not improve
         case _:
-            made = VarianceDrop()
-    return PerSecond(made) if policy.per_second else made
+            criterion = VarianceDrop()
+    return PerSecond(criterion) if policy.per_second else criterion
 
 
 def _drawn(probabilities: Floats, u: float) -> int:

@@ -53,7 +53,7 @@ class Play:
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
+class OutcomeWeights:
     """What the outcomes of a table count as.
 
     Attributes:
@@ -71,25 +71,25 @@ class Pooled:
     @property
     def notes(self) -> list[str]:
         """What a reader has to know, in sentences; empty where every outcome counts as one."""
-        found: list[str] = []
+        sentences: list[str] = []
         if self.repeated:
-            found.append(
+            sentences.append(
                 f"{self.repeated} row{'s' * (self.repeated != 1)} left out: the same attempt of "
                 "the same session is there already"
             )
         if self.lowered:
-            found.append(
+            sentences.append(
                 f"{self.lowered} row{'s count' if self.lowered != 1 else ' counts'} as less than "
                 "one outcome each: the agent played the same arena more than once"
             )
-        found += [
+        sentences += [
             f"agent {name}: several versions of it (fingerprints) are pooled under one name"
             for name in self.several
         ]
-        return found
+        return sentences
 
 
-def pooled(plays: Sequence[Play]) -> Pooled:
+def pooled(plays: Sequence[Play]) -> OutcomeWeights:
     """Say what each outcome counts as, whatever the order of the plays.
 
     Raises:
@@ -120,7 +120,7 @@ def pooled(plays: Sequence[Play]) -> Pooled:
     known = Counter(agent for agent, fingerprint in groups if fingerprint)
     several = tuple(sorted(agent for agent, count in known.items() if count > 1))
     lowered = int(np.count_nonzero((weights > 0.0) & (weights < _LESS)))
-    return Pooled(weights, repeated, lowered, several)
+    return OutcomeWeights(weights, repeated, lowered, several)
 
 
 def _weigh(

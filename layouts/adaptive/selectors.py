@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
+from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.watching.watch import DOUBT
 
@@ -241,7 +242,7 @@ class UniformRandom:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListOrder:
     """The instances of a list in its order, each as often as it is listed.
 
     Attributes:
@@ -369,10 +370,10 @@ class OnDemand:
         because = (
             f"the best of the battery would tell {most / best:.0%} of what this does"
             if own.any()
-            else "the battery is exhausted"
+            else EXHAUSTED
         )
-        made = Best(self.criterion, self.reason).branches(context, offered)
-        return tuple(replace(b, because=because) for b in made)
+        offers = Best(self.criterion, self.reason).branches(context, offered)
+        return tuple(replace(b, because=because) for b in offers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The layouts that are shipped, as YAML with variants; users' own files have the same form."""
+"""The layouts that are shipped, as YAML with variants; files and plugins have the same form."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 import yaml
 
+from animalcat import plugins
 from animalcat.layouts.model.codec import SpecificationError, as_mapping, check_choices
 from animalcat.layouts.model.spec import Layout, from_dict
 
@@ -35,7 +36,7 @@ def variants(name: str | Path) -> tuple[str, ...]:
     """List the variants of a layout, the default first.
 
     Args:
-        name: One of `LAYOUTS`, or a YAML file of the same form.
+        name: One of `LAYOUTS`, a plugin, or a YAML file of the same form.
 
     Raises:
         SpecificationError: There is no such layout, or the file is wrong.
@@ -47,10 +48,11 @@ def variants(name: str | Path) -> tuple[str, ...]:
 
 
 def load_layout(name: str | Path, variant: str = "") -> Layout:
-    """Load a shipped layout, or one of your own.
+    """Load a shipped layout, one of another package, or one of your own.
 
     Args:
-        name: One of `LAYOUTS`, or a YAML file of the same form (its name ends in .yaml or .yml).
+        name: One of `LAYOUTS`, the name of a plugin (`animalcat.plugins`), or a YAML file of the
+            same form (its name ends in .yaml or .yml).
         variant: Name of a variant; empty for the default.
 
     Raises:
@@ -82,11 +84,16 @@ def parse_layout(text: str, variant: str = "") -> Layout:
 
 
 def text_of(name: str) -> str:
-    """The YAML text of a shipped layout, with all its variants.
+    """The YAML text of a layout that has a name, with all its variants.
 
     Args:
-        name: One of `LAYOUTS`.
+        name: One of `LAYOUTS`, or the name of a plugin.
+
+    Raises:
+        SpecificationError: It is a plugin that cannot be loaded.
     """
+    if name not in LAYOUTS:
+        return _text_of_plugin(name)
     return resources.files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
 
 
@@ -99,15 +106,48 @@ def _read(name: str | Path) -> Mapping[str, Any]:
     try:
         if is_file(name):
             return as_mapping(_parse(Path(name).read_text(encoding="utf-8")), str(name))
-        if name in LAYOUTS:
-            return _shipped(str(name))
-        raise SpecificationError(
-            f"layout {name!r} is unknown; valid: {', '.join(LAYOUTS)}, or a file NAME.yaml"
-        )
+        return _shipped(name) if name in LAYOUTS else _of_plugin(str(name))
     except OSError as error:
         raise SpecificationError(f"{name}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SpecificationError(f"{name}: is not YAML: {error}") from None
+
+
+def is_plugin(name: str) -> bool:
+    """Whether a layout of this name is another package's. Nothing of it is run.
+
+    Raises:
+        SpecificationError: Several packages have one.
+    """
+    try:
+        return name not in LAYOUTS and plugins.find("layout", name) is not None
+    except plugins.PluginError as error:
+        raise SpecificationError(str(error)) from None
+
+
+def _text_of_plugin(name: str) -> str:
+    try:
+        return plugins.text("layout", name)
+    except plugins.PluginError as error:
+        raise SpecificationError(str(error)) from error
+
+
+def _of_plugin(name: str) -> Mapping[str, Any]:
+    """What the text of another package's layout says.
+
+    Raises:
+        SpecificationError: There is none of this name, or it cannot be used.
+    """
+    if not is_plugin(name):
+        valid = ", ".join((*LAYOUTS, *plugins.names("layout")))
+        raise SpecificationError(f"layout {name!r} is unknown; valid: {valid}, or a file NAME.yaml")
+    data = as_mapping(_parse(_text_of_plugin(name)), name)
+    if data.get("name") != name:
+        raise SpecificationError(
+            f"the plugin of the layout {name!r} calls itself {data.get('name')!r} in its text; "
+            "both have to be the same name"
+        )
+    return data
 
 
 @cache

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.adaptive.stopping import precise
+from animalcat.layouts.adaptive.statuses import reached
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
@@ -109,7 +109,7 @@ def _course(bank: Bank, policy: Policy, rule: StoppingRule, agent: int, seed: in
         seconds += float(bank.seconds[row])
     nodes = learner.summary()
     return Course(
-        truth, learner.n, seconds, verdict.reason, nodes, precise(bank.layout, rule, nodes)
+        truth, learner.n, seconds, verdict.reason, nodes, reached(bank.layout, rule, nodes)
     )
 
 

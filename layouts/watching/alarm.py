@@ -26,7 +26,7 @@ from animalcat.layouts.model.likelihood import LEAST, LEAST_SIZE, trials_of
 from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial
 from animalcat.layouts.watching.beyond import LIFTS
 from animalcat.layouts.watching.hindsight import fails
-from animalcat.layouts.watching.settled import SHIFTS, Seen, Settled
+from animalcat.layouts.watching.settled import SHIFTS, ScoredPrediction, SettledBets
 from animalcat.layouts.watching.strata import Group, Stratification
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -120,12 +120,12 @@ class Alarm:
         self._restart_sums = np.zeros((len(_RESTARTS), 3))
         self._weights, self._restart_weight = self._shared()
         self._moments: list[tuple[int, ...]] = []
-        self._before: Seen | None = None
+        self._before: ScoredPrediction | None = None
         self._episodes = 0
         self._numbers: list[int] = []
         self._raised_at: int | None = None
         self._log_evidence = 0.0
-        self._settled = [Settled(cells, len(_RESTARTS)) for _ in LIFTS]
+        self._settled = [SettledBets(cells, len(_RESTARTS)) for _ in LIFTS]
         self._parents = self._found_parents()
         self._streak = 0.0
         self._streak_sums = np.zeros(3)
@@ -145,7 +145,9 @@ class Alarm:
         """Number of episodes after which the alarm was raised; None if it was not."""
         return self._raised_at
 
-    def update(self, row: int, log_factors: Floats, seen: Seen, number: int | None = None) -> None:
+    def update(
+        self, row: int, log_factors: Floats, seen: ScoredPrediction, number: int | None = None
+    ) -> None:
         """Take in one episode.
 
         Args:
@@ -193,7 +195,7 @@ class Alarm:
             self._raised_at = self._numbers[-1]
 
     @property
-    def _least_settled(self) -> Settled:
+    def _least_settled(self) -> SettledBets:
         """The settled stakes under which the agent is described best.
 
         Its mean stake is evidence against all of them: against the layout, however far the agent
@@ -201,7 +203,9 @@ class Alarm:
         """
         return min(self._settled, key=lambda one: one.log)
 
-    def _settle(self, settled: Settled, places: Ints, factors: Floats, seen: Seen) -> None:
+    def _settle(
+        self, settled: SettledBets, places: Ints, factors: Floats, seen: ScoredPrediction
+    ) -> None:
         """Let bets against the shifted predictions win or lose.
 
         In strata of a single known feature only bets count by which the agent is less sharp than
@@ -219,7 +223,7 @@ class Alarm:
         bets = np.where(high[:, np.newaxis], SHIFTS < 0.0, SHIFTS > 0.0)
         settled.cells[alone] -= np.where(bets, 0.0, factors)
 
-    def _beyond_single(self, settled: Settled) -> Floats:
+    def _beyond_single(self, settled: SettledBets) -> Floats:
         """The settled stakes; those of pairs are divided by what a single stratum explains.
 
         A pair counts as far as the same bet wins more in it than in either of its features alone.
@@ -392,7 +396,7 @@ class Alarm:
         return float(np.logaddexp(np.logaddexp.reduce(whole), restarts))
 
 
-def _counted(seen: Seen) -> Floats:
+def _counted(seen: ScoredPrediction) -> Floats:
     """What a stratum counts: an episode, what was observed, and what was predicted."""
     return np.array([1.0, seen.observed, seen.predicted])
 

@@ -32,7 +32,7 @@ _QUICK: Final = 0.7
 """Fading of the shift by which good and bad days are known."""
 
 
-class Seen(NamedTuple):
+class ScoredPrediction(NamedTuple):
     """A prediction and what came of it, as shares of the outcome's maximum.
 
     Attributes:
@@ -95,7 +95,7 @@ class RunningShift:
                 self.slope = float(np.clip(self.slope + step, *_SLOPES))
 
 
-class Laid(NamedTuple):
+class BetFactors(NamedTuple):
     """What was laid on an outcome, as it came.
 
     Attributes:
@@ -111,7 +111,7 @@ class Laid(NamedTuple):
     bad: bool
 
 
-class Settled:
+class SettledBets:
     """The stakes of settled bets, if the agent is so far beyond the ranges.
 
     Attributes:
@@ -132,10 +132,10 @@ class Settled:
         self._shift = RunningShift(_FADING, sloped=True)
         self._days = RunningShift(_QUICK)
 
-    def lay(self, predicted: float, observed: float) -> Laid:
+    def lay(self, predicted: float, observed: float) -> BetFactors:
         """Lay bets on an outcome, and learn from it how far the agent is from predictions."""
         slow, quick = (one.applied(predicted) for one in (self._shift, self._days))
-        laid = Laid(
+        laid = BetFactors(
             share_factors(slow, observed),
             _log_ratio(quick, slow, observed),
             _log_ratio(quick, predicted, observed),

@@ -12,7 +12,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.watching.alarm import Alarm, Suspect, log_factors
 from animalcat.layouts.watching.beyond import LIFTS, expected
-from animalcat.layouts.watching.settled import Seen
+from animalcat.layouts.watching.settled import ScoredPrediction
 from animalcat.layouts.watching.strata import Stratification
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -107,7 +107,7 @@ class BettingWatch(LayoutWatch):
         predicted, observed, *beyond = (
             float(np.mean(np.array(v)[there])) for v in (play.predicted, play.observed, *abler)
         )
-        seen = Seen(predicted, observed, (predicted, *beyond))
+        seen = ScoredPrediction(predicted, observed, (predicted, *beyond))
         self._alarm.update(play.row, bets, seen, play.number)
 
     @property

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from animalcat.layouts.adaptive.campaign import Standing, next_round, overlapping
+from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.model import Campaign, Session
@@ -157,13 +158,17 @@ class Conductor:
     async def _conclude(self) -> None:
         """End every session that is not over; a failure of one does not stop the others."""
         errors: list[Exception] = []
-        for session in await self._sessions():
+        sessions = await self._sessions()
+        played = sum(session.episodes for session in sessions)
+        spent = played >= self.campaign.spec.allocation.budget
+        end = OtherEnd("budget" if spent else "ended", self.campaign.reason)
+        for session in sessions:
             if session.state.over:
                 continue
             try:
                 engine = await self._engines.get(session.id)
                 if session.episodes:
-                    await engine.conclude(self.campaign.reason)
+                    await engine.conclude(end)
                 else:
                     await engine.cancel()
             except Exception as error:  # noqa: BLE001  raised below, with those of the others

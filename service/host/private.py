@@ -39,7 +39,10 @@ _LOOK_SECONDS: Final = 0.1
 
 @contextmanager
 def server_for(
-    address: str | None, data: Path | None = None, builds: Sequence[Path] = ()
+    address: str | None,
+    data: Path | None = None,
+    builds: Sequence[Path] = (),
+    plugins: Sequence[str] = (),
 ) -> Generator[str]:
     """Yield the address of a server for the duration of the block.
 
@@ -54,6 +57,7 @@ def server_for(
         address: Host and port of a server; None or empty to find one.
         data: The data directory; None for that of the settings.
         builds: Unity builds that a private server may run if a session names them.
+        plugins: Packages whose plugins it may run.
 
     Raises:
         AnimalcatError: The private server did not start, and the message is its own; or the server
@@ -64,8 +68,10 @@ def server_for(
         return
     home = (Settings().home if data is None else data).absolute()
     home.mkdir(parents=True, exist_ok=True)
+    allowed = [f"--allow-build={build}" for build in builds]
+    allowed += [f"--allow-plugin={package}" for package in plugins]
     with _gate(home):
-        held = _join(home) or _start(home, builds)
+        held = _join(home) or _start(home, allowed)
     try:
         yield held.address
     finally:
@@ -166,7 +172,7 @@ def _found(home: Path) -> str:
     return "" if holder is None else local_address(home) or holder.address
 
 
-def _start(home: Path, builds: Sequence[Path]) -> _Held:
+def _start(home: Path, allowed: Sequence[str]) -> _Held:
     """Start a private server; or hold another one that took the directory just before."""
     # Appended to, because two servers that start at once both write before one gives way.
     with (home / "server.log").open("a+b") as log:
@@ -174,7 +180,7 @@ def _start(home: Path, builds: Sequence[Path]) -> _Held:
             log.truncate(0)
         end, pipe = _pipe(home)
         try:
-            process = _launch(home, log, builds, end)
+            process = _launch(home, log, allowed, end)
         except BaseException:
             os.close(pipe)
             raise
@@ -231,11 +237,11 @@ def _wait(done: Callable[[], bool], seconds: float) -> bool:
 
 
 def _launch(
-    home: Path, log: IO[bytes], builds: Sequence[Path], end: int
+    home: Path, log: IO[bytes], allowed: Sequence[str], end: int
 ) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", "animalcat", "serve", "--private", "--port", "0"]
     return subprocess.Popen(
-        [*command, "--data", str(home), *(f"--allow-build={build}" for build in builds)],
+        [*command, "--data", str(home), *allowed],
         stdin=end,
         stdout=subprocess.PIPE,
         stderr=log,

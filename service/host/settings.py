@@ -99,6 +99,9 @@ class Settings(BaseSettings):
     The build of `unity:auto` is always allowed.
     """
 
+    allowed_plugins: tuple[str, ...] = ()
+    """Packages whose plugins the server may run. Their code can do all that the server may."""
+
     store: str = ""
     """URL of a PostgreSQL database that several servers may share; empty for SQLite in `home`.
 

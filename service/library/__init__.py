@@ -1,1 +1,4 @@
-"""Keeps what sessions are made of, by digest and by name: `batteries` and `layouts`."""
+"""Keeps what sessions are made of, by digest and by name: `batteries` and `layouts`.
+
+`plugins` says what of other packages a session uses, and whether that is what it was.
+"""

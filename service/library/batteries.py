@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from animalcat import names
+from animalcat import names, plugins
 from animalcat.arena_configs.batteries import (
     RECIPES,
     Recipe,
@@ -17,7 +17,7 @@ from animalcat.arena_configs.batteries import (
     load_recipe,
     shipped_recipe,
 )
-from animalcat.arena_configs.families import FAMILIES
+from animalcat.arena_configs.families import FAMILIES, is_family
 from animalcat.arena_configs.model import ArenaError
 from animalcat.service.batteries.battery import (
     BATTERIES,
@@ -35,9 +35,10 @@ from animalcat.service.batteries.readings import ship
 from animalcat.service.batteries.recipes import build_recipe, recipe_readings
 from animalcat.service.batteries.spool import Spool
 from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.library.plugins import usable
 from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.artefacts import Artefacts
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.sql import SqlStore
 
 FAMILY_SIZE: Final = 450
 """Number of instances of a battery that is built because a session names its family."""
@@ -72,7 +73,7 @@ class Source(NamedTuple):
 class BatteryLibrary:
     """The batteries of a server: their content on disk, and their names in the store."""
 
-    def __init__(self, store: SessionStore, files: Artefacts) -> None:
+    def __init__(self, store: SqlStore, files: Artefacts) -> None:
         self._store = store
         self._files = files
         self._folder = files.folder / BATTERIES
@@ -87,7 +88,7 @@ class BatteryLibrary:
         record = await asyncio.to_thread(self._store.battery, battery)
         if record is None and battery in RECIPES:
             return await self.follow(battery, shipped_recipe(battery))
-        if record is None and battery in FAMILIES:
+        if record is None and await asyncio.to_thread(is_family, battery):
             return await self.build(battery, battery, FAMILY_SIZE, 0)
         return record or await self.get(battery)
 
@@ -99,6 +100,7 @@ class BatteryLibrary:
         """
         record = await asyncio.to_thread(self._store.battery, battery)
         if record is None:
+            await asyncio.to_thread(usable, "family", battery)  # the server may not run it, perhaps
             known = [b.id for b in await asyncio.to_thread(self._store.batteries)]
             raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, sorted({*known, *SHIPPED}))
         return record
@@ -147,7 +149,7 @@ class BatteryLibrary:
             ServiceError: There is no such family, the number is out of range, the family claims of
                 an instance what is not so, or the name is taken.
         """
-        check_family(family, n)
+        await asyncio.to_thread(check_family, family, n)
         check_name(battery, family)
         tick(0, n, WAITING)
         async with self._building:
@@ -337,9 +339,13 @@ def check_family(family: str, n: int) -> None:
 
     Raises:
         ServiceError: There is no such family, or the number is out of range.
+        PluginError: It is another package's, whose code this server may not run, or it is broken.
     """
+    if not is_family(family):
+        known = [*FAMILIES, *plugins.names("family")]
+        raise unknown(Code.UNKNOWN_FAMILY, "family", family, known)
     if family not in FAMILIES:
-        raise unknown(Code.UNKNOWN_FAMILY, "family", family, list(FAMILIES))
+        usable("family", family)
     if not 1 <= n <= MAX_INSTANCES:
         raise ServiceError(Code.INVALID_REQUEST, f"instances is {n}; give 1 to {MAX_INSTANCES}")
 

@@ -8,9 +8,11 @@ from typing import Any, Final, cast
 
 import yaml
 
+from animalcat import plugins
 from animalcat.layouts.library import (
     LAYOUTS,
     check_depth,
+    is_plugin,
     load_layout,
     parse_layout,
     text_of,
@@ -19,8 +21,9 @@ from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
 from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.library.plugins import usable
 from animalcat.service.model import LayoutRecord, SessionSpec
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.sql import SqlStore
 
 MAX_BYTES: Final = 1024 * 1024
 """Most bytes of a layout's text."""
@@ -31,13 +34,15 @@ MAX_NAME: Final = 100
 
 
 def shipped_layout(name: str, variant: str = "") -> Layout:
-    """Return a shipped layout.
+    """Return a shipped layout, or one of another package.
 
     Raises:
         ServiceError: There is no such layout or variant; the message lists those that exist.
+        PluginError: It is another package's, whose code this server may not run, or it is broken.
     """
-    if name not in LAYOUTS:
-        raise unknown(Code.UNKNOWN_LAYOUT, "layout", name, list(LAYOUTS))
+    if name not in LAYOUTS and usable("layout", name) is None:
+        known = [*LAYOUTS, *plugins.names("layout")]
+        raise unknown(Code.UNKNOWN_LAYOUT, "layout", name, known)
     try:
         return load_layout(name, variant)
     except SpecificationError as error:
@@ -61,7 +66,7 @@ def meant_layout(battery: Battery, name: str = "", variant: str = "") -> Layout:
     if name:
         return shipped_layout(name, variant)
     usual = battery.layout or USUAL_LAYOUT
-    if usual.name not in LAYOUTS:
+    if usual.name not in LAYOUTS and not is_plugin(usual.name):
         raise ServiceError(
             Code.UNKNOWN_LAYOUT,
             f"the battery names the layout {usual.name!r}, which does not come with animalcat: "
@@ -134,7 +139,7 @@ def record_of(layout: Layout, definition: str = "") -> LayoutRecord:
     return LayoutRecord(layout.identity, layout.name, layout.variant, text)
 
 
-def layout_of(spec: SessionSpec, store: SessionStore) -> Layout:
+def layout_of(spec: SessionSpec, store: SqlStore) -> Layout:
     """Return the layout of a session, as it was when the session was created.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from animalcat.layouts.adaptive.paired import DECISIVE, Shared, e_value, shared
+from animalcat.layouts.adaptive.paired import DECISIVE, CommonInstances, e_value, shared
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import Episode, Opponent, Outcome, Session, SessionSpec
 
@@ -117,7 +117,7 @@ class Comparison:
         return e_value(self._differences) >= DECISIVE
 
     @property
-    def shared(self) -> Shared:
+    def shared(self) -> CommonInstances:
         """Who passed which arenas."""
         theirs = {name: bool(outcome) for name, outcome in self.opponent.outcomes.items()}
         return shared({name: bool(outcome) for name, outcome in self._mine.items()}, theirs)

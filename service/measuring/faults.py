@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from animalcat.layouts.adaptive.stopping import EXHAUSTED
+from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.service.batteries.naming import some
 from animalcat.service.model import Episode
 

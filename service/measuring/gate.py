@@ -6,7 +6,7 @@ from typing import Final
 
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.checking.predict import LayoutAssessor, held_out, splits
-from animalcat.layouts.checking.screening import gated, predictive_power
+from animalcat.layouts.checking.screening import Power, gated, predictive_power
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.reporting.profile import Profile
 
@@ -17,24 +17,38 @@ SPLITS: Final = 5
 
 
 def through_gate(profile: Profile, learner: Learner, seed: int) -> Profile:
-    """Add to a profile how well its layout predicts held-out scores, as in Tesic et al. (2025).
+    """Add to a profile how well its layout predicts held-out scores.
 
     If R2 is below `screening.LEAST_R2`, every capability is marked "not to be read". The profile is
-    returned unchanged unless the layout has a single outcome, a score, and the session has at least
-    `LEAST_OUTCOMES` outcomes.
+    returned unchanged where `power_of` has nothing to say.
 
     Args:
         profile: The profile.
         learner: The learner that was told the session's outcomes.
         seed: Seed of the splits, the fits and the interval of R2.
     """
+    power = power_of(learner, seed)
+    return profile if power is None else gated(profile, power)
+
+
+def power_of(learner: Learner, seed: int) -> Power | None:
+    """Tell how well a layout predicts held-out scores, as in Tesic et al. (2025).
+
+    Args:
+        learner: The learner that was told the session's outcomes.
+        seed: Seed of the splits, the fits and the interval of R2.
+
+    Returns:
+        None unless the layout has a single outcome, a score, and there are at least
+        `LEAST_OUTCOMES` outcomes.
+    """
     layout, data = learner.layout, learner.data()
     if [outcome.kind for outcome in layout.outcomes] != ["score"]:
-        return profile
+        return None
     observed = data.weights > 0.0
     if observed.sum() < LEAST_OUTCOMES:
-        return profile
+        return None
     played = Instances(layout.feature_names, data.features[observed])
     parts = splits(len(played), seed, SPLITS)
     kept = held_out(LayoutAssessor(layout, seed, by="live"), played, data.outcomes[observed], parts)
-    return gated(profile, predictive_power(kept, seed=seed))
+    return predictive_power(kept, seed=seed)

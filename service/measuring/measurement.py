@@ -17,8 +17,11 @@ from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
+from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd, reached
 from animalcat.layouts.adaptive.stopping import Verdict
+from animalcat.layouts.explaining.session import prediction_of
 from animalcat.layouts.explaining.wording import Scale, scale_of
+from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
@@ -30,6 +33,7 @@ from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import meant_layout
 from animalcat.service.measuring.against import Comparison
 from animalcat.service.measuring.coverage import some_coverage
+from animalcat.service.measuring.gate import power_of
 from animalcat.service.measuring.generation import InstanceSource, source_for
 from animalcat.service.measuring.twins import Twins
 from animalcat.service.model import (
@@ -269,11 +273,45 @@ class Measurement:
             seconds: Duration of all episodes so far.
         """
         if self.comparison is None:
-            return self.learner.verdict(seconds)
-        verdict = self.learner.verdict(seconds, settles=False)
-        if not (verdict.stop or self.comparison.apart):
+            verdict = self.learner.verdict(seconds)
+            if verdict.end in CONFIRMED and not self._readable(None):
+                return verdict.judged(readable=False)
             return verdict
-        return replace(verdict, stop=True, reason=self.comparison.words)
+        verdict = self.learner.verdict(seconds, settles=False)
+        if self.comparison.apart:
+            return verdict.judged(other=OtherEnd("ended", self.comparison.words))
+        return replace(verdict, reason=self.comparison.words) if verdict.stop else verdict
+
+    def last_verdict(
+        self, seconds: float, fitted: FitResult | FitError, other: OtherEnd | None = None
+    ) -> Verdict:
+        """Return what the session says of itself at its end, by both posteriors.
+
+        Args:
+            seconds: Duration of all episodes.
+            fitted: The last fit; or its error, and then the live posterior stands alone.
+            other: Why it ends where its stopping rule has no reason.
+
+        Returns:
+            The verdict. It says not to stop where the fit does not confirm the live posterior.
+        """
+        verdict = live = self.verdict(seconds)
+        if isinstance(fitted, FitResult):
+            fit = reached(self.learner.layout, self.learner.rule, fitted.nodes)
+            verdict = live.judged(fit=fit, readable=self._readable(fitted))
+        if not verdict.stop and other is not None:
+            verdict = verdict.judged(other=other)
+        return verdict if self.comparison is None else replace(verdict, reason=live.reason)
+
+    def _readable(self, fitted: FitResult | None) -> bool:
+        """Return whether the layout predicts the agent well enough for estimates to be read."""
+        draws = None if fitted is None else fitted.flat_draws
+        if self.learner.contradicted:  # which says more
+            return True
+        if prediction_of(self.learner, draws).standing == "worse":
+            return False
+        power = power_of(self.learner, self._seed)
+        return power is None or power.readable
 
     def find_reach(self) -> None:
         """Compute the best that the battery can tell; no choice depends on it."""

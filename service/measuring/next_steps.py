@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from animalcat.layouts.adaptive.stopping import PRECISE
+from animalcat.layouts.adaptive.statuses import PRECISE
 from animalcat.layouts.explaining.wording import is_share
 from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.service.model import Session

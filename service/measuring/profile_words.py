@@ -13,9 +13,11 @@ STATUS_MEANS: Final = {
     "measuring": "its target is not reached yet.",
     "precise, if the layout holds": "its target is reached by the fit. That the layout describes "
     "the agent is assumed, and checked by the alarm only.",
-    "budget": "the session has ended, and the fit is not at its target.",
-    "limited by the battery": "no arena of the battery would tell much more.",
+    "budget": "the budget was used up before its target was reached.",
+    "used up": "all that there is was played before its target was reached.",
+    "limited by the battery": "no arena that is left would tell much more.",
     "limited by noise": "the agent's own chance hides what more arenas could tell.",
+    "ended": "the session was ended before its target was reached; its reason says why.",
     "cancelled": "the session was cancelled before its target was reached.",
     "layout contradicted": "the alarm stands: the layout does not describe this agent.",
     "not to be read": "the layout predicts this agent worse than its own average does, or "

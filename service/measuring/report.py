@@ -13,7 +13,8 @@ from animalcat.arena_configs.features import FEATURES
 from animalcat.envs.agents.fingerprint import in_words
 from animalcat.envs.types import CameraSpec
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.stopping import settled_status
+from animalcat.layouts.adaptive.statuses import OtherEnd
+from animalcat.layouts.adaptive.stopping import Verdict as Stop
 from animalcat.layouts.checking.reanalysis import (
     DrawnEpisode,
     Reanalysis,
@@ -26,6 +27,7 @@ from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
+from animalcat.plugins import in_words as plugins_in_words
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import arena_identity
 from animalcat.service.batteries.naming import task_of, variant_of
@@ -77,28 +79,26 @@ class Report(NamedTuple):
 def exported_profile(
     session: Session,
     measurement: Measurement,
+    stop: Stop,
     fitted: FitResult | FitError,
     attempts: Sequence[Episode],
     certificates: Mapping[int, StoredCertificate],
     versions: Mapping[str, str],
 ) -> Report:
-    """Return the profile of a finished session: nodes and statuses by NUTS.
-
-    A capability is precise if the fit reaches its target, whatever the live posterior said when the
-    session stopped.
+    """Return the profile of a finished session: nodes by NUTS, statuses by both posteriors.
 
     Args:
-        session: The session.
+        session: The session, with the reason why it ended.
         measurement: What was measured.
+        stop: What `Measurement.last_verdict` says of the same fit.
         fitted: The fit by NUTS; or its error, and then the nodes are those of the live posterior,
             not certified, with the error as the reason.
         attempts: All attempts of the session.
         certificates: The certificates by number of episodes.
         versions: Version by package of the server that makes the profile.
     """
-    verdict = measurement.verdict(_seconds(attempts))
     about = provenance(session, attempts, versions)
-    about["reason"] = verdict.reason or session.reason
+    about["ended"] = stop.end
     about["misfit"] = measurement.learner.misfit
     about["alarm"] = measurement.learner.alarm
     about["retest"] = measurement.learner.retest
@@ -112,24 +112,18 @@ def exported_profile(
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
     ]
-    # A campaign may end a session that its own rule would continue.
-    status = {name: "budget" if s == "measuring" else s for name, s in verdict.status.items()}
     if isinstance(fitted, FitError):
-        profile = Profile.of_live(measurement.learner.posterior, status, about)
+        profile = Profile.of_live(measurement.learner.posterior, stop.status, about)
         reasons = [*profile.diagnostics["reasons"], f"the last fit could not be had: {fitted}"]
         profile = replace(profile, diagnostics={**profile.diagnostics, "reasons": reasons})
     else:
-        learner = measurement.learner
-        decided = settled_status(
-            status, learner.layout, learner.rule, fitted.nodes, learner.contradicted
-        )
-        profile = Profile.of_fit(fitted, decided, about)
+        profile = Profile.of_fit(fitted, stop.status, about)
     profile = through_gate(profile, measurement.learner, session.spec.root)
     draws = None if isinstance(fitted, FitError) else fitted.flat_draws
     profile, made = verdict_of(measurement.learner, profile, draws, irrelevant(measurement.learner))
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
-    steps = next_steps(session, profile, verdict.episodes_needed, _left(measurement))
+    steps = next_steps(session, profile, stop.episodes_needed, _left(measurement))
     return _reported(measurement, profile, made, steps)
 
 
@@ -140,10 +134,12 @@ def live_profile(
     versions: Mapping[str, str],
 ) -> Report:
     """Return the profile according to the live posterior, which says that it is not certified."""
-    status = dict(measurement.verdict(_seconds(attempts)).status)
-    if session.state is SessionState.CANCELLED:
-        status = dict.fromkeys(status, "cancelled")
+    stop = measurement.verdict(_seconds(attempts))
+    if session.state.over:
+        word = "cancelled" if session.state is SessionState.CANCELLED else "ended"
+        stop = stop.judged(other=OtherEnd(word, session.reason))
     about = provenance(session, attempts, versions)
+    about["ended"] = stop.end if session.state.over else None
     about["misfit"] = measurement.learner.misfit
     about["alarm"] = measurement.learner.alarm
     about["retest"] = measurement.learner.retest
@@ -153,7 +149,7 @@ def live_profile(
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
     about["voids_by_demand"] = _voids(measurement, attempts)
-    profile = Profile.of_live(measurement.learner.posterior, status, about)
+    profile = Profile.of_live(measurement.learner.posterior, stop.status, about)
     profile, made = verdict_of(
         measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
     )
@@ -294,6 +290,8 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
         found.append(f"the agent changed: {in_words(changes)}")
     if session.spec.observation_spec.privileged:
         found.append("privileged: the agent was shown the arena's true state")
+    if used := session.spec.plugins:
+        found.append(f"plugins: {plugins_in_words(used)}")
     if session.spec.keep_unpassable:
         found.append("unpassable: arenas that no play can pass are played too, as was asked for")
     return found

@@ -19,13 +19,13 @@ from zlib import crc32
 
 import numpy as np
 
-from animalcat.arena_configs.families import FAMILIES, Family, load_family
+from animalcat.arena_configs.families import Family, load_family
 from animalcat.arena_configs.families.language import PARTS, Part
 from animalcat.arena_configs.families.twins import SIDED, Stratum, Wanted, wanted
 from animalcat.arena_configs.families.variations import Variation, variations
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.sequence import merged
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
@@ -77,9 +77,10 @@ def _part(name: str) -> Part | None:
 
 def _is_known(source: Source) -> bool:
     """Whether there is such a family, with such a paradigm and control."""
-    if source.family not in FAMILIES:
+    try:
+        family = load_family(source.family)
+    except ArenaError:  # of another package that is not here or not allowed, or of one's own
         return False
-    family = load_family(source.family)
     paradigms = [one.name for one in family.paradigms]
     known = not source.control or source.control in family.controls
     return source.paradigm in paradigms and known

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint, differences
-from animalcat.layouts.adaptive.paired import Shared, shared
+from animalcat.layouts.adaptive.paired import CommonInstances, shared
 from animalcat.layouts.checking.compare import (
     Posterior,
     difference_words,
@@ -109,7 +109,7 @@ class Compared:
         ]
 
     @property
-    def same_arenas(self) -> dict[tuple[str, str], Shared]:
+    def same_arenas(self) -> dict[tuple[str, str], CommonInstances]:
         """By two agents on the same battery, who passed which of the arenas that both played."""
         passed = {name: _passed(one) for name, one in self.results.items()}
         batteries = {name: _battery(one.profile) for name, one in self.results.items()}

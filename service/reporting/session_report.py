@@ -35,6 +35,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "generated": "made on demand",
     "probe": "played again, to see how random the agent is",
     "person": "chosen by a person",
+    "plugin": "chosen by a plugin",
 }
 _ENDED: Final[Mapping[str, str]] = {
     "goal": "reached the goal",

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import grpc
 
-from animalcat import names
+from animalcat import names, plugins
 from animalcat.arena_configs.batteries import RECIPES, RecipeFiles, full_size, shipped_recipe
 from animalcat.arena_configs.nodes import text_of
 from animalcat.arena_files import MAX_FILE_BYTES, MAX_TABLE_BYTES
@@ -218,7 +218,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         return sessions_pb2.ListBatteriesResponse(
             batteries=map(battery_to_proto, page.items),
             next_page_token=page.next_token,
-            shipped=SHIPPED,
+            shipped=(*SHIPPED, *plugins.allowed("family")),
         )
 
 

@@ -16,7 +16,7 @@ from animalcat.service.person import recordings
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
-from animalcat.service.session.play import recording_key
+from animalcat.service.storage.artefacts import recording_key
 from animalcat.service.storage.listing import EpisodeFilter
 from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2
 

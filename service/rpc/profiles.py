@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Literal
 
-from animalcat import names
+from animalcat import names, plugins
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.outcomes import outcomes_bytes, outcomes_frame
-from animalcat.service.errors import Code, ServiceError
+from animalcat.plugins import Plugin, PluginError
+from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.library.layouts import layout_of
+from animalcat.service.library.plugins import usable
 from animalcat.service.measuring.kept_fits import load_fit
 from animalcat.service.measuring.report import (
     has_repeats,
@@ -24,6 +28,7 @@ from animalcat.service.model import SessionState
 from animalcat.service.rpc.posterior import posterior_netcdf
 from animalcat.service.session.engines import Engines
 from animalcat.v1 import results_pb2, results_pb2_grpc
+from animalcat.words import FORMATS
 
 
 class Profiles(results_pb2_grpc.ProfilesServicer):
@@ -44,6 +49,8 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
     ) -> results_pb2.ExportProfileResponse:
         """Return the profile as a file in the format that the request names."""
         session = names.parse_profile(request.name)
+        if request.plugin:
+            return await self._by_plugin(session, request.plugin)
         match request.format:
             case results_pb2.PROFILE_FORMAT_UNSPECIFIED | results_pb2.PROFILE_FORMAT_JSON:
                 text = json.dumps(await self._profile(session), indent=2) + "\n"
@@ -68,6 +75,24 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
                     f"format {other} is unknown; give one of ProfileFormat",
                 )
         return results_pb2.ExportProfileResponse(content=text.encode(), file_name=file_name)
+
+    async def _by_plugin(self, session: str, name: str) -> results_pb2.ExportProfileResponse:
+        """Return what another package's export writes, which is told what wrote it.
+
+        Raises:
+            ServiceError: There is none of this name.
+            PluginError: This server may not run its code, or it fails.
+        """
+        writer = await asyncio.to_thread(usable, "export", name)
+        if writer is None:
+            raise unknown(
+                Code.INVALID_REQUEST, "format", name, [*FORMATS, *plugins.names("export")]
+            )
+        profile = await self._profile(session)
+        about = {**profile["provenance"], "exported_by": asdict(writer)}
+        rows, _ = await self._outcomes(session)
+        content = await asyncio.to_thread(_written, writer, {**profile, "provenance": about}, rows)
+        return results_pb2.ExportProfileResponse(content=content, file_name=f"{session}.{name}")
 
     async def _profile(self, session: str) -> dict[str, Any]:
         stored = await self._engines.stored(session)
@@ -155,3 +180,23 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
                 weights = dict(zip(data.episodes, data.weights.tolist(), strict=True))
         rows = await asyncio.to_thread(outcome_rows, current, battery, episodes, weights)
         return rows, dict(battery.units)
+
+
+def _written(
+    writer: Plugin, profile: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]
+) -> bytes:
+    """What another package's export makes of a session.
+
+    Raises:
+        PluginError: It fails, or gives something else than text or bytes.
+    """
+    try:
+        content = plugins.load("export", writer.name)(profile, outcomes)
+    except PluginError:
+        raise
+    except Exception as error:
+        raise PluginError(f"the {writer.words} fails: {type(error).__name__}: {error}") from error
+    if not isinstance(content, str | bytes):
+        kind = type(content).__name__
+        raise PluginError(f"the {writer.words} gives {kind}; an export gives text or bytes")
+    return content.encode() if isinstance(content, str) else content

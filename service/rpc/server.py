@@ -20,6 +20,8 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from animalcat import plugins
+from animalcat.envs.starting import Starter
 from animalcat.layouts.inference.fitter import Fits, Fitter
 from animalcat.service.access.callers import Caller, present
 from animalcat.service.access.certificates import self_signed
@@ -55,7 +57,6 @@ from animalcat.service.session.parts import Parts
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.artefacts import Artefacts, artefacts_for
-from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.belonging import StrayPartsError, check_belonging
 from animalcat.service.storage.listing import SessionFilter
 from animalcat.service.storage.sql import DATABASE, SqlStore
@@ -141,7 +142,10 @@ def utc_now() -> datetime:
 
 @asynccontextmanager
 async def create_server(
-    settings: Settings, clock: Callable[[], datetime] = utc_now, fitter: Fits | None = None
+    settings: Settings,
+    clock: Callable[[], datetime] = utc_now,
+    fitter: Fits | None = None,
+    starter: Starter | None = None,
 ) -> AsyncGenerator[RunningServer]:
     """Serve a data directory; leaving the block lets every agent go and stores what is open.
 
@@ -149,6 +153,7 @@ async def create_server(
         settings: Where to listen, and which directory to serve.
         clock: Returns the current time, for creation times.
         fitter: Runs NUTS and stays open afterwards; None for what the engine of the settings has.
+        starter: Starts simulators and stays open afterwards; None for what that engine has.
 
     Yields:
         The server, once it answers calls.
@@ -162,6 +167,7 @@ async def create_server(
         ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
         StrayPartsError: The database and the files beside it do not belong together.
         ClusterError: The Ray cluster of the settings cannot be used.
+        PluginError: No plugin comes with a package of the settings.
     """
     check_exposure(settings.host, credentials=settings.tls)
     check_tls(settings)
@@ -169,6 +175,7 @@ async def create_server(
     lock = None if settings.store else DirectoryLock(settings.home)
     opened = AsyncExitStack()
     try:
+        opened.enter_context(plugins.only(settings.allowed_plugins))
         name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         fresh = not settings.store and not (settings.home / DATABASE).exists()
         store = await asyncio.to_thread(_open_store, settings, name)
@@ -177,7 +184,7 @@ async def create_server(
         if not settings.store:
             await asyncio.to_thread(_nobody_plays, store)
         here = versions()
-        workers, fits = await _engine(settings, here)
+        workers, fits = await _engine(settings, here, starter)
         opened.push_async_callback(fits.close)
         # Nodes of a cluster know the directory by its absolute path.
         home = settings.home if settings.engine == "local" else settings.home.absolute()
@@ -298,13 +305,16 @@ async def create_server(
                 lock.release()
 
 
-async def _engine(settings: Settings, here: Mapping[str, str]) -> tuple[Workers, Fits]:
+async def _engine(
+    settings: Settings, here: Mapping[str, str], starter: Starter | None
+) -> tuple[Workers, Fits]:
     """What starts simulators and fits."""
     if settings.engine == "local":
         fits = Fitter(settings.fit_patience.outlast)
         room = Room(settings.max_workers, settings.campaign_workers)
         patience, forked = settings.worker_patience, settings.fork_workers
-        return Workers(settings.allowed_builds, patience, room, forked=forked), fits
+        builds = settings.allowed_builds
+        return Workers(builds, patience, room, forked=forked, starter=starter), fits
     from animalcat.service.cluster.pools import engine
 
     return await engine(settings, settings.home.absolute(), here)
@@ -332,7 +342,7 @@ def _own_folder(settings: Settings) -> Path:
     return settings.home / "servers" / f"{socket.gethostname()}-{settings.port}"
 
 
-def _nobody_plays(store: SessionStore) -> None:
+def _nobody_plays(store: SqlStore) -> None:
     """Store that no session is being played, which is so when the only server of a store starts."""
     for session in store.sessions(SessionFilter(states=(SessionState.RUNNING,))):
         store.set_state(session.id, SessionState.WAITING)

@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from animalcat import names
-from animalcat.layouts.adaptive.plan import RULES
+from animalcat import names, plugins
+from animalcat.layouts.adaptive.plan import POLICIES, RULES
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
@@ -23,7 +23,7 @@ from animalcat.service.converters import (
     spec_of_session_from_proto,
     state_from_proto,
 )
-from animalcat.service.errors import Code, ServiceError
+from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.library.layouts import (
@@ -32,6 +32,7 @@ from animalcat.service.library.layouts import (
     record_of,
     refuse_known_agent,
 )
+from animalcat.service.library.plugins import plugins_of
 from animalcat.service.measuring.against import compared, facing
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.model import Episode, Opponent, Ruling, Session, SessionSpec
@@ -297,7 +298,10 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         Raises:
             ServiceError: The backend, battery, layout or policy is unknown or refused, or no
                 instance is covered.
+            PluginError: One of them is another package's, whose code this server may not run, or
+                it is broken.
         """
+        _check_policy(spec)
         await asyncio.to_thread(self._engines.parts.workers.check, spec.backend)
         record = await self._library.find(spec.battery)
         battery = await self._engines.battery(record.digest)
@@ -311,7 +315,10 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             layout_digest=layout.identity,
             rules=RULES,
             twins_of="",
+            plugins=(),
         )
+        used = await asyncio.to_thread(plugins_of, spec, battery, own_layout=bool(definition))
+        spec = replace(spec, plugins=used)
         if secret is not None:
             spec = replace(spec, secret=secret(spec))
         measurement = await asyncio.to_thread(Measurement, spec, battery, layout)
@@ -323,6 +330,15 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
 def _version(episode: Episode) -> tuple[int, int, str]:
     """Tell finished attempts apart, and what one was before it was declared invalid."""
     return episode.number, episode.attempt, episode.invalid
+
+
+def _check_policy(spec: SessionSpec) -> None:
+    name = spec.policy.plugin
+    if name and plugins.find("policy", name) is None:
+        known = [*POLICIES, *plugins.names("policy")]
+        raise unknown(
+            Code.INVALID_REQUEST, "policy", name, [one for one in known if one != "plugin"]
+        )
 
 
 def _layout(spec: SessionSpec, definition: str, battery: Battery) -> Layout:

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
+from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.measuring.faults import told_with, unplayable
 from animalcat.service.measuring.kept_fits import load_fit
-from animalcat.service.measuring.report import Report
 from animalcat.service.model import Cause, Session, SessionState
 from animalcat.service.session.final_fits import FinalFits
 from animalcat.service.session.parts import Parts
@@ -21,9 +21,16 @@ from animalcat.service.session.scheduling import Schedule
 
 log = logging.getLogger(__name__)
 
+NOTHING_LEFT: Final = OtherEnd("used up", "used up: nothing is left to play")
+"""How a session ends whose rule would go on: all that was listed is played, for example."""
+
 
 class Ending:
-    """Ends one session exactly once, however many callers ask for it."""
+    """Ends one session exactly once, however many callers ask for it.
+
+    A session ends for what its live posterior knows only if the last fit knows it too. Else
+    `finish` lets it go on.
+    """
 
     def __init__(self, record: SessionRecord, schedule: Schedule, parts: Parts) -> None:
         self._record = record
@@ -47,25 +54,19 @@ class Ending:
         self._fits.close()
 
     async def finish(self) -> Session:
-        """Fit by NUTS, store the profile and end the session."""
-        return await self._once(self._finish)
+        """Fit by NUTS, store the profile and end the session, unless the fit says to go on."""
+        session = await self._once(self._finish)
+        while self._schedule.conclusion and not session.state.over:  # it came during the fit
+            session = await self._once(self._finish)
+        return session
 
     async def cancel(self) -> Session:
         """End a cancelled session with the profile that the live posterior gives."""
-        cancelled = SessionState.CANCELLED, Cause.CANCELLED.value
-        return await self._once(partial(self._end_live, *cancelled))
+        return await self._surely(SessionState.CANCELLED, Cause.CANCELLED.value)
 
     async def fail(self, reason: str) -> None:
         """End a session that cannot go on with the profile that the live posterior gives."""
-        await self._once(partial(self._end_live, SessionState.FAILED, reason))
-
-    async def live_report(self, session: Session | None = None) -> Report:
-        """Return the profile according to the live posterior as it is now.
-
-        Args:
-            session: The session to describe in the profile; None for the present one.
-        """
-        return await self._schedule.evidence.live_report(session or self._record.session)
+        await self._surely(SessionState.FAILED, reason)
 
     async def posterior(self) -> FitResult:
         """Return the posterior with its draws: the kept fit, the last fit made again, or the live.
@@ -83,6 +84,12 @@ class Ending:
                 log.warning("session %s has no last fit: %s", session.id, error)
         return await evidence.live_fit()
 
+    async def _surely(self, state: SessionState, reason: str) -> Session:
+        session = await self._once(partial(self._end_live, state, reason))
+        while not session.state.over:  # a fit that was under way let it go on
+            session = await self._once(partial(self._end_live, state, reason))
+        return session
+
     async def _once(self, end: Callable[[], Coroutine[Any, Any, Session]]) -> Session:
         """Run `end`, or wait for the caller that started it first; nothing more begins."""
         if self._task is None:
@@ -92,7 +99,7 @@ class Ending:
         return await asyncio.shield(self._task)
 
     def _look(self, task: asyncio.Task[Session]) -> None:
-        if task.cancelled() or task.exception() is not None:
+        if task.cancelled() or task.exception() is not None or not task.result().state.over:
             self._task = None  # the next agent tries again
             self._schedule.reopen()
 
@@ -108,11 +115,16 @@ class Ending:
                 # All episodes are played: keep what is known, marked as not certified.
                 log.warning("session %s ends without its last fit: %s", session.id, error)
                 fit = error
+        verdict = await evidence.last_verdict(fit, self._schedule.conclusion)
+        if not verdict.stop:
+            if self._schedule.go_on():
+                log.info("session %s goes on: its fit does not say that it is enough", session.id)
+                return self._record.session
+            verdict = verdict.judged(other=NOTHING_LEFT)
         certificates = await asyncio.to_thread(self._parts.store.certificates, session.id)
-        why = (await evidence.verdict()).reason or self._schedule.conclusion
-        reason = told_with(why, unplayable(evidence.ledger.attempts))
+        reason = told_with(verdict.reason, unplayable(evidence.attempts))
         report = await evidence.exported_report(
-            replace(self._record.session, reason=reason), fit, certificates
+            replace(self._record.session, reason=reason), verdict, fit, certificates
         )
         kept = await self._fits.kept()
         await self._record.end(SessionState.FINISHED, reason, report, learner.misfit, kept)
@@ -120,7 +132,8 @@ class Ending:
 
     async def _end_live(self, state: SessionState, reason: str) -> Session:
         await self._schedule.settle(certify=False)
-        report = await self.live_report(replace(self._record.session, state=state, reason=reason))
-        misfit = self._schedule.evidence.measurement.learner.misfit
-        await self._record.end(state, reason, report, misfit)
+        evidence = self._schedule.evidence
+        session = replace(self._record.session, state=state, reason=reason)
+        report = await evidence.live_report(session)
+        await self._record.end(state, reason, report, evidence.measurement.learner.misfit)
         return self._record.session

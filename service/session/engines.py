@@ -13,13 +13,14 @@ from animalcat import names
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.service.batteries.battery import BATTERIES, Battery, load
 from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.library.plugins import insist_unchanged
 from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.model import Campaign, Episode, Session, SessionState
 from animalcat.service.session.engine import SessionEngine
 from animalcat.service.session.events import Event
 from animalcat.service.session.parts import Parts
-from animalcat.service.session.play import RECORDINGS
-from animalcat.service.storage.base import readable
+from animalcat.service.storage.artefacts import RECORDINGS
+from animalcat.service.storage.errors import readable
 from animalcat.service.storage.listing import Listing, Page, SessionFilter
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,8 @@ class Engines:
         """Return the engine of a session.
 
         Raises:
-            ServiceError: There is no such session, or it cannot be read.
+            ServiceError: There is no such session, or it cannot be read; or it goes on, and its
+                plugins are not those with which it began.
         """
         async with self._making:
             engine = self._engines.get(session)
@@ -66,6 +68,8 @@ class Engines:
                 await self.stored(session)  # what is not there cannot be owned
                 await self.claim(session)
                 stored = await self.stored(session)  # as its last owner left it
+                if not stored.state.over:
+                    await asyncio.to_thread(insist_unchanged, stored.spec)
                 engine = SessionEngine(
                     stored, await self.battery(stored.spec.battery_digest), self.parts
                 )

@@ -17,9 +17,7 @@ from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.certificates import draws_key
 from animalcat.service.measuring.kept_fits import kept_fit_key
 from animalcat.service.model import Session, SessionState
-from animalcat.service.session.play import recording_key
-from animalcat.service.storage.artefacts import Artefacts, DamagedArchiveError
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.artefacts import Artefacts, DamagedArchiveError, recording_key
 from animalcat.service.storage.chain import (
     BEGINNING,
     CERTIFICATE,
@@ -28,6 +26,7 @@ from animalcat.service.storage.chain import (
     Link,
     make_link,
 )
+from animalcat.service.storage.sql import SqlStore
 
 
 class Intact(NamedTuple):
@@ -46,7 +45,7 @@ class Intact(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
+def look(store: SqlStore, files: Artefacts, session: str) -> Intact:
     """Compare a session with its chain, and its battery and layout with their digests.
 
     Nothing that is found ends it, also not what cannot be read.
@@ -152,7 +151,7 @@ def _compare_battery(problems: list[str], files: Artefacts, session: Session) ->
             problems.append(f"{called} was changed: its arenas or their demands are others")
 
 
-def _compare_layout(problems: list[str], store: SessionStore, session: Session) -> None:
+def _compare_layout(problems: list[str], store: SqlStore, session: Session) -> None:
     """Compare the layout that a session uses with the digest of its specification."""
     wanted = session.spec.layout_digest
     if not wanted:
@@ -162,7 +161,7 @@ def _compare_layout(problems: list[str], store: SessionStore, session: Session) 
             problems.append(f"its layout {session.spec.layout} was changed")
 
 
-def _notes(store: SessionStore, session: Session) -> tuple[str, ...]:
+def _notes(store: SqlStore, session: Session) -> tuple[str, ...]:
     """Say that the name of the session's battery stands for other arenas by now."""
     if not session.spec.battery_digest:
         return ()

@@ -33,7 +33,7 @@ from animalcat.service.model import (
     Whose,
 )
 from animalcat.service.recording import EpisodeRecorder, read_episode
-from animalcat.service.recording.encoding import recorded_step
+from animalcat.service.recording.difference import compare_step
 from animalcat.service.recording.writer import left_behind
 from animalcat.service.session.direct import GONE, Played, Terms
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
@@ -41,6 +41,7 @@ from animalcat.service.session.notes import size_of
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import note_from_proto
+from animalcat.service.storage.artefacts import recording_path
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +53,6 @@ TICKET_BYTES: Final = 32
 
 _Load: TypeAlias = Callable[[], Coroutine[Any, Any, Step]]
 """Starts an attempt's arena, anew every time."""
-
-RECORDINGS: Final = "recordings"
-"""Folder of the recordings within a data directory; it has one folder per session."""
 
 
 @dataclass(slots=True)
@@ -401,16 +399,13 @@ async def _restore(worker: Worker, recorder: EpisodeRecorder, load: _Load) -> No
     steps, number = [await load()], 0
     while True:
         for step in steps:
-            known, again = recording.steps[number], actions[number - 1] if number else None
-            known.ClearField("notes")
-            found = recorded_step(number, step, again, pixels=pixels)
-            if found.SerializeToString(deterministic=True) != known.SerializeToString(
-                deterministic=True
-            ):
+            found = compare_step(number, recording.steps[number], step, pixels=pixels)
+            if found is not None:
                 worker.drop()
                 raise WorkerFault(
                     f"worker ({worker.backend}): it was lost, and when its arena was restored it "
-                    f"came out otherwise after decision {number}"
+                    f"came out otherwise after decision {number}: {found.field} was "
+                    f"{found.recorded}, and is {found.replayed}"
                 )
             number += 1
         if number > len(actions):
@@ -421,13 +416,3 @@ async def _restore(worker: Worker, recorder: EpisodeRecorder, load: _Load) -> No
 def _noted(path: Path) -> list[Note]:
     """Return the notes of a recording, which tell what a worker that died can no longer tell."""
     return [note_from_proto(note) for step in read_episode(path).steps for note in step.notes]
-
-
-def recording_key(session: str, number: int, attempt: int) -> str:
-    """Return the path of an attempt's recording within a data directory."""
-    return f"{RECORDINGS}/{session}/{number}-{attempt}.mcap"
-
-
-def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:
-    """Return the path of an attempt's recording in a data directory."""
-    return data / recording_key(session, number, attempt)

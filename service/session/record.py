@@ -20,7 +20,7 @@ from animalcat.service.model import (
     episodes_words,
 )
 from animalcat.service.session.events import Event, EventBus
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.sql import SqlStore
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class SessionRecord:
         session: The session as it stands.
     """
 
-    def __init__(self, session: Session, store: SessionStore, bus: EventBus) -> None:
+    def __init__(self, session: Session, store: SqlStore, bus: EventBus) -> None:
         self.session = session
         self._store = store
         self._bus = bus

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.envs.backends import AUTOMATIC, unity_build
+from animalcat.envs.backends import AUTOMATIC, is_plugin, unity_build
 from animalcat.envs.patience import Patience
-from animalcat.envs.starting import Fork, Spawn
+from animalcat.envs.starting import Fork, Spawn, Starter
 from animalcat.envs.types import ObservationSpec, Step
 from animalcat.envs.worker_client import Worker, WorkerClient, WorkerFault
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.library.plugins import usable
 from animalcat.service.session.room import Room
 
 KEPT: Final = 2
@@ -74,6 +75,7 @@ class Workers:
         room: Room | None = None,
         *,
         forked: bool = True,
+        starter: Starter | None = None,
     ) -> None:
         """Create the pool without starting any worker.
 
@@ -83,13 +85,15 @@ class Workers:
             room: How many there may be; None for no limit.
             forked: Whether simulators share memory as forks of one process, where the system can
                 do that.
+            starter: Starts simulators and stays open afterwards; None for one of the pool's own.
         """
         self.room = room or Room()
         self._allowed_builds = tuple(allowed_builds)
         self._patience = patience
         self._spawn = Spawn(COMMAND)
         forks = forked and Fork.works_here()
-        self._starter = Fork(COMMAND, patience) if forks else self._spawn
+        self._own = Fork(COMMAND, patience) if forks else self._spawn
+        self._starter = starter or self._own
         self._idle: list[Worker] = []
         self._lent: list[Lent] = []
         self._groups: dict[str, str] = {}
@@ -99,8 +103,9 @@ class Workers:
 
         Raises:
             ServiceError: It does not or may not; the message says what to do.
+            PluginError: It is another package's, whose code this server may not run, or it breaks.
         """
-        if backend == "sim":
+        if backend == "sim" or (is_plugin(backend) and usable("backend", backend) is not None):
             return
         try:
             build = unity_build(backend)
@@ -278,7 +283,7 @@ class Workers:
     async def close(self) -> None:
         """End all idle workers, and what helps to start others."""
         await self._end_idle(0)
-        await self._starter.close()
+        await self._own.close()
 
     async def _end_idle(self, kept: int) -> None:
         end = len(self._idle) - kept

@@ -29,6 +29,7 @@ from animalcat.layouts.adaptive.plan import (
     StoppingRule,
     insist_on_rules,
 )
+from animalcat.plugins import Kind, Plugin
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import (
     CampaignSpec,
@@ -41,7 +42,7 @@ from animalcat.service.model import (
     SessionSpec,
     Spent,
 )
-from animalcat.service.storage.base import UnreadableError
+from animalcat.service.storage.errors import UnreadableError
 
 Values = dict[str, Any]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
@@ -76,6 +77,7 @@ class PolicyRecord(Record):
     order: tuple[str, ...]
     generate: bool
     enough: float
+    plugin: str = ""
 
 
 class StoppingRecord(Record):
@@ -140,6 +142,16 @@ class AllowanceRecord(Record):
     episode_tokens: Annotated[int, Field(ge=0)]
 
 
+class PluginRecord(Record):
+    """Stored form of `Plugin`, which another package brings."""
+
+    kind: Kind
+    name: str
+    distribution: str
+    version: str
+    digest: str
+
+
 class SessionSpecRecord(Record):
     """Stored form of `SessionSpec`."""
 
@@ -168,6 +180,7 @@ class SessionSpecRecord(Record):
     practice: Count
     keep_unpassable: bool
     secret: str
+    plugins: tuple[PluginRecord, ...] = ()
 
     def value(self) -> SessionSpec:
         """Return the domain value."""
@@ -179,6 +192,7 @@ class SessionSpecRecord(Record):
             "observation_spec": self.observation_spec.value(),
             "against": None if self.against is None else Opponent(**self.against.values),
             "allowance": Allowance(**self.allowance.values),
+            "plugins": tuple(Plugin(**plugin.model_dump()) for plugin in self.plugins),
         }
         return SessionSpec(**{**self.values, **parts})
 

@@ -186,7 +186,13 @@ LEFT = {
 }
 
 
-@pytest.mark.parametrize("goal", ["GoodGoalBounce", "GoodGoalMultiBounce", "GrowGoal"])
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "GoodGoalBounce",
+        *(pytest.param(g, marks=pytest.mark.slow) for g in ("GoodGoalMultiBounce", "GrowGoal")),
+    ],
+)
 def test_one_measurement_gives_one_answer_everywhere(tmp_path: Path, goal: str) -> None:
     files: list[ArenaFile] = []
     for name, where in LEFT.items():

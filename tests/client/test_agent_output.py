@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from animalcat.cli.shared.agent_output import KEPT_BYTES, LINES, MARK, AgentOutput, shown
+from animalcat.apart.output import KEPT_BYTES, LINES, MARK, AgentOutput, shown
 from animalcat.terminals import harmless
 
 

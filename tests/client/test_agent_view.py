@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import sqlite3
@@ -12,15 +13,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
+from animalcat.apart import confine
+from animalcat.apart import plan as apart
+from animalcat.apart import process as agent_process
+from animalcat.apart.plan import Permission, Way, way
+from animalcat.apart.process import AgentProcess, ApartError, Bounds, run_agent
+from animalcat.apart.view import MOST_BESIDE, MOST_WITHIN, View, beside
 from animalcat.cli import campaign
 from animalcat.cli.session import commands
-from animalcat.cli.shared import agent_process, apart, confine
-from animalcat.cli.shared.agent_process import AgentProcess, Bounds
-from animalcat.cli.shared.agent_view import MOST_BESIDE, MOST_WITHIN, View, beside
-from animalcat.cli.shared.apart import Permission, Way, way
+from animalcat.cli.shared.agent_options import check_trusted
 
 from .conftest import MakeSession, Server
 
@@ -124,9 +127,9 @@ def test_paths_mean_what_they_mean_outside(tmp_path: Path) -> None:
 def started(client: Any, make_session: MakeSession, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Makes the plan for an agent's process, which is not started."""
 
-    def launched(command: list[str], plan: apart.Plan, name: str) -> apart.Started:
+    def launched(command: list[str], plan: apart.Plan, name: str) -> apart.ApartCommand:
         plans.append((command, plan))
-        return apart.Started(("true",), {})
+        return apart.ApartCommand(("true",), {})
 
     plans: list[tuple[list[str], apart.Plan]] = []
     monkeypatch.setattr(agent_process, "launched", launched)
@@ -167,14 +170,10 @@ def test_an_agent_is_given_its_folder_the_door_and_what_is_named(
 
 
 @apart_here
-def test_the_data_directory_is_never_shown(
-    started: Any, home: Path, server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_data_directory_is_never_shown(started: Any, home: Path, server: Server) -> None:
     for path in (server.home.parent, server.home, server.home / "access"):
-        with pytest.raises(typer.Exit) as stopped:
+        with pytest.raises(ApartError, match="data directory"):
             started(f"{home}/agent.py:A", sees=(path,))
-        assert stopped.value.exit_code == 2
-        assert "data directory" in " ".join(capsys.readouterr().err.split())
 
 
 def test_where_agents_cannot_be_kept_apart_anothers_is_not_begun(
@@ -216,7 +215,7 @@ def test_on_ray_anothers_agent_is_not_begun_either(home: Path, tmp_path: Path) -
         assert "on Ray" in done.stderr
         assert told in " ".join(done.stderr.split())
     assert not (tmp_path / "data").exists()
-    agent_process.check_trusted(["builtin:random"], Bounds())
+    check_trusted(["builtin:random"], Bounds())
 
 
 def test_what_is_named_is_checked_before_anything_begins(
@@ -263,3 +262,48 @@ def test_a_server_elsewhere_names_no_socket_of_this_machine(tmp_path: Path) -> N
 def test_what_programs_share_is_no_device(path: str, device: bool) -> None:
     """A device may be written to, and a file that is shown may not."""
     assert confine.is_device(path) is device
+
+
+SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
+MINE = """
+import os
+
+class Mine:
+    def reset(self, info):
+        self.seen = sorted(os.listdir("%(folder)s/weights"))
+        try:
+            os.listdir("%(home)s")
+        except OSError:
+            return
+        raise RuntimeError("it sees the data directory")
+
+    def act(self, observation):
+        return 3
+"""
+
+
+@apart_here
+def test_the_pages_lines_run_an_agent_apart(
+    server: Server,
+    client: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = SECURITY.read_text().partition("### From Python")[2]
+    lines = page.partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "agent.py").write_text(MINE % {"folder": tmp_path, "home": server.home})
+    exec(lines.replace("localhost:50051", server.address), {})
+    assert re.fullmatch(r"finished \d of 3\n", capsys.readouterr().out)
+
+    (tmp_path / "agent.py").write_text(
+        "class Mine:\n    def reset(self, info): 1 / 0\n    act = reset"
+    )
+    session = client.create_session(agent="fails", battery="navigation", max_episodes=1)
+    with pytest.raises(ApartError, match=r"ended before its session[\s\S]*ZeroDivisionError"):
+        run_agent(client, session, "agent.py:Mine")
+    with pytest.raises(ApartError, match="there is no file away"):
+        run_agent(client, session, "away.py:Mine")
+    client.cancel_session(session)

@@ -20,10 +20,11 @@ from typing import Any
 import pytest
 
 import animalcat
-from animalcat.cli.shared import apart, confine
-from animalcat.cli.shared.agent_memory import MemoryLimit
-from animalcat.cli.shared.apart import BUBBLEWRAP, Limits, launched, plan_of, way
-from animalcat.cli.shared.confine import LANDLOCK, NAMESPACES, USER
+from animalcat.apart import confine
+from animalcat.apart import plan as apart
+from animalcat.apart.confine import LANDLOCK, NAMESPACES, USER
+from animalcat.apart.memory import MemoryLimit
+from animalcat.apart.plan import BUBBLEWRAP, Limits, launched, plan_of, way
 
 pytestmark = pytest.mark.skipif(
     not way().whole, reason=f"processes cannot be put apart here: {way().why}"
@@ -435,7 +436,7 @@ def test_a_program_ends_with_the_one_that_started_it(
     code = f"""
 import subprocess, sys, time
 sys.path[:0] = {sys.path!r}
-from animalcat.cli.shared import apart
+from animalcat.apart import plan as apart
 given = {{}}
 if {name == USER}:
     sys.executable, apart.software = {SYSTEM!r}, lambda: ({str(Path(confine.__file__).parent)!r},)

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 import animalcat
-from animalcat.cli.shared.agent_output import MARK
-from animalcat.cli.shared.agent_process import AgentProcess, Bounds
-from animalcat.cli.shared.apart import environment, way
+from animalcat.apart.output import MARK
+from animalcat.apart.plan import environment, way
+from animalcat.apart.process import AgentProcess, Bounds
 from animalcat.client.connection import translated_errors
 from animalcat.errors import AnimalcatError
 from animalcat.folders import cache_folder

@@ -42,7 +42,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "S18 an unknown policy": (
         {"policy": "varianz"},
-        "no policy is named 'varianz'; there are: var",
+        "no policy is named 'varianz'; there are: information, listed",
     ),
     "S18 one that is made": (
         {"policy": animalcat.Policy("varianz")},  # type: ignore[arg-type]

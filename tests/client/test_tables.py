@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import animalcat
 from animalcat.cli.main import build
 from animalcat.cli.shared import output
-from animalcat.cli.shared.table import PADDED, Column, Laid, lay_out
+from animalcat.cli.shared.table import PADDED, Column, TableLines, lay_out
 
 from .conftest import Server
 
@@ -41,7 +41,7 @@ class Seen(NamedTuple):
     rows: Sequence[Mapping[str, Any]]
     first: str
     width: int | None
-    laid: Laid
+    laid: TableLines
 
 
 class Home(NamedTuple):
@@ -136,7 +136,9 @@ def laid(monkeypatch: pytest.MonkeyPatch) -> list[Seen]:
     """Every table that is printed, as it is laid out."""
     seen: list[Seen] = []
 
-    def spy(rows: Sequence[Mapping[str, Any]], columns: Iterable[Column | str], width: Any) -> Laid:
+    def spy(
+        rows: Sequence[Mapping[str, Any]], columns: Iterable[Column | str], width: Any
+    ) -> TableLines:
         columns = list(columns)
         found = lay_out(rows, columns, width)
         first = columns[0]
@@ -165,7 +167,9 @@ def check(seen: Seen, printed: str) -> None:
             assert cell_len(line) <= seen.width
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    "width", [80, *(pytest.param(w, marks=pytest.mark.slow) for w in WIDTHS[1:])]
+)
 def test_every_table_has_its_ids_whole_and_is_no_wider(
     width: int | None, home: Home, laid: list[Seen], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -438,7 +438,12 @@ def test_made_up_layouts_equal_their_pymc_graph(layout: Layout) -> None:
 
 @pytest.mark.xdist_group("nuts")
 @pytest.mark.parametrize(
-    ("name", "variant"), [(name, variant) for name in LAYOUTS for variant in variants(name)]
+    ("name", "variant"),
+    [
+        pytest.param(name, variant, marks=pytest.mark.slow if k else ())
+        for name in LAYOUTS
+        for k, variant in enumerate(variants(name))
+    ],
 )
 def test_shipped_layouts_equal_their_pymc_graph(name: str, variant: str) -> None:
     from animalcat.layouts.inference.backend.density import covers

@@ -16,10 +16,12 @@ import pytest_asyncio
 
 from animalcat.arena_configs.families import generate
 from animalcat.arena_configs.writer import to_yaml
+from animalcat.envs.starting import Fork
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.batteries.battery import ArenaFile, Battery, import_files
 from animalcat.service.host.settings import Settings
 from animalcat.service.rpc.server import RunningServer, create_server
+from animalcat.service.session.workers import COMMAND
 from animalcat.v1 import (
     campaigns_pb2_grpc,
     gateway_pb2,
@@ -251,22 +253,33 @@ def walk(rng: np.random.Generator) -> int:
     return int(rng.choice([3, 3, 3, 4, 5]))
 
 
+class Helpers(Fitter):
+    """What servers of all tests share: the process that fits, and the one that forks simulators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.simulators = Fork(COMMAND, Settings().worker_patience)
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def fitter() -> AsyncIterator[Fitter]:
-    """One process for all tests: compiling takes seconds."""
-    shared = Fitter()
+async def fitter() -> AsyncIterator[Helpers]:
+    """One process of each kind for all tests: to import and compile takes seconds."""
+    shared = Helpers()
     yield shared
+    await shared.simulators.close()
     await shared.close()
 
 
 @pytest.fixture(scope="session")
-def start(fitter: Fitter) -> Callable[[Path], Any]:
+def start(fitter: Helpers) -> Callable[[Path], Any]:
     """Starts servers."""
 
     @asynccontextmanager
     async def started(data: Path, other: Fitter | None = None) -> AsyncIterator[Service]:
         async with (
-            create_server(Settings(home=data, port=0), lambda: NOW, other or fitter) as running,
+            create_server(
+                Settings(home=data, port=0), lambda: NOW, other or fitter, fitter.simulators
+            ) as running,
             grpc.aio.insecure_channel(running.address) as channel,
         ):
             yield Service(running, data, channel)

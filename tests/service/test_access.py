@@ -22,7 +22,6 @@ from animalcat.cli.main import build
 from animalcat.client.connection import AuthorisedChannel
 from animalcat.client.direct import DirectPlay
 from animalcat.errors import AnimalcatError
-from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.access.callers import MACHINE, Role
 from animalcat.service.access.certificates import client_certificate, clients_authority, self_signed
 from animalcat.service.access.gate import Gate
@@ -45,7 +44,7 @@ from animalcat.v1 import (
     types_pb2,
 )
 
-from .conftest import AGENT, NOW, Service, Stream, action
+from .conftest import AGENT, NOW, Helpers, Service, Stream, action
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -69,13 +68,13 @@ Guarded = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
-def guarded(fitter: Fitter) -> Guarded:
+def guarded(fitter: Helpers) -> Guarded:
     """Starts a server that asks everyone for a token, and connects with one."""
 
     @asynccontextmanager
     async def started(data: Path, **settings: Any) -> AsyncIterator[Callable[[str], Service]]:
         wanted = Settings(home=data, port=0, **{"require_token": True, **settings})
-        async with create_server(wanted, lambda: NOW, fitter) as running:
+        async with create_server(wanted, lambda: NOW, fitter, fitter.simulators) as running:
             channels: list[grpc.aio.Channel] = []
 
             def connected(token: str) -> Service:

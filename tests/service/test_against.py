@@ -16,7 +16,7 @@ import pytest
 
 from animalcat.layouts.adaptive.paired import shared
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.adaptive.stopping import PRECISE
+from animalcat.layouts.adaptive.statuses import PRECISE
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring import against
 from animalcat.service.model import (

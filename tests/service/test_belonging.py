@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
 from animalcat.service.recording import EpisodeRecorder
 from animalcat.service.rpc.server import create_server
@@ -24,12 +23,12 @@ from animalcat.service.storage.belonging import StrayPartsError, check_belonging
 from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.v1 import results_pb2, types_pb2
 
-from .conftest import NOW, walk
+from .conftest import NOW, Helpers, walk
 
 
 @asynccontextmanager
-async def served(fitter: Fitter, **settings: Any) -> AsyncGenerator[None]:
-    async with create_server(Settings(port=0, **settings), lambda: NOW, fitter):
+async def served(fitter: Helpers, **settings: Any) -> AsyncGenerator[None]:
+    async with create_server(Settings(port=0, **settings), lambda: NOW, fitter, fitter.simulators):
         yield
 
 
@@ -74,7 +73,7 @@ async def test_a_database_that_was_lost_is_asked_for(
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_two_databases_do_not_share_one_store_of_files(
-    tmp_path: Path, fitter: Fitter
+    tmp_path: Path, fitter: Helpers
 ) -> None:
     url = f"file://{tmp_path / 'bucket'}"
     async with served(fitter, home=tmp_path / "one", artefacts=url):

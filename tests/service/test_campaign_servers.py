@@ -12,14 +12,13 @@ import grpc
 import pytest
 
 from animalcat.errors import CODE_METADATA
-from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
 from animalcat.service.model import SessionState
 from animalcat.service.rpc.server import create_server
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import campaigns_pb2, operations_pb2
 from tests.packages import free_port
-from tests.service.conftest import Service
+from tests.service.conftest import Helpers, Service
 from tests.service.test_campaign import FINISHED, create, get, play
 from tests.suites.storage import NOW, SPEC
 
@@ -29,7 +28,7 @@ AGENTS = ["walks", "stands"]
 
 
 @asynccontextmanager
-async def two(data: Path, fitter: Fitter) -> AsyncGenerator[list[Service]]:
+async def two(data: Path, fitter: Helpers) -> AsyncGenerator[list[Service]]:
     """Two servers of one data directory and one database."""
     async with AsyncExitStack() as stack:
         found: list[Service] = []
@@ -40,14 +39,16 @@ async def two(data: Path, fitter: Fitter) -> AsyncGenerator[list[Service]]:
                 store=f"sqlite:///{data / 'shared.sqlite'}",
                 claim_seconds=120.0,
             )
-            running = await stack.enter_async_context(create_server(settings, lambda: NOW, fitter))
+            running = await stack.enter_async_context(
+                create_server(settings, lambda: NOW, fitter, fitter.simulators)
+            )
             channel = grpc.aio.insecure_channel(running.address)
             found.append(Service(running, data, await stack.enter_async_context(channel)))
         yield found
 
 
 async def test_the_second_agent_of_a_campaign_is_sent_to_the_server_of_the_first(
-    tmp_path: Path, fitter: Fitter
+    tmp_path: Path, fitter: Helpers
 ) -> None:
     async with two(tmp_path, fitter) as (one, other):
         campaign = await create(one, agents=AGENTS, budget=8)
@@ -68,7 +69,7 @@ async def test_the_second_agent_of_a_campaign_is_sent_to_the_server_of_the_first
 
 
 async def test_a_campaign_is_conducted_where_its_agents_come(
-    tmp_path: Path, fitter: Fitter
+    tmp_path: Path, fitter: Helpers
 ) -> None:
     """One server makes it, the other plays it, and there it can be ended."""
     async with two(tmp_path, fitter) as (one, other):
@@ -87,7 +88,7 @@ async def test_a_campaign_is_conducted_where_its_agents_come(
 
 
 async def test_an_engine_begins_with_what_the_last_owner_left(
-    tmp_path: Path, fitter: Fitter, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fitter: Helpers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The owner ends the session and gives it up between two steps of the one that takes over."""
     async with two(tmp_path, fitter) as (one, _):

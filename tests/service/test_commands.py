@@ -17,9 +17,9 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
+from animalcat.apart.plan import way
+from animalcat.apart.view import MOST_BESIDE
 from animalcat.cli.main import build
-from animalcat.cli.shared.agent_view import MOST_BESIDE
-from animalcat.cli.shared.apart import way
 from animalcat.service.host.private import server_for
 from animalcat.service.host.settings import Settings
 

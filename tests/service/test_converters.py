@@ -16,6 +16,7 @@ from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.plugins import KINDS, Plugin
 from animalcat.service import converters
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import Code, ServiceError
@@ -121,6 +122,7 @@ policies = (
         probes=share,
     )
     | st.just(Policy(generate=True))
+    | st.builds(Policy, st.just("plugin"), plugin=st.text(min_size=1, max_size=9))
     | st.builds(Policy, st.just("listed"), order=st.lists(text, min_size=1, max_size=3).map(tuple))
 )
 specs = st.builds(
@@ -150,6 +152,9 @@ specs = st.builds(
     certify=st.booleans(),
     layout_digest=text,
     rules=st.integers(1, 9),
+    plugins=st.lists(
+        st.builds(Plugin, st.sampled_from(KINDS), text, text, text, text), max_size=2
+    ).map(tuple),
 )
 capabilities = st.builds(
     CapabilityStatus,
@@ -235,12 +240,13 @@ def test_answers_have_every_field_of_a_spec_set() -> None:
         rules=1,
         twins_of="campaign-1",
         against=Opponent("s", "other", {"one": 1.0}),
+        plugins=(Plugin("family", "a", "package", "1.0", "2"),),
     )
     message = converters.spec_of_session_to_proto(full)
     assert missing(message) == {
         "layout_definition"  # what the caller sent, as text; kept by its digest
     }
-    assert missing(message.policy) == {"about"}  # it goes with another policy
+    assert missing(message.policy) == {"about", "plugin"}  # they go with other policies
     assert missing(message.stop) == missing(message.observation_spec) == set()
 
 

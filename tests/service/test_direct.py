@@ -28,7 +28,6 @@ from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
 from animalcat.envs.worker import receive, send
 from animalcat.envs.worker_client import WorkerClient
-from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
 from animalcat.service.recording import EpisodeRecorder, read_episode
 from animalcat.service.rpc.server import create_server
@@ -44,7 +43,7 @@ from animalcat.service.session.direct import (
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import spec_to_proto
 from benchmarks.kill import workers_of
-from tests.service.conftest import NOW, Service, action, arena, walk
+from tests.service.conftest import NOW, Helpers, Service, action, arena, walk
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -328,13 +327,13 @@ async def test_a_worker_that_dies_is_a_fault_with_a_whole_recording(service: Ser
 
 
 async def test_a_worker_that_hangs_beside_its_agent_is_given_up(
-    start: Callable[[Path], Any], tmp_path: Path, fitter: Fitter
+    start: Callable[[Path], Any], tmp_path: Path, fitter: Helpers
 ) -> None:
     """It may be quiet while it waits for its agent, and not longer."""
     settings = Settings(home=tmp_path, port=0, worker_quiet_seconds=0.5)
     before = workers_of(os.getpid())
     async with (
-        create_server(settings, lambda: NOW, fitter) as running,
+        create_server(settings, lambda: NOW, fitter, fitter.simulators) as running,
         grpc.aio.insecure_channel(running.address) as channel,
     ):
         service = Service(running, tmp_path, channel)
@@ -445,12 +444,12 @@ def test_an_agent_that_never_lets_the_worker_wait_is_taken_off() -> None:
 
 
 async def test_to_come_late_and_stall_is_no_fault_of_the_backend(
-    tmp_path: Path, fitter: Fitter
+    tmp_path: Path, fitter: Helpers
 ) -> None:
     """The time to come and the time for the first answer are one."""
     settings = Settings(home=tmp_path, port=0, worker_quiet_seconds=2.0)
     async with (
-        create_server(settings, lambda: NOW, fitter) as running,
+        create_server(settings, lambda: NOW, fitter, fitter.simulators) as running,
         grpc.aio.insecure_channel(running.address) as channel,
     ):
         service = Service(running, tmp_path, channel)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from animalcat import names
+from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.layouts.library import load_layout
@@ -27,6 +28,7 @@ from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, 
 
 from .conftest import NOW, Service, action, walk
 from .test_campaign import create
+from .test_odd_sessions import AHEAD, near, played
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -45,6 +47,22 @@ class Slow(Fitter):
         self.asked.set()
         await self.may.wait()
         return await super().fit(request)
+
+
+class Doubting(Fitter):
+    """Finds every node less well known than it is, so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left, self.given = times, list[int]()
+
+    async def fit(self, request: FitRequest) -> FitResult:
+        self.given.append(np.size(request.outcomes))
+        fitted = await super().fit(request)
+        if not self.left:
+            return fitted
+        self.left -= 1
+        return replace(fitted, nodes=[replace(node, sd=9.0 * node.sd) for node in fitted.nodes])
 
 
 class Held:
@@ -151,7 +169,7 @@ async def test_nothing_changes_while_a_session_is_ended(start: Start, tmp_path: 
             await service.settled(session, "WAITING", asyncio.sleep)
             engines = service.running.engines
             engine = await engines.get(names.parse_session(session))
-            ending = asyncio.ensure_future(engine.conclude("it is enough"))
+            ending = asyncio.ensure_future(engine.conclude(OtherEnd("ended", "it is enough")))
             await slow.asked.wait()
             invalid = sessions_pb2.InvalidateEpisodeRequest(
                 name=f"{session}/episodes/0", reason="no"
@@ -186,6 +204,74 @@ async def test_a_session_that_could_not_be_ended_goes_on(
                     sessions_pb2.CancelSessionRequest(name=session)
                 )
         assert (await service.play(session)).episodes == 2
+
+
+async def until_precise(service: Service, most: int, **changes: Any) -> str:
+    """A session of an agent that passes everything, which is soon precise."""
+    await service.import_files(near(14), "straight")
+    stop = sessions_pb2.StoppingRule(max_episodes=most, target_sd=0.25, futility=0.0)
+    return await service.create(battery="batteries/straight", stop=stop, **changes)
+
+
+@pytest.mark.parametrize("slots", [1, pytest.param(2, marks=pytest.mark.slow)])
+async def test_play_goes_on_until_the_fit_confirms_that_all_is_precise(
+    start: Start, tmp_path: Path, slots: int
+) -> None:
+    doubting = Doubting(2)
+    try:
+        async with start(tmp_path, doubting) as service:
+            session = await until_precise(service, 14, slots=slots)
+            await asyncio.gather(*(played(service, session, AHEAD) for _ in range(slots)))
+            found = await service.get(session)
+            told = await profile_of(service, session)
+            counted = [e for e in await service.list_episodes(session) if e.outcome <= 2]
+            first, second, last = doubting.given
+            doubting.left = 100
+            vain = await until_precise(service, 6)
+            await played(service, vain, AHEAD)
+            spent = await service.get(vain)
+            why = (await profile_of(service, vain))["provenance"]
+        assert first < second < last == found.episodes == len(counted) < 14
+        assert {one.status for one in found.capabilities} == {
+            sessions_pb2.MEASURING_STATUS_MEASURED
+        }
+        assert found.reason == told["provenance"]["reason"]
+        assert found.reason == "every capability is precise, if the layout holds"
+        assert told["provenance"]["ended"] == "precise"
+        assert told["diagnostics"]["outcomes"] == last
+        assert (spent.episodes, why["ended"]) == (6, "budget")
+        assert spent.reason == why["reason"] == "the budget of 6 episodes is used up"
+        assert {one.status for one in spent.capabilities} == {sessions_pb2.MEASURING_STATUS_BUDGET}
+        assert len(doubting.given) > 4
+    finally:
+        await doubting.close()
+
+
+@pytest.mark.slow
+async def test_who_cancels_while_a_fit_lets_the_session_go_on_has_it_cancelled(
+    start: Start, tmp_path: Path
+) -> None:
+    class SlowAndDoubting(Slow):
+        async def fit(self, request: FitRequest) -> FitResult:
+            fitted = await super().fit(request)
+            return replace(fitted, nodes=[replace(node, sd=9.0 * node.sd) for node in fitted.nodes])
+
+    slow = SlowAndDoubting()
+    try:
+        async with start(tmp_path, slow) as service:
+            session = await until_precise(service, 14)
+            playing = asyncio.ensure_future(played(service, session, AHEAD))
+            await slow.asked.wait()
+            request = sessions_pb2.CancelSessionRequest(name=session)
+            cancelling = asyncio.ensure_future(service.sessions.CancelSession(request))
+            await asyncio.sleep(0.1)
+            slow.may.set()
+            assert (await cancelling).session.state == sessions_pb2.SESSION_STATE_CANCELLED
+            assert (await playing).state == sessions_pb2.SESSION_STATE_CANCELLED
+            assert (await profile_of(service, session))["provenance"]["ended"] == "cancelled"
+    finally:
+        slow.may.set()
+        await slow.close()
 
 
 def _keep_nothing(*_: Any) -> None:

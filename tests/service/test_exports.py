@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -39,6 +40,7 @@ from animalcat.service.reporting.session_report import (
     outcome_words,
     predictions,
 )
+from animalcat.service.reporting.telling import with_episode
 from tests.service.test_battery_report import Page
 
 pytestmark = pytest.mark.xdist_group("exports")  # one worker makes what they share
@@ -110,6 +112,19 @@ def page(known: Results) -> str:
     arenas = {row["instance"]: ARENA for row in rows[:3]}
     because = {(1, 0): "nothing else would do"}
     return session_page(profile, known.fitted, rows, arenas, because=because, created="2026-11-23")
+
+
+def test_a_page_takes_an_episode_below_its_verdict(page: str) -> None:
+    told = with_episode(page, "The failure that told most", "It asks for <more>.", b"picture")
+    seen = Page(told)
+    assert seen.open == []
+    assert "The failure that told most" in seen.words
+    assert "It asks for <more>." in seen.words
+    verdict, shown, capabilities = (
+        told.index(part) for part in ('id="verdict"', 'id="episode"', 'id="capabilities"')
+    )
+    assert verdict < shown < capabilities
+    assert f"data:image/png;base64,{b64encode(b'picture').decode()}" in told
 
 
 def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None:

@@ -22,12 +22,11 @@ import pytest_asyncio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from typer.testing import CliRunner
 
+from animalcat.apart.plan import launched, plan_of, way
 from animalcat.cli.main import build
-from animalcat.cli.shared.apart import launched, plan_of, way
 from animalcat.client.connection import AuthorisedChannel
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import NOTES_USED_UP
-from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.access.callers import Role
 from animalcat.service.access.rates import DAY_SECONDS, Rates
 from animalcat.service.access.tokens import Quota, Tokens
@@ -49,8 +48,8 @@ from animalcat.service.rpc.server import create_server
 from animalcat.service.session.identity import MAX_CHANGES, MAX_OTHERS, Comer, identified
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import EPISODE_BYTES, NOTE_BYTES, STEP_BYTES, NoteRoom
-from animalcat.service.session.play import recording_path
 from animalcat.service.session.turns import MAX_BAD_FRAMES, FrameError, Turns
+from animalcat.service.storage.artefacts import recording_path
 from animalcat.v1 import (
     access_pb2,
     access_pb2_grpc,
@@ -59,7 +58,7 @@ from animalcat.v1 import (
     sessions_pb2,
     types_pb2,
 )
-from tests.service.conftest import AGENT, NOW, Service, action
+from tests.service.conftest import AGENT, NOW, Helpers, Service, action
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("no_token")]
 
@@ -89,13 +88,16 @@ Served = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
-def served(fitter: Fitter) -> Served:
+def served(fitter: Helpers) -> Served:
     """Starts a server, and connects by a connection of its own with a token or without."""
 
     @asynccontextmanager
     async def started(data: Path, **settings: Any) -> AsyncGenerator[Callable[..., Service]]:
         wanted = Settings(home=data, port=0, **settings)
-        async with create_server(wanted, lambda: NOW, fitter) as running, AsyncExitStack() as stack:
+        async with (
+            create_server(wanted, lambda: NOW, fitter, fitter.simulators) as running,
+            AsyncExitStack() as stack,
+        ):
             numbers = iter(range(1000))
 
             def connected(token: str = "") -> Service:

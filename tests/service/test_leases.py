@@ -24,13 +24,12 @@ from animalcat.client.remote_env import RemoteEnv
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
-from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
 from animalcat.service.recording import read_episode, verify
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from benchmarks.kill import workers_of
-from tests.service.conftest import NOW, Service, Stream, action, hello, walk
+from tests.service.conftest import NOW, Helpers, Service, Stream, action, hello, walk
 from tests.service.cutting import Cutter, Way, cutting
 from tests.service.test_direct import files
 
@@ -60,10 +59,10 @@ class Walker:
 
 
 @asynccontextmanager
-async def serving(data: Path, fitter: Fitter | None, **options: Any) -> AsyncGenerator[Service]:
+async def serving(data: Path, fitter: Helpers | None, **options: Any) -> AsyncGenerator[Service]:
     asked = Settings(home=data, port=0, **options)
     async with (
-        create_server(asked, lambda: NOW, fitter) as running,
+        create_server(asked, lambda: NOW, fitter, fitter and fitter.simulators) as running,
         grpc.aio.insecure_channel(running.address) as channel,
     ):
         yield Service(running, data, channel)
@@ -99,12 +98,18 @@ async def whole(unbroken: dict[str, Any], start: Any, folder: Path) -> tuple[Any
     return unbroken["all"]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("direct", [False, True], ids=["relayed", "direct"])
+@pytest.mark.parametrize(
+    ("way", "direct"),
+    [
+        pytest.param(way, direct, marks=() if (k % 2 == 1) == direct else pytest.mark.slow)
+        for k, way in enumerate(WAYS)
+        for direct in (False, True)
+    ],
+)
 async def test_breaks_at_every_step_leave_no_trace(
     start: Any,
     tmp_path: Path,
-    fitter: Fitter,
+    fitter: Helpers,
     unbroken: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
     way: Way,
@@ -150,13 +155,13 @@ async def test_breaks_at_every_step_leave_no_trace(
 
 
 async def test_over_tls(
-    start: Any, tmp_path: Path, fitter: Fitter, unbroken: dict[str, Any]
+    start: Any, tmp_path: Path, fitter: Helpers, unbroken: dict[str, Any]
 ) -> None:
     recordings, _, decisions = await whole(unbroken, start, tmp_path / "whole")
     async with serving(tmp_path / "unused", fitter) as made:
         session = await made.create(EPISODES)
     secured = Settings(home=tmp_path / "unused", port=0, self_signed=True)
-    async with create_server(secured, lambda: NOW, fitter) as running:
+    async with create_server(secured, lambda: NOW, fitter, fitter.simulators) as running:
         async with cutting(running.address) as cutter:
             ways = iter(WAYS * decisions)
             agent = Walker(lambda decision: cutter.cut(next(ways)))
@@ -220,7 +225,7 @@ async def test_it_comes_back_when_the_way_is_open_again(start: Any, tmp_path: Pa
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_is_read_is_asked_for_again(tmp_path: Path, fitter: Fitter, way: Way) -> None:
+async def test_what_is_read_is_asked_for_again(tmp_path: Path, fitter: Helpers, way: Way) -> None:
     """As by an agent whose connection breaks between its last step and its profile."""
     async with serving(tmp_path, fitter) as service:
         session = await service.create(1)
@@ -237,7 +242,7 @@ async def test_what_is_read_is_asked_for_again(tmp_path: Path, fitter: Fitter, w
             assert lost.value.code == "UNAVAILABLE"
 
 
-async def test_a_way_that_stays_closed_is_an_error(tmp_path: Path, fitter: Fitter) -> None:
+async def test_a_way_that_stays_closed_is_an_error(tmp_path: Path, fitter: Helpers) -> None:
     async with serving(tmp_path, fitter, direct=False) as service:
         session = await service.create(1, lease_seconds=0.5)
         async with cutting(service.running.address) as cutter:
@@ -550,7 +555,7 @@ async def test_what_was_noted_is_recorded_once(service: Service) -> None:
     assert [n.text for n in read_episode(path).steps[1].notes] == ["hm"]
 
 
-async def test_a_place_that_is_kept_counts_as_taken(tmp_path: Path, fitter: Fitter) -> None:
+async def test_a_place_that_is_kept_counts_as_taken(tmp_path: Path, fitter: Helpers) -> None:
     """Agents cannot hold more simulators than the server lends by letting connections break."""
     async with serving(tmp_path, fitter, max_agents=1) as service:
         session = await service.create(1)
@@ -574,7 +579,7 @@ async def test_a_session_that_ended_meanwhile_is_told(service: Service) -> None:
 
 
 async def test_a_worker_that_dies_meanwhile_is_replaced(
-    start: Any, tmp_path: Path, fitter: Fitter, unbroken: dict[str, Any]
+    start: Any, tmp_path: Path, fitter: Helpers, unbroken: dict[str, Any]
 ) -> None:
     """The arena is brought to where it was, and nothing tells that it was another worker's."""
     recordings, episodes, _ = await whole(unbroken, start, tmp_path / "whole")
@@ -608,7 +613,9 @@ async def test_a_worker_that_dies_meanwhile_is_replaced(
         assert await stored(service, session) == episodes
 
 
-async def test_an_arena_that_comes_out_otherwise_is_a_fault(tmp_path: Path, fitter: Fitter) -> None:
+async def test_an_arena_that_comes_out_otherwise_is_a_fault(
+    tmp_path: Path, fitter: Helpers
+) -> None:
     """As where another machine rounds otherwise: the agent is given the same arena again."""
     before = set(workers_of(os.getpid()))
     async with serving(tmp_path, fitter, direct=False) as service:
@@ -634,7 +641,7 @@ async def test_an_arena_that_comes_out_otherwise_is_a_fault(tmp_path: Path, fitt
 
 
 async def test_who_played_directly_finds_its_arena_again_too(
-    tmp_path: Path, fitter: Fitter
+    tmp_path: Path, fitter: Helpers
 ) -> None:
     """Both connections break, and then the worker dies, which the server had gone on with."""
     before = set(workers_of(os.getpid()))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import Measurement
@@ -70,7 +71,7 @@ def test_repeats_of_a_deterministic_agent_end_with_its_battery(battery: Battery)
     measurement = Measurement(SPEC, battery)
     while not measurement.learner.verdict().stop:
         played(measurement, 1, random=False)
-    assert measurement.learner.verdict().reason == "the battery is exhausted"
+    assert measurement.learner.verdict().reason == EXHAUSTED
     assert len(battery.instances) < measurement.learner.n < 40
     assert measurement.learner.data().weights.sum() < len(battery.instances) + 1.0
 

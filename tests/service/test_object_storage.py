@@ -14,13 +14,12 @@ import pytest
 
 from animalcat.client.async_client import aconnect
 from animalcat.errors import AnimalcatError
-from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
 from animalcat.service.model import Cause
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from tests import postgres
-from tests.service.conftest import NOW, Service, walk
+from tests.service.conftest import NOW, Helpers, Service, walk
 from tests.service.s3 import S3, bucket, make_bucket, s3
 
 __all__ = ["bucket", "s3"]
@@ -31,10 +30,10 @@ pytestmark = [
 
 
 @asynccontextmanager
-async def served(data: Path, url: str, fitter: Fitter, **more: Any) -> AsyncGenerator[Service]:
+async def served(data: Path, url: str, fitter: Helpers, **more: Any) -> AsyncGenerator[Service]:
     settings = Settings(home=data, port=0, artefacts=url, **more)
     async with (
-        create_server(settings, lambda: NOW, fitter) as running,
+        create_server(settings, lambda: NOW, fitter, fitter.simulators) as running,
         grpc.aio.insecure_channel(running.address) as channel,
     ):
         yield Service(running, data, channel)
@@ -69,7 +68,7 @@ async def steps_of(service: Service, name: str) -> int:
 
 
 async def test_what_is_acknowledged_is_in_the_storage_and_a_change_there_is_found(
-    bucket: str, tmp_path: Path, fitter: Fitter
+    bucket: str, tmp_path: Path, fitter: Helpers
 ) -> None:
     async with served(tmp_path, bucket, fitter) as service:
         session = await service.create(3, certify=False)
@@ -94,7 +93,7 @@ async def test_what_is_acknowledged_is_in_the_storage_and_a_change_there_is_foun
 
 
 async def test_a_session_goes_on_when_the_storage_is_back(
-    bucket: str, s3: S3, tmp_path: Path, fitter: Fitter
+    bucket: str, s3: S3, tmp_path: Path, fitter: Helpers
 ) -> None:
     async with served(tmp_path, bucket, fitter) as service:
         session = await service.create(3, certify=False)
@@ -125,7 +124,7 @@ async def test_a_session_goes_on_when_the_storage_is_back(
 
 @pytest.mark.slow
 async def test_two_servers_share_batteries_and_recordings_and_no_directory(
-    bucket: str, tmp_path: Path, fitter: Fitter
+    bucket: str, tmp_path: Path, fitter: Helpers
 ) -> None:
     with postgres.running() as database, postgres.schema(database) as url:
         async with served(tmp_path / "a", bucket, fitter, store=url) as first:

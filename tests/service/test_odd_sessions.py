@@ -13,6 +13,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.layouts.library import text_of
 from animalcat.service.measuring.coverage import SAME_ARENA
 from animalcat.service.measuring.measurement import Measurement
@@ -92,12 +93,8 @@ async def test_an_exhausted_battery_ends_the_session(service: Any) -> None:
     session = await made(service, "three", near(3), stop=rule(target_sd=0.01))
     found = await played(service, session.name, AHEAD)
     assert found.state == sessions_pb2.SESSION_STATE_FINISHED
-    assert (found.episodes, found.reason) == (3, "the battery is exhausted")
-    assert {c.status for c in found.capabilities} <= {
-        sessions_pb2.MEASURING_STATUS_LIMITED_BY_BATTERY,
-        sessions_pb2.MEASURING_STATUS_LIMITED_BY_NOISE,
-        sessions_pb2.MEASURING_STATUS_MEASURED,
-    }
+    assert (found.episodes, found.reason) == (3, EXHAUSTED)
+    assert {c.status for c in found.capabilities} == {sessions_pb2.MEASURING_STATUS_USED_UP}
 
 
 async def test_one_arena_under_several_names_is_one(service: Any) -> None:
@@ -106,7 +103,7 @@ async def test_one_arena_under_several_names_is_one(service: Any) -> None:
     found = await played(service, session.name, AHEAD)
     episodes = await service.list_episodes(session.name)
     assert [e.instance for e in episodes] == ["navigation-0"]
-    assert (found.successes, found.reason) == (1, "the battery is exhausted")
+    assert (found.successes, found.reason) == (1, EXHAUSTED)
     told = (await profile_of(service, session.name))["provenance"]["coverage"]
     assert told["left_out"] == {SAME_ARENA: 4}
 
@@ -223,7 +220,7 @@ async def contradicted(service: Any, **changes: Any) -> sessions_pb2.Session:
 async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: Any) -> None:
     session = await contradicted(service, stop=rule(32, stop_at_alarm=True))
     found = await played(service, session.name, AHEAD)
-    assert found.reason == "the layout does not describe this agent"
+    assert found.reason == "layout contradicted: it does not describe this agent"
     assert found.misfit.startswith("since episode ")
     assert "paradigm is 01-0" in found.misfit
     assert {c.status for c in found.capabilities} == {

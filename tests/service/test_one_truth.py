@@ -24,7 +24,7 @@ from animalcat.cli.battery_report import received
 from animalcat.cli.layout.outcomes import covered_outcomes, of_export
 from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.arena_outcomes import on_battery
-from animalcat.cli.shared.earlier_outcomes import Earlier, of_file, of_sessions
+from animalcat.cli.shared.earlier_outcomes import EarlierOutcomes, of_file, of_sessions
 from animalcat.client import connect
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
@@ -73,7 +73,7 @@ class Played:
     profile: Mapping[str, Any]
     files: Mapping[str, bytes]
     outcomes: pd.DataFrame
-    earlier: Earlier
+    earlier: EarlierOutcomes
 
     @property
     def evidence(self) -> str:

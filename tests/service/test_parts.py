@@ -21,6 +21,7 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.service.batteries.battery import (
     ArenaFile,
     Battery,
@@ -171,7 +172,7 @@ class TestMeasurement:
             measurement.learner.tell(decision.instance, True, number)
             number += 1
         assert number == 40
-        assert measurement.learner.verdict().reason == "the battery is exhausted"
+        assert measurement.learner.verdict().reason == EXHAUSTED
         assert measurement.choose(number) is None
 
     def test_checkpoints(self) -> None:

@@ -14,12 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
 from animalcat.service.rpc.server import create_server
 from animalcat.service.session.room import Room
 from animalcat.v1 import gateway_pb2, operations_pb2
-from tests.service.conftest import AGENT, NOW, Service, Stream, action
+from tests.service.conftest import AGENT, NOW, Helpers, Service, Stream, action
 from tests.service.test_campaign import create
 
 
@@ -130,11 +129,11 @@ async def finish(stream: Stream, step: int = 0) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_sessions_share_one_simulator_and_say_so(fitter: Fitter, tmp_path: Path) -> None:
+async def test_sessions_share_one_simulator_and_say_so(fitter: Helpers, tmp_path: Path) -> None:
     """Each has it for an episode at a time; who waits is told for what, and so is who asks."""
     settings = Settings(home=tmp_path, port=0, max_workers=1)
     async with (
-        create_server(settings, lambda: NOW, fitter) as running,
+        create_server(settings, lambda: NOW, fitter, fitter.simulators) as running,
         grpc.aio.insecure_channel(running.address) as channel,
     ):
         service = Service(running, tmp_path, channel)
@@ -181,11 +180,11 @@ async def test_sessions_share_one_simulator_and_say_so(fitter: Fitter, tmp_path:
 @pytest.mark.parametrize(("of_all", "own"), [(1, 0), (0, 1)])
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_campaign_at_its_quota_leaves_room_for_others(
-    fitter: Fitter, tmp_path: Path, of_all: int, own: int
+    fitter: Helpers, tmp_path: Path, of_all: int, own: int
 ) -> None:
     settings = Settings(home=tmp_path, port=0, campaign_workers=of_all)
     async with (
-        create_server(settings, lambda: NOW, fitter) as running,
+        create_server(settings, lambda: NOW, fitter, fitter.simulators) as running,
         grpc.aio.insecure_channel(running.address) as channel,
         AsyncExitStack() as stack,
     ):

@@ -12,12 +12,11 @@ import grpc
 import pytest
 
 from animalcat.errors import CODE_METADATA
-from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import sessions_pb2, types_pb2
 from tests import postgres
-from tests.service.conftest import NOW, Service
+from tests.service.conftest import NOW, Helpers, Service
 from tests.service.test_restart import Server, battery, counted, create, finish, held
 
 CLAIM = 1.5
@@ -38,7 +37,7 @@ async def paused(service: Service, session: str) -> str:
 @pytest.mark.xdist_group("service")
 @pytest.mark.asyncio(loop_scope="session")
 async def test_one_of_two_servers_is_killed(
-    start: Callable[[Path], Any], fitter: Fitter, tmp_path: Path
+    start: Callable[[Path], Any], fitter: Helpers, tmp_path: Path
 ) -> None:
     async with start(tmp_path / "alone") as service:
         session = await create(service, battery(12), N, 1, certify=False)
@@ -49,7 +48,7 @@ async def test_one_of_two_servers_is_killed(
         settings = Settings(home=data, port=0, store=url, claim_seconds=CLAIM)
         doomed = Server(data, ANIMALCAT_STORE=url, ANIMALCAT_CLAIM_SECONDS=str(CLAIM))
         async with (
-            create_server(settings, lambda: NOW, fitter) as running,
+            create_server(settings, lambda: NOW, fitter, fitter.simulators) as running,
             grpc.aio.insecure_channel(running.address) as channel,
             grpc.aio.insecure_channel(doomed.address) as other,
         ):

@@ -16,11 +16,9 @@ import pytest
 
 from animalcat.service.model import Outcome, SessionState
 from animalcat.service.recording import EpisodeRecorder
-from animalcat.service.session.evidence import finish
-from animalcat.service.session.play import Judgement, end_recording, recording_key
+from animalcat.service.session.play import Judgement, end_recording
 from animalcat.service.storage import sql
-from animalcat.service.storage.artefacts import Artefacts
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.artefacts import Artefacts, recording_key
 from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.migrate import StoreUnreachableError
 from animalcat.service.storage.sql import SqlStore
@@ -37,7 +35,7 @@ from tests.suites.storage import (
 
 class TestSqlite(StorageSuite):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[SessionStore]:
+    def store(self, tmp_path: Path) -> Iterator[SqlStore]:
         store = SqlStore.in_directory(tmp_path)
         yield store
         store.close()
@@ -52,7 +50,7 @@ def server() -> Iterator[postgres.Postgres]:
 @pytest.mark.xdist_group("postgres")
 class TestPostgres(StorageSuite):
     @pytest.fixture
-    def store(self, server: postgres.Postgres) -> Iterator[SessionStore]:
+    def store(self, server: postgres.Postgres) -> Iterator[SqlStore]:
         with postgres.schema(server) as url:
             store = SqlStore(url)
             yield store
@@ -125,13 +123,13 @@ class TestClaims:
         assert quick.claim(session) is None
         (tmp_path / "new").write_bytes(b"as the successor has stored it")
         (tmp_path / "new").replace(path)
-        frozen, heir = (cast(Any, SimpleNamespace(store=one, files=files)) for one in two)
+        frozen = cast(Any, SimpleNamespace(store=two[0]))
         with closing(recorder), pytest.raises(NotOwnerError):
             end_recording(frozen, begun, recorder, Judgement(Outcome.SUCCESS))
         with pytest.raises(NotOwnerError):
-            finish(frozen, finished(begun))
+            two[0].finish_episode(finished(begun), files)
         assert path.read_bytes() == b"as the successor has stored it"
-        finish(heir, finished(begun))
+        two[1].finish_episode(finished(begun), files)
 
     def test_the_sessions_of_a_campaign_that_are_not_over_are_claimed_together(
         self, two: list[SqlStore]

@@ -22,6 +22,7 @@ LOST = 5
 """Exit code of a build whose client went without a word, as `animalcat-unity --help` tells it."""
 SCRIPTS = Path(__file__).resolve().parent / "clients"
 VERSIONS = ("6.2.0", "6.2.0-python3.14", "5.0.1", "4.1.0")
+ENDS = (VERSIONS[0], VERSIONS[-1])
 PATIENCE = 150
 """Seconds after which a client that does not come back fails its test."""
 
@@ -111,9 +112,14 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.fixture(params=VERSIONS)
+@pytest.fixture(
+    params=[
+        pytest.param(version, marks=() if version in ENDS else pytest.mark.slow)
+        for version in VERSIONS
+    ]
+)
 def client(request: pytest.FixtureRequest) -> Client:
-    """Every client in turn."""
+    """Every client in turn; those between the newest and the oldest are slow tests."""
     return available(request.param)
 
 

@@ -128,13 +128,17 @@ def check_files(
     """
     chance = _chance(rng, seed, build or NEWEST)
     results = _checked_all(paths, strict, chance, by_build=build is not None)
-    problems = [problem for _, _, found in results for problem in found]
+    problems = [problem for _, _, problems_of in results for problem in problems_of]
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
         print_json(
             [
-                {"file": name, "loaded": loaded, "problems": [_without_file(p) for p in found]}
-                for name, loaded, found in results
+                {
+                    "file": name,
+                    "loaded": loaded,
+                    "problems": [_without_file(p) for p in problems_of],
+                }
+                for name, loaded, problems_of in results
             ]
         )
     else:
@@ -144,7 +148,7 @@ def check_files(
         elif problems:
             columns = ["file", "line", Column("field", 2), "severity", Column("code", 1), "message"]
             print_rows([asdict(p) for p in problems], columns, as_json=False)
-        clean = sum(not found for _, _, found in results)
+        clean = sum(not problems_of for _, _, problems_of in results)
         typer.echo(
             f"{_count(len(results), 'file')}: {clean} clean, {_count(errors, 'error')}, "
             f"{_count(len(problems) - errors, 'warning')}{_by_code(problems)}"
@@ -289,14 +293,17 @@ def show(
             episode, instance, Plan(chance.seed, chance.rng, chance.build)
         )
         placement = placed[place]
-        found = measure_episode([placement], played_by)
+        measurement = measure_episode([placement], played_by)
     except ArenaError as error:
         fail(f"{file}: {error}")
     if as_json:
-        measured = {"features": found.features.values, "missing": found.features.missing}
+        measured = {
+            "features": measurement.features.values,
+            "missing": measurement.features.missing,
+        }
         print_json({**_description(placement), **measured})
     else:
-        _print_summary(file, placement, chance, found.features)
+        _print_summary(file, placement, chance, measurement.features)
     if output is None:
         return
     try:
@@ -309,7 +316,7 @@ def show(
         else:
             from animalcat.maps.figure import draw_map  # matplotlib takes a while to import
 
-            at_rest = found.played[0].at_rest if with_features else None
+            at_rest = measurement.played[0].at_rest if with_features else None
             draw_map(placement, output, title=file.name, survey=at_rest)
     except (OSError, ValueError) as error:
         fail(f"cannot write {output}: {error}")
@@ -358,9 +365,9 @@ def play(
     if number is not None and path.is_dir():
         fail(f"--arena {number}: {path} is a folder; name one of its files")
     arenas = [
-        one
+        episode
         for file, name in named_files([path])
-        for one in _episodes(file, PurePosixPath(name).name, number, chance.build)
+        for episode in _episodes(file, PurePosixPath(name).name, number, chance.build)
     ]
     if len(arenas) > 1:
         typer.echo(f"{len(arenas)} arenas, one after another")
@@ -429,12 +436,12 @@ def _episodes(file: Path, name: str, number: int | None, build: Build) -> list[t
     try:
         if number is not None:
             return [(f"{name}-{number}", merged(config, number))]
-        found = episodes(config)
-        if not found:
+        arenas = episodes(config)
+        if not arenas:
             raise ArenaError("the configuration has no arena")
     except ArenaError as error:
         fail(f"{file}: {error}")
-    return [(name if len(found) == 1 else f"{name}.{k}", arena) for k, arena in found.items()]
+    return [(name if len(arenas) == 1 else f"{name}.{k}", arena) for k, arena in arenas.items()]
 
 
 def _arena(config: ArenaConfig, number: int | None) -> Arena:
@@ -447,17 +454,17 @@ def _arena(config: ArenaConfig, number: int | None) -> Arena:
 
 def _checked_all(
     paths: Iterable[Path], strict: bool, chance: _Chance, *, by_build: bool
-) -> list[_Checked]:
+) -> list[_FileReport]:
     """The files of all paths with their problems; a path is held for a battery of its own."""
     folders = [found_files(path) for path in paths]
-    number = sum(len(found.files) for found in folders)
-    results: list[_Checked] = []
+    number = sum(len(folder.files) for folder in folders)
+    results: list[_FileReport] = []
     with Progress(console=progress_console(), transient=True) as progress:
         task = progress.add_task("checking", total=number)
-        for found in folders:
-            here: list[_Checked] = []
+        for folder in folders:
+            here: list[_FileReport] = []
             arenas: list[tuple[str, str, Arena]] = []
-            for name, path in found.files:
+            for name, path in folder.files:
                 result, known = _checked(path, strict, chance, by_build=by_build)
                 here.append(result)
                 called = instance_name(name)
@@ -468,34 +475,36 @@ def _checked_all(
                 progress.advance(task)
             same = [
                 Problem(str(path), None, "", "error", "same-name", message)
-                for path, message in same_names(found)
+                for path, message in same_names(folder)
             ]
             more = [*same, *alike(arenas)]
             results += [
-                one._replace(problems=(*one.problems, *(p for p in more if p.file == one.file)))
-                for one in here
+                report._replace(
+                    problems=(*report.problems, *(p for p in more if p.file == report.file))
+                )
+                for report in here
             ]
     return results
 
 
 def _checked(
     path: Path, strict: bool, chance: _Chance, *, by_build: bool
-) -> tuple[_Checked, dict[int, Arena]]:
+) -> tuple[_FileReport, dict[int, Arena]]:
     """A file with its problems, and the arenas that its episodes start with, by number."""
     name = str(path)
     try:
         loaded = load_config(path, strict=strict, by_build=by_build)
     except ArenaError as error:
-        return _Checked(name, False, error.problems), {}
+        return _FileReport(name, False, error.problems), {}
     problems = check_loaded(loaded, chance.draws(), file=name, build=chance.build)
     try:
         known = episodes(loaded.config)
     except ArenaError:
         known = dict[int, Arena]()  # one merges with a next one that is not there, which was said
-    return _Checked(name, True, problems), known
+    return _FileReport(name, True, problems), known
 
 
-class _Checked(NamedTuple):
+class _FileReport(NamedTuple):
     """A file, whether it could be read, and its problems."""
 
     file: str
@@ -512,11 +521,11 @@ def _kinds(problems: list[Problem]) -> list[dict[str, Any]]:
         {
             "severity": severity,
             "code": code,
-            "problems": len(found),
-            "files": len({problem.file for problem in found}),
-            "for example": _example(found[0]),
+            "problems": len(these),
+            "files": len({problem.file for problem in these}),
+            "for example": _example(these[0]),
         }
-        for (severity, code), found in sorted(
+        for (severity, code), these in sorted(
             kinds.items(), key=lambda kind: (kind[0][0], -len(kind[1]))
         )
     ]
@@ -653,7 +662,7 @@ def _description(placement: Placement) -> dict[str, Any]:
 def _episode_of(config: ArenaConfig, number: int, name: str) -> tuple[str, Arena, int]:
     """The episode that an arena belongs to: what a battery calls it, itself, the arena's place."""
     known = episodes(config)
-    first = max(one for one in known if one <= number)
+    first = max(begin for begin in known if begin <= number)
     called = name if len(known) == 1 else f"{name}.{first}"
     return called, known[first], arena_numbers(config, first).index(number)
 

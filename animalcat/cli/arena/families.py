@@ -123,10 +123,10 @@ def make(
     try:
         chosen = _family(family)
         if demand:
-            found = _found(chosen, demand, number, seed, part, paradigm, given)
-            instances = [one.instance for one in found]
+            results = _found(chosen, demand, number, seed, part, paradigm, given)
+            instances = [result.instance for result in results]
         else:
-            found = []
+            results = []
             names = _controls(chosen, control or [])
             rng = np.random.default_rng(seed)
             instances = generate(
@@ -136,7 +136,7 @@ def make(
         fail(str(error))
     wrong = _checked(chosen, instances) if check else []
     paths = _written(chosen, instances, output) if output else {}
-    rows = _rows(chosen, instances, paths, found)
+    rows = _rows(chosen, instances, paths, results)
     if output:
         (output / MANIFEST).write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
         wrote(f"{len(instances)} arena{'s' * (len(instances) != 1)}", output)
@@ -147,8 +147,8 @@ def make(
     elif output is None:
         columns = ["name", "paradigm", Column("part", 2), Column("variant", 1), "control"]
         print_rows(rows, columns, as_json=False)
-    for one in found:
-        _tell(one)
+    for result in results:
+        _tell(result)
     for line in wrong:
         complain(line)
     if check and not wrong:
@@ -176,7 +176,7 @@ def families(
         chosen = [_family(family)] if family else [load_family(name) for name in FAMILIES]
     except ArenaError as error:
         fail(str(error))
-    rows = [_described(one) for one in chosen]
+    rows = [_described(family) for family in chosen]
     if as_json:
         print_json(rows)
     elif family:
@@ -199,7 +199,7 @@ class Player:
         """Measure an arena."""
         from animalcat.envs.measure import measure_episode  # it loads the simulator
 
-        placed = [place(one, np.random.default_rng(0)) for one in episode_arenas(arena)]
+        placed = [place(part, np.random.default_rng(0)) for part in episode_arenas(arena)]
         return measure_episode(placed, self.seed).features
 
 
@@ -219,23 +219,23 @@ def _controls(family: Family, names: Sequence[str]) -> Sequence[str]:
 
 
 def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
             fail(f"{option} {text}: expected NAME=VALUE")
-        found[name] = value
-    return found
+        pairs[name] = value
+    return pairs
 
 
 def _settings(texts: Sequence[str]) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+    settings: dict[str, Value] = {}
     for name, value in _pairs(texts, "--set").items():
         try:
-            found[name] = float(value)
+            settings[name] = float(value)
         except ValueError:
-            found[name] = value
-    return found
+            settings[name] = value
+    return settings
 
 
 def _found(
@@ -256,10 +256,10 @@ def _found(
             fail(f"--demand {name}={value}: {value} is not a number")
     playing = any(FEATURES[name].measured == "playing" for name in demands_of(asked))
     measure = Player() if playing else measure_geometry
-    made: list[SearchResult] = []
+    results: list[SearchResult] = []
     with progress("looking for an arena") as tell:
         for index in range(number):
-            one = search(
+            result = search(
                 family,
                 asked,
                 np.random.default_rng([seed, index]),
@@ -269,9 +269,9 @@ def _found(
                 given=given,
                 tick=lambda done, total: tell("arenas measured", done, total),
             )
-            name = f"{one.instance.name}-{index + 1:0{len(str(number))}d}"
-            made.append(one._replace(instance=_named(one.instance, name)))
-    return made
+            name = f"{result.instance.name}-{index + 1:0{len(str(number))}d}"
+            results.append(result._replace(instance=_named(result.instance, name)))
+    return results
 
 
 def _named(instance: FamilyInstance, name: str) -> FamilyInstance:
@@ -283,11 +283,11 @@ def _checked(family: Family, instances: Sequence[FamilyInstance]) -> list[str]:
     wrong: list[str] = []
     player = Player()
     groups: list[list[FamilyInstance]] = []
-    for one in instances:
-        if one.control_of:
-            groups[-1].append(one)
+    for instance in instances:
+        if instance.control_of:
+            groups[-1].append(instance)
         else:
-            groups.append([one])
+            groups.append([instance])
     with progress("measuring arenas") as tell:
         for done, group in enumerate(groups):
             tell("measuring arenas", done, len(groups))
@@ -299,51 +299,53 @@ def _written(family: Family, instances: Sequence[FamilyInstance], folder: Path) 
     """Write arenas; name of each instance -> name of its file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for one in instances:
-            (folder / f"{one.name}.yaml").write_text(to_yaml(one.arena), "utf-8")
+        for instance in instances:
+            (folder / f"{instance.name}.yaml").write_text(to_yaml(instance.arena), "utf-8")
     except OSError as error:
         fail(f"cannot write into {folder}: {error.strerror}")
-    return {one.name: f"{one.name}.yaml" for one in instances}
+    return {instance.name: f"{instance.name}.yaml" for instance in instances}
 
 
 def _rows(
     family: Family,
     instances: Sequence[FamilyInstance],
     paths: dict[str, str],
-    found: Sequence[SearchResult],
+    results: Sequence[SearchResult],
 ) -> list[dict[str, Any]]:
-    by_name = {one.instance.name: one for one in found}
+    by_name = {result.instance.name: result for result in results}
     return [
         {
-            "name": one.name,
+            "name": instance.name,
             "family": family.name,
-            "paradigm": one.paradigm,
-            "part": one.part,
-            "task": one.task,
-            "variant": one.variant or "plain",
-            "control": one.control or None,
-            "control_of": one.control_of or None,
-            "parameters": dict(one.parameters),
-            "file": paths.get(one.name),
-            "demands": _demands(by_name[one.name]) if one.name in by_name else None,
-            "distance": by_name[one.name].distance if one.name in by_name else None,
+            "paradigm": instance.paradigm,
+            "part": instance.part,
+            "task": instance.task,
+            "variant": instance.variant or "plain",
+            "control": instance.control or None,
+            "control_of": instance.control_of or None,
+            "parameters": dict(instance.parameters),
+            "file": paths.get(instance.name),
+            "demands": _demands(by_name[instance.name]) if instance.name in by_name else None,
+            "distance": by_name[instance.name].distance if instance.name in by_name else None,
         }
-        for one in instances
+        for instance in instances
     ]
 
 
-def _demands(found: SearchResult) -> dict[str, dict[str, float | None]]:
-    return {name: {"asked": asked, "made": found.made[name]} for name, asked in found.asked.items()}
+def _demands(result: SearchResult) -> dict[str, dict[str, float | None]]:
+    return {
+        name: {"asked": asked, "made": result.made[name]} for name, asked in result.asked.items()
+    }
 
 
-def _tell(found: SearchResult) -> None:
+def _tell(result: SearchResult) -> None:
     """Say on standard error how far an instance is from what was asked for."""
     parts = [
-        f"{name} {_shown(found.made[name])} (asked {asked:g})"
-        for name, asked in found.asked.items()
+        f"{name} {_shown(result.made[name])} (asked {asked:g})"
+        for name, asked in result.asked.items()
     ]
-    what = "has" if found.exact else f"is the nearest that was found, {found.distance:.2g} off:"
-    typer.echo(f"{found.instance.name} {what} {', '.join(parts)}", err=True)
+    what = "has" if result.exact else f"is the nearest that was found, {result.distance:.2g} off:"
+    typer.echo(f"{result.instance.name} {what} {', '.join(parts)}", err=True)
 
 
 def _shown(value: float | None) -> str:
@@ -355,12 +357,12 @@ def _count(number: int) -> str:
 
 
 def _described(family: Family) -> dict[str, Any]:
-    claims = {claim.demand for one in family.paradigms for claim in family.claims_of(one)}
+    claims = {claim.demand for paradigm in family.paradigms for claim in family.claims_of(paradigm)}
     return {
         "family": family.name,
         "description": family.description,
-        "paradigms": [one.name for one in family.paradigms],
-        "controls": {name: one.description for name, one in family.controls.items()},
+        "paradigms": [paradigm.name for paradigm in family.paradigms],
+        "controls": {name: control.description for name, control in family.controls.items()},
         "parameters": list(family.parameters),
         "claims": sorted(claims),
         "nodes": {layout: list(nodes) for layout, nodes in family.nodes.items()},

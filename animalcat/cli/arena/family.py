@@ -23,12 +23,16 @@ from animalcat.cli.shared.output import console, print_rows
 def show_family(family: Family, row: Mapping[str, Any]) -> None:
     """Print one family: what its arenas ask for, and all by which they differ."""
     console().print(f"{family.name}: {family.description.strip()}", highlight=False)
-    share = sum(one.weight for one in family.paradigms)
+    share = sum(paradigm.weight for paradigm in family.paradigms)
     paradigms = [
-        {"paradigm": one.name, "share": f"{100 * one.weight / share:.0f} %", "where": _where(one)}
-        for one in family.paradigms
+        {
+            "paradigm": paradigm.name,
+            "share": f"{100 * paradigm.weight / share:.0f} %",
+            "where": _where(paradigm),
+        }
+        for paradigm in family.paradigms
     ]
-    columns = ["paradigm", "share", *(["where"] if any(one["where"] for one in paradigms) else [])]
+    columns = ["paradigm", "share", *(["where"] if any(row["where"] for row in paradigms) else [])]
     print_rows(paradigms, columns, as_json=False, title="Paradigms")
     parameters = [
         {"parameter": name, "drawn from": range_words(drawn)}

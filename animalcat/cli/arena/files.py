@@ -46,12 +46,12 @@ def found_files(path: Path) -> FoundFiles:
         typer.Exit: As for `arena_files`.
     """
     try:
-        found = find_arena_files(path)
+        files = find_arena_files(path)
     except AnimalcatError as error:
         fail(str(error))
-    for note in found.notes:
+    for note in files.notes:
         typer.echo(f"note: {path}: {note}", err=True)
-    return found
+    return files
 
 
 def tell_problems(problems: Iterable[str]) -> None:

@@ -26,28 +26,30 @@ def explain_one(episode: str, *, server: str | None, data: Path | None, as_json:
     """
     session, number, attempt = parse_episode(episode)
     with client_for(server, data) as client, status("explaining"):
-        found = client.explain_episode(session, number, attempt)
+        explanation = client.explain_episode(session, number, attempt)
     if as_json:
-        print_json(found)
+        print_json(explanation)
         return
-    if found["contradicted"]:
+    if explanation["contradicted"]:
         console().print(
             "The alarm stands: the layout does not describe this agent "
-            f"{found['contradicted']}. What follows rests on the layout.",
+            f"{explanation['contradicted']}. What follows rests on the layout.",
             highlight=False,
         )
-    asked = ", ".join(f"{name} {value:.3g}" for name, value in found["demands"].items() if value)
+    asked = ", ".join(
+        f"{name} {value:.3g}" for name, value in explanation["demands"].items() if value
+    )
     print_rows(
-        [_row(need) for need in found["needs"] if _matters(need, found["expected"])],
+        [_row(need) for need in explanation["needs"] if _matters(need, explanation["expected"])],
         COLUMNS,
         as_json=False,
-        title=f"{found['instance']}: {asked}",
+        title=f"{explanation['instance']}: {asked}",
     )
-    if found["discriminators"]:
-        rows = [_candidate(one) for one in found["discriminators"]]
+    if explanation["discriminators"]:
+        rows = [_candidate(candidate) for candidate in explanation["discriminators"]]
         title = "What would tell the candidates apart, with success predicted by each"
         print_rows(rows, tuple(rows[0]), as_json=False, title=title)
-    console().print(" ".join(found["sentences"]), highlight=False)
+    console().print(" ".join(explanation["sentences"]), highlight=False)
 
 
 def _matters(need: Mapping[str, Any], expected: float) -> bool:
@@ -67,6 +69,6 @@ def _row(need: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _candidate(one: Mapping[str, Any]) -> dict[str, Any]:
-    each = {name: f"{100 * p:.0f} %" for name, p in one["predicted"].items()}
-    return {"instance": one["instance"], "bits": f"{one['bits']:.2f}", **each}
+def _candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    each = {name: f"{100 * p:.0f} %" for name, p in candidate["predicted"].items()}
+    return {"instance": candidate["instance"], "bits": f"{candidate['bits']:.2f}", **each}

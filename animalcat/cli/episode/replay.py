@@ -76,9 +76,9 @@ def play_again(
             row = _summary(source)
             bad |= bool(source.recording.damage)
             if check:
-                found = verify(source.recording, backend=backend)
-                bad |= found.difference is not None
-                row["verification"] = _found(found)
+                verification = verify(source.recording, backend=backend)
+                bad |= verification.difference is not None
+                row["verification"] = _found(verification)
             if pictures is not None:
                 row["frames"] = _render(source, pictures, side, backend)
             if video is not None:
@@ -169,28 +169,32 @@ def _summary(source: Source) -> dict[str, Any]:
     }
 
 
-def _found(found: Verification) -> dict[str, Any]:
+def _found(verification: Verification) -> dict[str, Any]:
     return {
-        "equal": found.difference is None,
-        "steps": found.steps,
-        "difference": found.difference
+        "equal": verification.difference is None,
+        "steps": verification.steps,
+        "difference": verification.difference
         and {
-            "step": found.difference.step,
-            "field": found.difference.field,
-            "recorded": found.difference.recorded,
-            "replayed": found.difference.replayed,
+            "step": verification.difference.step,
+            "field": verification.difference.field,
+            "recorded": verification.difference.recorded,
+            "replayed": verification.difference.replayed,
         },
-        "backend": found.backend,
-        "course": found.comparison
+        "backend": verification.backend,
+        "course": verification.comparison
         and {
-            "metres": found.comparison.metres,
-            "ended_by": [end and end.name.lower() for end in found.comparison.ended_by],
-            "return": list(found.comparison.episode_return),
-            "steps": list(found.comparison.steps),
+            "metres": verification.comparison.metres,
+            "ended_by": [end and end.name.lower() for end in verification.comparison.ended_by],
+            "return": list(verification.comparison.episode_return),
+            "steps": list(verification.comparison.steps),
         },
-        "looks": found.looks and {"recorded": found.looks.recorded, "here": found.looks.here},
-        "motion": found.motion and {"recorded": found.motion.recorded, "here": found.motion.here},
-        "versions": {v.name: {"recorded": v.recorded, "here": v.here} for v in found.versions},
+        "looks": verification.looks
+        and {"recorded": verification.looks.recorded, "here": verification.looks.here},
+        "motion": verification.motion
+        and {"recorded": verification.motion.recorded, "here": verification.motion.here},
+        "versions": {
+            v.name: {"recorded": v.recorded, "here": v.here} for v in verification.versions
+        },
     }
 
 
@@ -206,38 +210,38 @@ def _show(row: dict[str, Any]) -> None:
     if row["damage"]:
         typer.echo(f"  damaged: {row['damage']}")
     if "verification" in row:
-        found = row["verification"]
-        if found["backend"] != row["backend"]:
-            typer.echo(f"  played again on {found['backend']}; recorded on {row['backend']}")
-        if found["motion"] and found["equal"]:
-            motion = found["motion"]
+        verification = row["verification"]
+        if verification["backend"] != row["backend"]:
+            typer.echo(f"  played again on {verification['backend']}; recorded on {row['backend']}")
+        if verification["motion"] and verification["equal"]:
+            motion = verification["motion"]
             typer.echo(
                 f"  not compared: it was played under rules of motion {motion['recorded']}, which "
                 f"are {motion['here']} here; what is recorded stands as it was"
             )
-        elif found["equal"]:
-            typer.echo(f"  verified: all numbers of {found['steps']} steps came out again")
+        elif verification["equal"]:
+            typer.echo(f"  verified: all numbers of {verification['steps']} steps came out again")
         else:
-            first = found["difference"]
+            first = verification["difference"]
             typer.echo(
                 f"  differs at step {first['step']}: {first['field']} was {first['recorded']}, "
                 f"now {first['replayed']}"
             )
-        if found["looks"]:
-            looks = found["looks"]
+        if verification["looks"]:
+            looks = verification["looks"]
             typer.echo(
                 f"  camera images were not compared: they were drawn under looks "
                 f"{looks['recorded']}, which are {looks['here']} here"
             )
-        if found["course"] and (found["motion"] or not found["equal"]):
-            course = found["course"]
+        if verification["course"] and (verification["motion"] or not verification["equal"]):
+            course = verification["course"]
             was, now = (str(end or "nothing").replace("_", " ") for end in course["ended_by"])
             typer.echo(
                 f"  at most {course['metres']:.3g} m apart; ended by {was} after "
                 f"{course['steps'][0]} decisions with return {course['return'][0]:.6g}, now by "
                 f"{now} after {course['steps'][1]} with {course['return'][1]:.6g}"
             )
-        for name, version in found["versions"].items():
+        for name, version in verification["versions"].items():
             typer.echo(
                 f"  {name} was {version['recorded'] or 'absent'}, "
                 f"here it is {version['here'] or 'absent'}"

@@ -41,17 +41,17 @@ def sources_of(what: str, episode: str, server: str | None, data: Path | None) -
 
 
 def _from_folder(folder: Path, session: str, episode: str) -> list[Path]:
-    found = {
+    files = {
         (name.number, name.attempt or 0): path
         for path in folder.glob("*.mcap")
         if (name := names.parse_episode(f"sessions/{session}/episodes/{path.stem}"))
     }
-    if not found:
+    if not files:
         raise RecordingError(
             f"{folder}: no recordings of session {session!r} there; "
             "name the data directory with --data, or a server with --server"
         )
-    return [found[key] for key in _wanted(sorted(found), session, episode)]
+    return [files[key] for key in _wanted(sorted(files), session, episode)]
 
 
 def _from_server(client: Client, session: str, episode: str) -> list[tuple[int, int]]:

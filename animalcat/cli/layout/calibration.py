@@ -87,7 +87,7 @@ def check_calibration(
     measured = count(1)
     with progress("measuring agents", wait=0.0) as tell:
         for layout in layouts:
-            found = simulate_calibration(
+            calibration = simulate_calibration(
                 layout,
                 spread(layout, max(2000, outcomes), rng(seed, "spread", 0)),
                 agents=agents,
@@ -98,24 +98,27 @@ def check_calibration(
                 missing=missing,
                 done=lambda: tell("measuring agents", next(measured), agents * len(layouts)),
             )
-            if not len(found.covered):
+            if not len(calibration.covered):
                 fail(
                     f"no fit of {agents} agents has converged: give them more outcomes (--episodes)"
                 )
-            run.append(found)
+            run.append(calibration)
     wrong = problems(run)
-    reports = [one.to_dict() | {"problems": list(of)} for one, of in zip(run, wrong, strict=True)]
+    reports = [
+        calibration.to_dict() | {"problems": list(of)}
+        for calibration, of in zip(run, wrong, strict=True)
+    ]
     if as_json:
         print_json(reports[0] if len(reports) == 1 else reports)
     else:
-        for one, report in zip(run, reports, strict=True):
-            _print(one, report)
+        for calibration, report in zip(run, reports, strict=True):
+            _print(calibration, report)
         typer.echo("not calibrated" if any(wrong) else "calibrated")
     if any(wrong):
         raise typer.Exit(FAILED)
 
 
-def _print(found: SimulationBasedCalibration, report: Mapping[str, Any]) -> None:
+def _print(calibration: SimulationBasedCalibration, report: Mapping[str, Any]) -> None:
     rows = [
         {
             "node": name,
@@ -126,14 +129,14 @@ def _print(found: SimulationBasedCalibration, report: Mapping[str, Any]) -> None
         }
         for name, node in report["nodes"].items()
     ]
-    lost = f", {found.missing:.0%} of outcomes lost" * (found.missing > 0)
+    lost = f", {calibration.missing:.0%} of outcomes lost" * (calibration.missing > 0)
     title = (
-        f"{found.layout.name} ({found.layout.variant}): {report['agents']} agents, "
-        f"{found.outcomes} outcomes each{lost}, by {found.engine}; "
-        f"pooled coverage {found.pooled:.3f}"
+        f"{calibration.layout.name} ({calibration.layout.variant}): {report['agents']} agents, "
+        f"{calibration.outcomes} outcomes each{lost}, by {calibration.engine}; "
+        f"pooled coverage {calibration.pooled:.3f}"
     )
     print_rows(rows, list(rows[0]), as_json=False, title=title)
-    if found.left_out:
-        typer.echo(f"{found.left_out} agents are left out: their fits did not converge")
+    if calibration.left_out:
+        typer.echo(f"{calibration.left_out} agents are left out: their fits did not converge")
     for problem in report["problems"]:
         typer.echo(problem)

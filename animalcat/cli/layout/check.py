@@ -141,12 +141,12 @@ def check(
     prior = prior_predictive(layout, features, outcomes, seed)
     posterior = posterior_predictive(layout, draws, features, outcomes, seed)
     apart = residuals(layout, draws, instances, outcomes, seed, by)
-    found = [check.p_value * len(posterior) for check in posterior]
-    found += [row.adjusted for row in apart[:1]]
+    adjusted = [check.p_value * len(posterior) for check in posterior]
+    adjusted += [row.adjusted for row in apart[:1]]
     return {
         "converged": fitted.converged,
         "outcomes": len(outcomes),
-        "contradicted": min(found) < LEVEL,
+        "contradicted": min(adjusted) < LEVEL,
         "prior_predictive": [asdict(check) for check in prior],
         "posterior_predictive": [asdict(check) for check in posterior],
         "residuals": [asdict(row) for row in apart],
@@ -209,12 +209,17 @@ def _print(entry: Mapping[str, Any]) -> None:
     if rows:
         title = f"{entry['agent']}: residuals, {len(rows)} of {len(entry['residuals'])} groups"
         print_rows(rows, list(rows[0]), as_json=False, title=title)
-    if found := entry["held_out"]:
+    if held_out := entry["held_out"]:
         typer.echo(
-            f"Held out (20 %, {found['repeats']} times): Brier score {found['brier']:.3f} "
-            f"(calibration {found['calibration']:.3f}, refinement {found['refinement']:.3f}), "
-            f"aggregate {found['aggregate']:.3f}; {found['reason']}: "
-            + ("the profile may be read" if found["readable"] else "the profile is not to be read")
+            f"Held out (20 %, {held_out['repeats']} times): Brier score {held_out['brier']:.3f} "
+            f"(calibration {held_out['calibration']:.3f}, refinement "
+            f"{held_out['refinement']:.3f}), aggregate {held_out['aggregate']:.3f}; "
+            f"{held_out['reason']}: "
+            + (
+                "the profile may be read"
+                if held_out["readable"]
+                else "the profile is not to be read"
+            )
         )
     typer.echo(
         f"{entry['agent']}: the outcomes contradict the layout"

@@ -32,8 +32,8 @@ def app_for(verb: str) -> typer.Typer:
     )
     for name, (module, function, text) in VERBS.items():
         if name == verb:
-            found = importlib.import_module(f"animalcat.cli.layout.{module}")
-            app.command(name)(getattr(found, function))
+            loaded = importlib.import_module(f"animalcat.cli.layout.{module}")
+            app.command(name)(getattr(loaded, function))
         else:
             app.command(name, help=text)(unused)
     return app

@@ -113,7 +113,7 @@ def command(
             "coverage": {who: given.coverage(who) for who in outcomes.agents},
         }
     else:
-        read = [one for path in profiles or () for one in _read(path)]
+        read = [profile for path in profiles or () for profile in _read(path)]
         if not read:
             fail("nothing to compare: give profiles, or --table with --layout and --agent")
         named = dict(zip(numbered([name for name, _ in read]), [e for _, e in read], strict=True))
@@ -180,13 +180,15 @@ def _differences(profiles: Mapping[str, dict[str, Any]], *, mixed: bool) -> list
     from animalcat.service.reporting.comparison import MixedError, differences_of
 
     try:
-        found = differences_of(profiles, mixed=mixed)
+        differences = differences_of(profiles, mixed=mixed)
     except MixedError as error:
         fail(f"{error} Say --mixed to compare them all the same.")
     labels = [
-        f"{name}: {label}" for name, one in profiles.items() for label in one.get("labels", [])
+        f"{name}: {label}"
+        for name, profile in profiles.items()
+        for label in profile.get("labels", [])
     ]
-    return [*labels, *(one.sentence for one in found)]
+    return [*labels, *(difference.sentence for difference in differences)]
 
 
 def _taken(
@@ -195,7 +197,7 @@ def _taken(
     """Posteriors of profiles; how the first one's nodes begin a walk, and how they are read."""
     first = next(iter(profiles.values()))
     try:
-        posteriors = [Posterior.of_profile(name, one) for name, one in profiles.items()]
+        posteriors = [Posterior.of_profile(name, profile) for name, profile in profiles.items()]
         return posteriors, Start.of_profile(first) if walks else {}, scales_of(first)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         fail(f"no profile: {error}")
@@ -204,16 +206,16 @@ def _taken(
 def _read(path: Path) -> list[tuple[str, dict[str, Any]]]:
     """Profiles of a file: one as exported, several as `layout fit -o` or a campaign has them."""
     try:
-        found = json.loads(path.read_text("utf-8"))
-        if isinstance(found, list):
-            entries = cast("list[dict[str, Any]]", found)
+        content = json.loads(path.read_text("utf-8"))
+        if isinstance(content, list):
+            entries = cast("list[dict[str, Any]]", content)
             taken = [(str(entry["agent"]), entry) for entry in entries]
-        elif "profiles" in found:
-            taken = [(str(name), one) for name, one in found["profiles"].items()]
+        elif "profiles" in content:
+            taken = [(str(name), profile) for name, profile in content["profiles"].items()]
         else:
-            taken = [(str(found["provenance"].get("agent", path.stem)), found)]
-        for name, one in taken:
-            Posterior.of_profile(name, one)
+            taken = [(str(content["provenance"].get("agent", path.stem)), content)]
+        for name, profile in taken:
+            Posterior.of_profile(name, profile)
     except OSError as error:
         fail(f"{path}: {error.strerror or 'cannot be read'}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -96,7 +96,7 @@ def covered_outcomes(
         except (OutcomesError, OSError) as error:
             raise TableError(str(error)) from None
         for layout in layouts:
-            if [one.source for one in layout.outcomes] != ["success"]:
+            if [outcome.source for outcome in layout.outcomes] != ["success"]:
                 raise TableError(
                     f"layout {layout.name} ({layout.variant}) takes other outcomes than success, "
                     "and the table says what was a success. Give a column of outcomes an agent"
@@ -105,8 +105,8 @@ def covered_outcomes(
         raise TableError("which columns are outcomes? Say --agent COLUMN for each agent")
     else:
         table, notes = read_csv(source, agents), []
-    found = table.covered(layouts)
-    return replace(found, notes=(*notes, *found.notes))
+    covered = table.covered(layouts)
+    return replace(covered, notes=(*notes, *covered.notes))
 
 
 def of_export(frame: pd.DataFrame, agents: Sequence[str]) -> tuple[OutcomeTable, list[str]]:
@@ -172,7 +172,7 @@ def _source(path: Path, data: Path | None) -> Path:
     folder = data_folder(data) / FOLDER
     kept = folder / f"{path}.parquet"
     if not path.exists() and not (len(path.parts) == 1 and kept.is_file()):
-        known = ", ".join(sorted(one.stem for one in folder.glob("*.parquet"))) or "none"
+        known = ", ".join(sorted(path.stem for path in folder.glob("*.parquet"))) or "none"
         fail(f"{path}: no such file or imported table; imported tables: {known}")
     return path if path.exists() else kept
 
@@ -181,7 +181,7 @@ def fit_layouts(
     layouts: Sequence[Layout], table: OutcomeTable, seed: int
 ) -> list[dict[str, FitResult]]:
     """Fit every layout to every agent, by agent; ends the command where they do not fit."""
-    found: list[dict[str, FitResult]] = []
+    results: list[dict[str, FitResult]] = []
     total, done = len(layouts) * len(table.agents), 0
     with progress("fitting", wait=0.0) as tell:
         for layout in layouts:
@@ -201,17 +201,19 @@ def fit_layouts(
                 except ValueError as error:
                     fail(f"{agent}: {error}")
                 done += 1
-            found.append(fits)
-    return found
+            results.append(fits)
+    return results
 
 
 def say_what_was_left_out(played: CoveredOutcomes) -> None:
     """Print, for people, what does not count and what is assumed."""
     for agent in played.table.agents:
-        found = played.coverage(agent)
-        if found["left_out"]:
-            gaps = told_gaps(found["left_out"], found["of"])
-            typer.echo(f"note: {agent}: {found['covered']} of {found['of']} count; left out {gaps}")
+        coverage = played.coverage(agent)
+        if coverage["left_out"]:
+            gaps = told_gaps(coverage["left_out"], coverage["of"])
+            typer.echo(
+                f"note: {agent}: {coverage['covered']} of {coverage['of']} count; left out {gaps}"
+            )
     for note in played.notes:
         typer.echo(f"note: {note}")
 

@@ -138,8 +138,8 @@ def _kept(server: str | None, data: Path | None) -> list[values.Layout]:
     if not server and not home.is_dir():
         return []
     with client_for(server, data) as client:
-        brought = [one for one in client.list_layouts() if not one.shipped]
-        return [client.get_layout(one.digest) for one in brought]
+        brought = [layout for layout in client.list_layouts() if not layout.shipped]
+        return [client.get_layout(layout.digest) for layout in brought]
 
 
 def _of_session(session: str, server: str | None, data: Path | None) -> values.Layout:

@@ -65,7 +65,7 @@ def battery_of_folder(folder: Path, played: Collection[str], store: Path) -> Bat
         fail(f"{folder}: no such folder")
     wanted = {part for name in played for part in _files_of(name)}
     try:
-        files = [one for one in read_files(folder) if set(_files_of(one.path)) & wanted]
+        files = [file for file in read_files(folder) if set(_files_of(file.path)) & wanted]
         if not files:
             first = next(iter(played), "none")
             fail(f"{folder}: no arena file of an instance with outcomes ({first}, ...)")

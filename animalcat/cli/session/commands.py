@@ -9,6 +9,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from animalcat import plugins
+from animalcat.apart import AgentProcess, ApartError, Bounds, Permission, follow
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
@@ -17,15 +19,14 @@ from animalcat.cli.session.plan import allowance_words, spent_words, unreachable
 from animalcat.cli.session.planning import plan
 from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
-from animalcat.cli.shared.agent_process import (
-    AgentProcess,
-    Bounds,
+from animalcat.cli.shared.agent_options import (
+    AgentEnv,
+    AgentMay,
+    AgentSees,
     check_apart,
     check_reference,
     failed_words,
-    follow,
 )
-from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
 from animalcat.cli.shared.command_help import SameAgent
 from animalcat.cli.shared.output import (
     FAILED,
@@ -39,6 +40,7 @@ from animalcat.cli.shared.output import (
 from animalcat.cli.shared.remote import (
     WITHHELD,
     AllowBuild,
+    AllowPlugin,
     AsJson,
     Data,
     Server,
@@ -83,8 +85,8 @@ def run(plan: Plan) -> None:
     check_apart([plan.agent], plan.bounds, None if plan.server else data_folder(plan.data))
     with plan.client() as client:
         session = plan.create(client)
-        found = run_agent(client, session, plan.agent, plan.bounds, made=True)
-        _report(client, found, plan.server, plan.data, plan.as_json)
+        played = run_agent(client, session, plan.agent, plan.bounds, made=True)
+        _report(client, played, plan.server, plan.data, plan.as_json)
 
 
 PRIVILEGED_NOTE: Final = "; privileged: the agent was shown the arena's true state"
@@ -115,7 +117,8 @@ def resume(
         str,
         typer.Option(
             metavar="REFERENCE",
-            help="The agent to run: builtin:NAME, or path/to/file.py:Class, with +LIMIT=STRENGTH.",
+            help="The agent to run: builtin:NAME, plugin:NAME, or path/to/file.py:Class, with "
+            "+LIMIT=STRENGTH.",
             show_default="the one of the session",
         ),
     ] = "",
@@ -124,6 +127,7 @@ def resume(
     agent_sees: AgentSees = None,
     agent_env: AgentEnv = None,
     allow_build: AllowBuild = None,
+    allow_plugin: AllowPlugin = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -133,25 +137,25 @@ def resume(
     Nothing is played twice.
     """
     builds = [build.absolute() for build in allow_build or ()]
-    with client_for(server, data, builds=builds) as client:
-        found = client.get_session(session)
-        if found.over and agent:
-            check_session(found, agent, same_agent=same_agent)
-        if not found.over:
-            reference = agent or found.spec.agent
+    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
+        current = client.get_session(session)
+        if current.over and agent:
+            check_session(current, agent, same_agent=same_agent)
+        if not current.over:
+            reference = agent or current.spec.agent
             if ":" not in reference:
-                _awaited(client, found, server)
+                _awaited(client, current, server)
                 return
-            check_reference(reference, found.spec.observation_spec)
+            check_reference(reference, current.spec.observation_spec)
             bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
             check_apart([reference], bounds)
-            if found.unjudged:
-                fail(f"{failed_words(found, client.episodes(found))}; then resume it", FAILED)
-            check_session(found, reference, same_agent=same_agent)
-            if found.paused:
-                found = client.resume_session(found)
-            found = run_agent(client, found, reference, bounds)
-        _report(client, found, server, data, as_json)
+            if current.unjudged:
+                fail(f"{failed_words(current, client.episodes(current))}; then resume it", FAILED)
+            check_session(current, reference, same_agent=same_agent)
+            if current.paused:
+                current = client.resume_session(current)
+            current = run_agent(client, current, reference, bounds)
+        _report(client, current, server, data, as_json)
 
 
 @app.command()
@@ -251,28 +255,28 @@ def show(
 ) -> None:
     """Show how far a session is, and why it chose the last arenas."""
     with client_for(server, data) as client:
-        found, episodes = client.get_session(session), client.episodes(session)
-        about = _provenance(client, found)
+        current, episodes = client.get_session(session), client.episodes(session)
+        about = _provenance(client, current)
         voided: dict[str, Any] = about.get("voids_by_demand") or {}
         covered: dict[str, Any] | None = about.get("coverage")
         failed: dict[str, Any] = about.get("agent_failures") or {}
         looked: dict[str, Any] = about.get("withdrawals") or {}
-        spent = sum((one.spent for one in episodes), Spent())
+        spent = sum((episode.spent for episode in episodes), Spent())
         if as_json:
             about = {"spent": asdict(spent), "voids_by_demand": voided.get("demands", [])}
             about |= {"agent_failures": failed, "withdrawals": looked, "coverage": covered}
-            about |= _identity(found)
-            print_json({**session_row(found), **about})
+            about |= _identity(current)
+            print_json({**session_row(current), **about})
             return
-        _show(found, as_json)
-        _show_agent(found)
+        _show(current, as_json)
+        _show_agent(current)
         if covered and (words := coverage_words(covered)):
             typer.echo(words)
         if spent != Spent():
             typer.echo(f"{'spent':13} {spent_words(spent)}")
         for told in filter(None, (d.get("words") for d in (failed, looked, voided))):
             typer.echo(told)
-        units = {one.name: one.unit for one in found.capabilities}
+        units = {capability.name: capability.unit for capability in current.capabilities}
         for episode in episodes[-last:] if last else ():
             typer.echo(why(episode, units))
 
@@ -308,18 +312,18 @@ def verify(
     is 1 then. The digest that is printed stands for all of it: note it elsewhere.
     """
     with client_for(server, data) as client:
-        found = client.verify_session(session)
+        verification = client.verify_session(session)
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(verification))
     else:
-        for problem in found.problems:
+        for problem in verification.problems:
             typer.echo(problem)
-        for note in found.notes:
+        for note in verification.notes:
             typer.echo(f"note: {note}")
-        stands = "is not as it was stored" if found.problems else "is as it was stored"
-        digest = found.head or "no digest"
-        typer.echo(f"{session} {stands}: {found.links} links, {digest}")
-    if found.problems:
+        stands = "is not as it was stored" if verification.problems else "is as it was stored"
+        digest = verification.head or "no digest"
+        typer.echo(f"{session} {stands}: {verification.links} links, {digest}")
+    if verification.problems:
         raise typer.Exit(1)
 
 
@@ -336,7 +340,7 @@ def run_agent(
     Args:
         client: Of the server that has the session.
         session: Waits for its agent.
-        reference: What to run: builtin:NAME, or path/to/file.py:Class.
+        reference: What to run: builtin:NAME, plugin:NAME, or path/to/file.py:Class.
         bounds: Within what its processes play.
         made: Whether it was made for this: then it is taken back if its agent does not even start.
 
@@ -353,10 +357,10 @@ def run_agent(
             AgentProcess(client, session, reference, bounds)
             for _ in range(max(1, session.spec.slots or 1))
         ]
-    except typer.Exit:  # it cannot be started as it is asked for
+    except ApartError as error:  # it cannot be started as it is asked for
         if made and session.agent_fingerprint is None and not session.practised:
             client.delete_session(session)
-        raise
+        fail(str(error))
     if processes[0].note:
         typer.echo(f"note: {processes[0].note}", err=True)
     here = is_local(client.address)
@@ -379,21 +383,21 @@ def run_agent(
         finally:
             for process in processes:
                 process.close()
-    found = client.get_session(session)
-    if not found.over:
+    played = client.get_session(session)
+    if not played.over:
         for output in dict.fromkeys(process.output() for process in processes):
             typer.echo(output, err=True)
-        if made and found.agent_fingerprint is None and not found.practised:
-            client.delete_session(found)
+        if made and played.agent_fingerprint is None and not played.practised:
+            client.delete_session(played)
             fail("the agent did not start, so no session was kept; run it again", FAILED)
-        if found.unjudged:
-            failed = failed_words(found, client.episodes(found))
+        if played.unjudged:
+            failed = failed_words(played, client.episodes(played))
             fail(f"{failed}; then go on with: animalcat session resume {name}", FAILED)
         fail(
             f"the agent ended before the session did; go on with: animalcat session resume {name}",
             FAILED,
         )
-    return found
+    return played
 
 
 def _identity(session: Session) -> dict[str, Any]:
@@ -401,14 +405,17 @@ def _identity(session: Session) -> dict[str, Any]:
     known = session.agent_fingerprint
     return {
         "agent_fingerprint": None if known is None else known.to_dict(),
-        "other_fingerprints": [one.to_dict() for one in session.other_fingerprints],
+        "other_fingerprints": [fingerprint.to_dict() for fingerprint in session.other_fingerprints],
         "agent_changes": list(session.agent_changes),
         "simulator_environment": dict(session.simulator_environment),
+        "plugins": [asdict(plugin) for plugin in session.spec.plugins],
     }
 
 
 def _show_agent(session: Session) -> None:
-    """Print what the agent is, and what differed later."""
+    """Print what the agent is, what differed later, and what of other packages is used."""
+    if used := session.spec.plugins:
+        typer.echo(f"{'plugins':13} {plugins.in_words(used)}")
     known = session.agent_fingerprint
     if known is None:
         return
@@ -497,7 +504,7 @@ def _show(session: Session, as_json: bool) -> None:
         }
         for c in session.capabilities
     ]
-    print_rows(rows, [one for one in COLUMNS if one.name != TREND], as_json=False)
+    print_rows(rows, [column for column in COLUMNS if column.name != TREND], as_json=False)
     for c in session.capabilities:
         if c.limit:
             typer.echo(unreachable(c))

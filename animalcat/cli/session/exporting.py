@@ -55,7 +55,7 @@ def export(
     if path.suffix not in kinds:
         fail(f"{path}: call it .eval or .json, which says the form")
     with client_for(server, data) as client, status("reading the session") as say:
-        found = client.get_session(session)
+        exported = client.get_session(session)
         profile = client.profile(session)
         outcomes = client.export_profile(session, "csv")
         episodes = client.episodes(session)
@@ -63,7 +63,7 @@ def export(
         seconds = {_key(episode): episode.seconds for episode in episodes}
         say("writing the log")
         try:
-            content = inspect_log(found, profile, outcomes, said, seconds, kinds[path.suffix])
+            content = inspect_log(exported, profile, outcomes, said, seconds, kinds[path.suffix])
         except ImportError as error:
             fail(str(error), MISSING)
         write_whole(path, content)
@@ -76,9 +76,9 @@ def _key(episode: Episode) -> str:
 
 def _remarks(client: Client, episodes: Sequence[Episode]) -> dict[str, list[str]]:
     """What the agent remarked in each attempt; an attempt without a recording has none."""
-    found: dict[str, list[str]] = {}
+    remarks: dict[str, list[str]] = {}
     for episode in episodes:
-        words = found.setdefault(_key(episode), [])
+        words = remarks.setdefault(_key(episode), [])
         try:
             for part in client.stream_episode(episode.session, episode.number, episode.attempt):
                 if isinstance(part, RecordedStep):
@@ -86,4 +86,4 @@ def _remarks(client: Client, episodes: Sequence[Episode]) -> dict[str, list[str]
         except AnimalcatError as error:
             if error.code not in ("UNKNOWN_EPISODE", "RECORDING_DAMAGED"):
                 raise
-    return found
+    return remarks

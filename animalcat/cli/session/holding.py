@@ -29,14 +29,14 @@ def pause(
     What is being played is played to its end.
     """
     with client_for(server, data) as client:
-        found = client.pause_session(session)
+        paused = client.pause_session(session)
     if as_json:
-        print_json(session_row(found))
+        print_json(session_row(paused))
     else:
-        typer.echo(f"{found.id} is paused; go on with: animalcat session resume {found.id}")
+        typer.echo(f"{paused.id} is paused; go on with: animalcat session resume {paused.id}")
 
 
-class Said(StrEnum):
+class RulingName(StrEnum):
     """What an episode counts as at which the agent's code failed."""
 
     repeat = "repeat"
@@ -47,7 +47,7 @@ class Said(StrEnum):
 def judge(
     session: SessionArgument,
     said: Annotated[
-        Said,
+        RulingName,
         typer.Option(
             "--as",
             help="repeat: the same arena is played again, though the agent has seen it. failure: "
@@ -65,14 +65,14 @@ def judge(
     """
     with client_for(server, data) as client:
         waits = client.get_session(session).unjudged
-        found = client.judge_failure(session, said.value)
+        judged = client.judge_failure(session, said.value)
     if as_json:
-        print_json(session_row(found))
+        print_json(session_row(judged))
     else:
         numbers = " and ".join(map(str, waits))
         typer.echo(
-            f"episode {numbers} of {found.id}: {said.value}; go on with: animalcat session resume "
-            f"{found.id}, or with its campaign"
+            f"episode {numbers} of {judged.id}: {said.value}; go on with: animalcat session resume "
+            f"{judged.id}, or with its campaign"
         )
 
 
@@ -92,8 +92,9 @@ def invalidate(
     """
     session, number, attempt = parse_episode(episode)
     with client_for(server, data) as client:
-        found = client.invalidate_episode(session, number, reason, attempt)
+        invalid = client.invalidate_episode(session, number, reason, attempt)
     if as_json:
-        print_json(episode_row(found))
+        print_json(episode_row(invalid))
     else:
-        typer.echo(f"{session}/{found.number}-{found.attempt} no longer counts: {found.invalid}")
+        where = f"{session}/{invalid.number}-{invalid.attempt}"
+        typer.echo(f"{where} no longer counts: {invalid.invalid}")

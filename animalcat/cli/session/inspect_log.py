@@ -135,7 +135,7 @@ def _sample(
     text = f"{row['instance']}: {demands}" if demands else str(row["instance"])
     messages = [
         model.ChatMessageUser(content=text),
-        *(model.ChatMessageAssistant(content=one) for one in remarks),
+        *(model.ChatMessageAssistant(content=remark) for remark in remarks),
     ]
     ended = f", ended by {row['ended_by'].replace('_', ' ')}" if row["ended_by"] else ""
     told = f"{outcome}: return {row['return']:.6g} in {row['steps']} decisions{ended}"

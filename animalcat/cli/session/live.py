@@ -154,18 +154,20 @@ class LiveSession:
             ended = event.episode
             self._outcomes[ended.number, ended.attempt] = ended.outcome or ""
             self._playing = tuple(
-                one
-                for one in self._playing
-                if (one.number, one.attempt) != (ended.number, ended.attempt)
+                episode
+                for episode in self._playing
+                if (episode.number, episode.attempt) != (ended.number, ended.attempt)
             )
             self._console.print(Text(episode_line(ended)), soft_wrap=True)
 
     def know(self, episodes: Iterable[Episode]) -> None:
         """Take in all attempts there are: those without an outcome are played now."""
         known = list(episodes)
-        self._playing = tuple(one for one in known if one.outcome is None)
+        self._playing = tuple(episode for episode in known if episode.outcome is None)
         self._outcomes |= {
-            (one.number, one.attempt): one.outcome for one in known if one.outcome is not None
+            (episode.number, episode.attempt): episode.outcome
+            for episode in known
+            if episode.outcome is not None
         }
 
     @asynccontextmanager
@@ -245,6 +247,6 @@ class LiveSession:
         if not self._playing:
             return "none just now" if self._outcomes else f"nothing yet; {self._first}"
         return ", ".join(
-            f"{one.instance} (episode {one.number}, {one.decision.reason or 'chosen'})"
-            for one in self._playing
+            f"{episode.instance} (episode {episode.number}, {episode.decision.reason or 'chosen'})"
+            for episode in self._playing
         )

@@ -11,16 +11,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat.cli.session.plan import combine, policy_name, stopping_rule
-from animalcat.cli.shared.agent_process import Bounds
-from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
+from animalcat.apart import Bounds, Permission
+from animalcat.cli.session.plan import combine, policy_named, stopping_rule
+from animalcat.cli.shared.agent_options import AgentEnv, AgentMay, AgentSees
 from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
 from animalcat.cli.shared.output import fail, status
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
+from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.tables import left_out
-from animalcat.client import Client, values
+from animalcat.client import Client
 from animalcat.client.values import Session
 from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.base import Allowance
@@ -88,8 +88,8 @@ PolicyName = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="How the next arena is chosen: variance, information, threshold, stratified, random "
-        "or listed.",
+        help="How the next arena is chosen: variance, information, threshold, stratified, random, "
+        "listed, or a plugin of the server.",
         show_default=DEFAULT.name,
         rich_help_panel=CHOICE,
     ),
@@ -110,7 +110,8 @@ Backend = Annotated[
     typer.Option(
         metavar="NAME",
         help="What simulates the arenas: sim is the built-in simulator, unity:auto the Unity "
-        "build of `animalcat unity setup`, and unity:PATH any other build.",
+        "build of `animalcat unity setup`, unity:PATH any other build, and any other name a plugin "
+        "of the server.",
         show_default=SPEC.backend,
         rich_help_panel=RUNNING,
     ),
@@ -259,6 +260,7 @@ class Plan:
         features: Table of meta-features of one's own, for arena files.
         fields: The other fields of `Client.create_session`.
         builds: Unity builds that a private server may run.
+        plugins: Packages whose plugins it may run.
         bounds: Within what the agent's process plays.
         server: Host and port, if one was given.
         data: The data directory, if one was given.
@@ -270,6 +272,7 @@ class Plan:
     features: Path | None
     fields: dict[str, Any]
     builds: tuple[Path, ...]
+    plugins: tuple[str, ...]
     bounds: Bounds
     server: str | None
     data: Path | None
@@ -278,7 +281,7 @@ class Plan:
     @contextmanager
     def client(self) -> Generator[Client]:
         """A client of the server that is meant."""
-        with client_for(self.server, self.data, builds=self.builds) as client:
+        with client_for(self.server, self.data, builds=self.builds, plugins=self.plugins) as client:
             yield client
 
     def create(self, client: Client) -> Session:
@@ -299,8 +302,9 @@ def _plan(
         str,
         typer.Option(
             metavar="REFERENCE",
-            help="The agent to measure: builtin:NAME, or path/to/file.py:Class. Limits may follow, "
-            "as in builtin:scout+lapses=0.1 (animalcat agent limits lists them).",
+            help="The agent to measure: builtin:NAME, plugin:NAME, or path/to/file.py:Class. "
+            "Limits may follow, as in builtin:scout+lapses=0.1 (animalcat agent limits lists "
+            "them).",
             rich_help_panel=AGENT,
         ),
     ],
@@ -548,6 +552,7 @@ def _plan(
     agent_may: AgentMay = Permission.PLAY,
     agent_sees: AgentSees = None,
     agent_env: AgentEnv = None,
+    allow_plugin: AllowPlugin = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -569,8 +574,8 @@ def _plan(
                 "combine": combine(stop),
             },
         ),
-        "policy": values.Policy(
-            name=policy_name(policy),
+        "policy": policy_named(
+            policy,
             random_share=random_share,
             sharpness=sharpness,
             exposures=repeats,
@@ -600,7 +605,8 @@ def _plan(
         "secret": secret,
     }
     bounds = bounds_of(agent_may, agent_sees, agent_env, arena_folders(battery, features))
-    return Plan(agent, battery, features, fields, tuple(builds), bounds, server, data, as_json)
+    allowed = tuple(builds), tuple(allow_plugin or ())
+    return Plan(agent, battery, features, fields, *allowed, bounds, server, data, as_json)
 
 
 def bounds_of(
@@ -618,8 +624,8 @@ def bounds_of(
 def arena_folders(battery: str, features: Path | None = None) -> tuple[Path, ...]:
     """The folders of arena files that a battery is made of, which no agent may look into."""
     path = Path(battery)
-    found = [path if path.is_dir() else path.parent] if path.exists() else []
-    return tuple(found + ([features.parent] if features is not None else []))
+    folders = [path if path.is_dir() else path.parent] if path.exists() else []
+    return tuple(folders + ([features.parent] if features is not None else []))
 
 
 def calibrated_layout(layout: str, variant: str, calibration: str, data: Path | None) -> str:

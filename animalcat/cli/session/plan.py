@@ -11,6 +11,7 @@ from animalcat.client.values import (
     Combine,
     Decision,
     Episode,
+    Policy,
     PolicyName,
     Spent,
     StoppingRule,
@@ -48,11 +49,16 @@ def stopping_rule(preset: str, targets: Sequence[str], given: Mapping[str, Any])
     return StoppingRule(**fields, targets=shares)
 
 
-def policy_name(name: str) -> PolicyName | None:
-    """The policy of a name; None where none is given."""
+def policy_named(name: str, **fields: Any) -> Policy:
+    """A policy by its name, or by that of a plugin, which the server knows.
+
+    Args:
+        name: The name; empty where none is given.
+        fields: What else is said of it.
+    """
     if name and name not in POLICIES:
-        fail(f"there is no policy {name!r}; there are: {', '.join(POLICIES)}", BAD_INPUT)
-    return cast("PolicyName", name) if name else None
+        return Policy("plugin", plugin=name, **fields)
+    return Policy(cast("PolicyName", name) if name else None, **fields)
 
 
 def combine(name: str) -> Combine | None:
@@ -150,12 +156,12 @@ def _distance(value: float, unit: str) -> str:
 
 def _because(decision: Decision) -> list[str]:
     """Why it was made, and what for; nothing where it is in the battery."""
-    made = decision.made
-    if made is None:
+    instance = decision.made
+    if instance is None:
         return []
-    note = [f"  {made.note}"] if made.note else []
-    if made.made_as != "offer":
-        return [f"  a {made.made_as} of {made.offer}", *note]
-    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(made.features.items()))
+    note = [f"  {instance.note}"] if instance.note else []
+    if instance.made_as != "offer":
+        return [f"  a {instance.made_as} of {instance.offer}", *note]
+    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(instance.features.items()))
     reason = decision.reason or ""
     return [f"  {reason} because {decision.because}; made for {demands}", *note]

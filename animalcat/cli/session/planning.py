@@ -16,14 +16,14 @@ from animalcat.cli.session.options import (
     Variant,
     calibrated_layout,
 )
-from animalcat.cli.session.plan import policy_name
 from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.command_help import CHOICE, END
-from animalcat.cli.shared.output import console, fail, print_json, print_rows
+from animalcat.cli.shared.output import BAD_INPUT, console, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import PRESETS
+from animalcat.words import POLICIES
 
 LEAST_AGENTS: Final = 3
 """Fewest agents: one with little ability, one in the middle and one with much."""
@@ -95,7 +95,10 @@ def plan(
     if preset not in PRESETS:
         fail(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}")
     changes = {"max_episodes": max_episodes, "target_sd": target_sd}
-    choice = {"name": policy_name(policy), "random_share": random_share}
+    known = [name for name in POLICIES if name != "plugin"]
+    if policy and policy not in known:
+        fail(f"--policy {policy!r}: a plan is made for one of {', '.join(known)}", BAD_INPUT)
+    choice = {"name": policy or None, "random_share": random_share}
     meant = calibrated_layout(layout, variant, calibration, data)
     with client_for(server, data) as client:
         name = find_battery(client, battery, features, where=place(server, data))

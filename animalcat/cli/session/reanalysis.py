@@ -24,30 +24,30 @@ def reanalyse(
     describe the agent.
     """
     with client_for(server, data) as client, status("estimating"):
-        found: dict[str, Any] = json.loads(client.export_profile(session, "reanalysis"))
+        result: dict[str, Any] = json.loads(client.export_profile(session, "reanalysis"))
     if as_json:
-        print_json(found)
+        print_json(result)
         return
-    share = f"{100 * found['interval_share']:g} %"
-    rows = [_row(part) for part in [*found["paradigms"], found["battery"]]]
+    share = f"{100 * result['interval_share']:g} %"
+    rows = [_row(part) for part in [*result["paradigms"], result["battery"]]]
     print_rows(
         rows,
         COLUMNS,
         as_json=False,
         title=f"Share of successes if every instance were played once, with {share} intervals",
     )
-    if found["calibration"]:
+    if result["calibration"]:
         bins = [
             {
                 "predicted": f"{part['predicted']:.2f}",
                 "observed": _estimate(part["observed"]),
                 "draws": part["draws"],
             }
-            for part in found["calibration"]
+            for part in result["calibration"]
         ]
-        title = f"Predictions, weighted to stand for the battery; Brier score {found['brier']:.3f}"
+        title = f"Predictions, weighted to stand for the battery; Brier score {result['brier']:.3f}"
         print_rows(bins, list(bins[0]), as_json=False, title=title)
-    for note in found["notes"]:
+    for note in result["notes"]:
         typer.echo(f"note: {note}")
 
 

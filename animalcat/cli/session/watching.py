@@ -44,21 +44,21 @@ def watch(
                 UNREACHABLE,
             )
     with client_for(server, data) as client:
-        found = client.get_session(session)
+        watched = client.get_session(session)
         try:
-            found = _follow(client, found, as_json)
+            watched = _follow(client, watched, as_json)
         except KeyboardInterrupt:
             typer.echo("stopped watching; the session goes on", err=True)
             return
         if not as_json:
             console().print(
-                f"{found.id}: {found.state}: {found.reason}; {found.successes} of "
-                f"{found.episodes} episodes passed",
+                f"{watched.id}: {watched.state}: {watched.reason}; {watched.successes} of "
+                f"{watched.episodes} episodes passed",
                 highlight=False,
             )
-        if found.state == "finished":
-            fail_if_unplayable(client, [found])
-    if found.state != "finished":
+        if watched.state == "finished":
+            fail_if_unplayable(client, [watched])
+    if watched.state != "finished":
         raise typer.Exit(FAILED)
 
 

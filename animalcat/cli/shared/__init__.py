@@ -1,13 +1,12 @@
 """What several commands need.
 
-`output` prints, reports errors and ends with the right `codes`. `table` lays out any table,
+`output` prints, reports errors and ends with the right exit codes. `table` lays out any table,
 `tables`, `outcome_table` and `agent_comparison` are tables, and `unplayable` tells of arenas that
 could not be played. `arena_outcomes` joins outcomes with arenas, `evidence` says which
 rows of a table count, `earlier_outcomes` reads what earlier agents did, `outcome_options` are the
 options of tables, `progress` says how far a command is, and `command_help` lays out help pages.
-`remote` finds or starts the server, and `agent_process` runs an agent beside the command.
-`agent_view` says what that sees, `apart` how it is kept to that, `confine` does so, `agent_memory`
-ends it where it takes too much, and `agent_output` reads what it prints. `same_agent` sees whether
+`remote` finds or starts the server, and `agent_options` has the options of commands that run an
+agent (`animalcat.apart`) beside them. `same_agent` sees whether
 an agent is what it was. `pictures` draws profiles, `comparing` compares them, `page` shows a page
 in the browser, `batteries` finds the battery that is meant, and `calibrations` calibrated layouts.
 `campaign_file` reads the file of a campaign, and `ray_agents` runs its agents on Ray.

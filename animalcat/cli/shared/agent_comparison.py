@@ -59,14 +59,16 @@ def compare_agents(
             {
                 "agent": agent.name,
                 "than": other.name,
-                **asdict(found),
+                **asdict(difference),
                 "words": {
-                    **difference_words(agent, other, found.node, read[found.node])._asdict(),
-                    "rising": read[found.node].rising,
+                    **difference_words(
+                        agent, other, difference.node, read[difference.node]
+                    )._asdict(),
+                    "rising": read[difference.node].rising,
                 },
             }
             for agent, other in pairs
-            for found in node_differences(agent, other, seed)
+            for difference in node_differences(agent, other, seed)
         ],
         "approximate": any(posterior.approximate for posterior in posteriors),
     }

@@ -112,17 +112,17 @@ def passed_on(
     named = named_in(battery, list(rewards.index), list(rewards.columns))
     rewards.index = list(named.values())
     known = set(battery.index)
-    marks = {one.name: one.pass_mark for one in battery.instances}
+    marks = {instance.name: instance.pass_mark for instance in battery.instances}
     most = {
-        one.name: one.features["greatestReturn"]
-        for one in battery.instances
-        if "greatestReturn" in one.features
+        instance.name: instance.features["greatestReturn"]
+        for instance in battery.instances
+        if "greatestReturn" in instance.features
     }
-    found = judged(rewards, marks, most, words=words, told=told)
-    for agent, own in found.items():  # those that the battery does not have are counted later
+    by_agent = judged(rewards, marks, most, words=words, told=told)
+    for agent, own in by_agent.items():  # those that the battery does not have are counted later
         column = rewards[agent]
         own |= {str(k): math.nan for k in column[column.notna()].index if str(k) not in known}
-    return found
+    return by_agent
 
 
 def named_in(
@@ -140,10 +140,10 @@ def named_in(
     """
     names = KnownNames(battery.index)
     try:
-        found = {one: name or one for one, name in names.find_all(given).items()}
+        called = {text: name or text for text, name in names.find_all(given).items()}
     except NamesError as error:
         raise TableError(str(error)) from None
-    if not set(found.values()) & set(battery.index):
+    if not set(called.values()) & set(battery.index):
         few = list(battery.index)[:3]
         hint = f"; it has {', '.join(few)}{', ...' * (len(battery.index) > len(few))}"
         if set(columns) & set(battery.index):
@@ -151,7 +151,7 @@ def named_in(
         raise TableError(
             f"no instance with outcomes is in the battery (the first is {given[0]!r}){hint}"
         )
-    return found
+    return called
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def check_demands(
     Raises:
         TableError: A demand is another, or its unit measures something else.
     """
-    by_name = {one.name: one for one in battery.instances}
+    by_name = {instance.name: instance for instance in battery.instances}
     known: list[tuple[str, str, float]] = []
     for column, unit in units.items():
         name = name_and_unit(column)[0]
@@ -273,15 +273,15 @@ def check_demands(
         if instance is None:
             continue
         for column, name, factor in known:
-            given, found = row[column], instance.features.get(name)
-            if given is None or given != given or found is None or not math.isfinite(found):
+            given, measured = row[column], instance.features.get(name)
+            if given is None or given != given or measured is None or not math.isfinite(measured):
                 continue
             value = float(given) * factor
-            if not math.isclose(value, found, rel_tol=CLOSE, abs_tol=CLOSE):
+            if not math.isclose(value, measured, rel_tol=CLOSE, abs_tol=CLOSE):
                 unit = f" {battery.units[name]}" if battery.units[name] else ""
                 raise TableError(
                     f"{where}: instance {instance.name} has {name} {value:g}{unit}, and in the "
-                    f"battery {found:g}{unit}: it is another arena of the same name. Give the "
+                    f"battery {measured:g}{unit}: it is another arena of the same name. Give the "
                     "battery that was played"
                 )
             same.add(instance.name)

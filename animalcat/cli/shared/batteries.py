@@ -36,20 +36,35 @@ def find_battery(client: Client, battery: str, features: Path | None = None, *, 
     Raises:
         AnimalcatError: There is none, or the name means two things; the message says what to do.
     """
-    stored = {one.id: one for one in client.list_batteries()}
-    meant = battery_reference.resolve(battery, stored, client.shipped_batteries())
+    stored = {known.id: known for known in client.list_batteries()}
+    try:
+        meant = battery_reference.resolve(battery, stored, client.shipped_batteries())
+    except AnimalcatError as error:
+        _say_if_not_allowed(client, battery, error)
+        raise
     if meant.path is None:
         if features is not None:
             fail(f"--features goes with a folder of arena files, and there is none at {battery}")
         if meant.kind == "shipped":
             with operation_progress(f"building {meant.name}") as tell:
-                made = client.build_battery(meant.name, on_progress=tell)
-            _say(made, "it comes with animalcat and was built now")
+                record = client.build_battery(meant.name, on_progress=tell)
+            _say(record, "it was built now")
         else:
-            made = client.get_battery(meant.name)
-            _say(made, f"it is stored {where}")
+            record = client.get_battery(meant.name)
+            _say(record, f"it is stored {where}")
         return meant.name
     return _of_files(client, battery, meant, meant.path, stored, features)
+
+
+def _say_if_not_allowed(client: Client, battery: str, error: AnimalcatError) -> None:
+    """Raise what the server says of an unknown battery, if a plugin that it may not run has it."""
+    name = battery_reference.spelled(battery).name
+    if error.code == "UNKNOWN_BATTERY" and name:
+        try:
+            client.get_battery(name)
+        except AnimalcatError as told:
+            if told.code.startswith("PLUGIN_"):
+                raise told from None
 
 
 def _of_files(
@@ -68,7 +83,7 @@ def _of_files(
     try:
         words = f"importing {path}"
         with operation_progress(while_compiling(words, SIMULATOR)) as tell:
-            made = client.import_battery(
+            imported = client.import_battery(
                 path,
                 name,
                 features=features,
@@ -88,14 +103,14 @@ def _of_files(
     before = stored.get(name)
     if meant.kind == "both":
         what += ", which is as it was stored"
-    elif before is not None and before.digest != made.digest:
+    elif before is not None and before.digest != imported.digest:
         what += (
             f" as it is now; before, the name stood for other content (digest "
             f"{names.short_digest(before.digest)}), which earlier sessions keep"
         )
-    _say(made, what)
-    tell_problems(made.problems, NOTES)
-    return made.id
+    _say(imported, what)
+    tell_problems(imported.problems, NOTES)
+    return imported.id
 
 
 def say_layout(client: Client, battery: str, asked: str = "") -> None:
@@ -106,10 +121,10 @@ def say_layout(client: Client, battery: str, asked: str = "") -> None:
         battery: Id of the battery.
         asked: The layout that is asked for; empty for none.
     """
-    if asked or not (found := client.get_battery(battery).manifest.get("layout")):
+    if asked or not (named := client.get_battery(battery).manifest.get("layout")):
         return
-    called = found["name"] + (f" ({found['variant']})" if found["variant"] else "")
-    whose = "the battery names it" if found["named"] else "the battery names none"
+    called = named["name"] + (f" ({named['variant']})" if named["variant"] else "")
+    whose = "the battery names it" if named["named"] else "the battery names none"
     typer.echo(f"layout {called}: {whose}; --layout takes another", err=True)
 
 

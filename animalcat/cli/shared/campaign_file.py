@@ -98,7 +98,7 @@ def read_campaign(path: Path) -> CampaignFile:
         return CampaignFile.model_validate(content)
     except ValidationError as error:
         wrong = "; ".join(
-            f"{'.'.join(map(str, one['loc'])) or 'the whole file'}: {one['msg']}"
-            for one in error.errors()
+            f"{'.'.join(map(str, wrong['loc'])) or 'the whole file'}: {wrong['msg']}"
+            for wrong in error.errors()
         )
         fail(f"{path}: {wrong}. docs/many-machines.md says what stands in the file")

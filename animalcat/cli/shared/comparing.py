@@ -38,14 +38,14 @@ def show_comparison(known: Compared, *, as_json: bool) -> None:
         known: The agents side by side.
         as_json: Whether as JSON.
     """
-    found = compare_agents(known.posteriors, every_pair=True, scales=known.scales)
+    comparison = compare_agents(known.posteriors, every_pair=True, scales=known.scales)
     if as_json:
-        print_json(known.to_dict() | found)
+        print_json(known.to_dict() | comparison)
         return
-    differences = (one.sentence for one in known.differences)
+    differences = (difference.sentence for difference in known.differences)
     for line in (*known.labels(), *differences, *known.sentences()):
         typer.echo(line)
-    print_comparison(found, title="Differences")
+    print_comparison(comparison, title="Differences")
 
 
 def write_comparison(

@@ -26,7 +26,7 @@ Repeats: TypeAlias = Sequence[tuple[bool, float]]
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierOutcomes:
     """What earlier agents did: of several plays of an arena, the first.
 
     Attributes:
@@ -42,7 +42,7 @@ class Earlier:
     notes: tuple[str, ...] = ()
 
 
-def of_sessions(client: Client, sessions: Sequence[str], battery: Battery) -> Earlier:
+def of_sessions(client: Client, sessions: Sequence[str], battery: Battery) -> EarlierOutcomes:
     """What the agents of sessions did.
 
     Args:
@@ -71,7 +71,7 @@ def of_sessions(client: Client, sessions: Sequence[str], battery: Battery) -> Ea
 
 def of_file(
     path: Path, battery: Battery, agents: Sequence[str] = (), told: As | None = None
-) -> Earlier:
+) -> EarlierOutcomes:
     """What the agents of a table of either form did.
 
     Args:
@@ -84,7 +84,7 @@ def of_file(
         TableError: The table does not fit.
     """
     if not is_export(path):
-        return Earlier(passed_on(battery, path, agents, told), {}, set())
+        return EarlierOutcomes(passed_on(battery, path, agents, told), {}, set())
     if told is not None:
         raise TableError("--as goes with final rewards; it says what was passed")
     try:
@@ -94,18 +94,18 @@ def of_file(
     named = named_in(battery, [str(name) for name in frame["instance"].unique()])
     frame["instance"] = [named[str(name)] for name in frame["instance"]]
     same = check_demands(battery, frame.to_dict("records"), feature_units(frame), str(path))
-    found = _firsts(frame, str(path), same)
-    check_alike(found.outcomes, "agents")
+    firsts = _firsts(frame, str(path), same)
+    check_alike(firsts.outcomes, "agents")
     for agent in agents:
-        if agent not in found.outcomes:
-            known = ", ".join(found.outcomes) or "none"
-            hint = guess(agent, [*found.outcomes])
+        if agent not in firsts.outcomes:
+            known = ", ".join(firsts.outcomes) or "none"
+            hint = guess(agent, [*firsts.outcomes])
             raise TableError(f"no agent {agent!r}; agents: {known}.{hint}")
-    chosen = {a: own for a, own in found.outcomes.items() if not agents or a in agents}
-    return Earlier(chosen, found.repeats, same, found.notes)
+    chosen = {a: own for a, own in firsts.outcomes.items() if not agents or a in agents}
+    return EarlierOutcomes(chosen, firsts.repeats, same, firsts.notes)
 
 
-def _firsts(table: pd.DataFrame, where: str, as_drawn: Collection[str]) -> Earlier:
+def _firsts(table: pd.DataFrame, where: str, as_drawn: Collection[str]) -> EarlierOutcomes:
     """Of all plays of an instance the first, by session, episode and attempt.
 
     Raises:
@@ -140,4 +140,4 @@ def _firsts(table: pd.DataFrame, where: str, as_drawn: Collection[str]) -> Earli
             f"{merged} further play{'s' * (merged != 1)} of an arena by the same agent: of several "
             "the first counts, as one outcome. The others say only how random the agent is"
         )
-    return Earlier(outcomes, repeats, as_drawn, tuple(f"{where}: {note}" for note in notes))
+    return EarlierOutcomes(outcomes, repeats, as_drawn, tuple(f"{where}: {note}" for note in notes))

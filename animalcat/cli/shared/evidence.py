@@ -52,19 +52,19 @@ def evidence_of(table: pd.DataFrame) -> Evidence:
         told = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
         notes.append(f"left out {left} of {len(frame)} rows as no evidence: {told}")
     frame = frame[counts]
-    found = pooled([_play(row) for row in _rows(frame)])
+    counted = pooled([_play(row) for row in _rows(frame)])
     caused = (frame["outcome"] == "failure") & (frame["cause"].fillna("") != "")
     if (known := int(caused.sum())) > 0:
         notes.append(
             f"{known} failure{'s' * (known != 1)} did not come from the arena but from what "
             "the column `cause` says, such as lateness; they count as failures, as in the session"
         )
-    kept = found.weights > 0.0
-    weights = found.weights[kept]
+    kept = counted.weights > 0.0
+    weights = counted.weights[kept]
     return Evidence(
         frame[kept].reset_index(drop=True),
         weights if (weights < 1.0).any() else None,
-        (*notes, *found.notes),
+        (*notes, *counted.notes),
     )
 
 

@@ -144,9 +144,9 @@ def judged(
     }
     if told != "successes":
         _check_returns(columns, most, words=words, told=told)
-    found: Outcomes = {}
+    outcomes: Outcomes = {}
     for agent, own in columns.items():
-        found[agent] = {}
+        outcomes[agent] = {}
         for instance, value in own.items():
             if told == "successes" and value not in (0.0, 1.0):
                 raise TableError(
@@ -155,8 +155,8 @@ def judged(
                 )
             if instance in marks:
                 passed = value if told == "successes" else success(value, marks[instance])
-                found[agent][instance] = float(passed)
-    return found
+                outcomes[agent][instance] = float(passed)
+    return outcomes
 
 
 def _check_returns(
@@ -214,10 +214,10 @@ def _rows(sheet: Sheet) -> tuple[str, ...]:
 
 def _agents(sheet: Sheet) -> list[str]:
     """The columns of agents, where all others than `instance` must be."""
-    found = [name for name in sheet.names if name != INSTANCE]
-    if not found:
+    agents = [name for name in sheet.names if name != INSTANCE]
+    if not agents:
         raise TableError(f"no column besides `{INSTANCE}`; one column of final rewards an agent")
-    for name in found:
+    for name in agents:
         why = ""
         if plain_name(name) in _ABOUT:
             why = "seems to say something about rows"
@@ -230,4 +230,4 @@ def _agents(sheet: Sheet) -> list[str]:
                 f"column {name!r} {why}, and every other column is taken for an agent's final "
                 f"rewards. Take it out, or name the agents by --agent"
             )
-    return found
+    return agents

@@ -16,11 +16,11 @@ from rich.console import Console
 from rich.progress import TextColumn
 from rich.text import Text
 
-from animalcat.cli.shared.codes import BAD_INPUT
-from animalcat.cli.shared.codes import FAILED as FAILED
-from animalcat.cli.shared.codes import MISSING as MISSING
-from animalcat.cli.shared.codes import UNREACHABLE as UNREACHABLE
 from animalcat.cli.shared.table import Column, lay_out, wrap
+from animalcat.codes import BAD_INPUT
+from animalcat.codes import FAILED as FAILED
+from animalcat.codes import MISSING as MISSING
+from animalcat.codes import UNREACHABLE as UNREACHABLE
 
 LONG_WAIT: Final = 5.0
 """Seconds after which it is said in a pipe what is waited for."""

@@ -51,28 +51,28 @@ def draw_profiles(
 
 def _draw(kind: str, results: Sequence[Results], demands: Sequence[str]) -> Any:
     names = agent_names(results)
-    profiles = {name: one.profile for name, one in zip(names, results, strict=True)}
-    tables = {name: one.table for name, one in zip(names, results, strict=True)}
-    scales = {one.name: one.scale for one in readings(results[0].fitted.layout)}
+    profiles = {name: result.profile for name, result in zip(names, results, strict=True)}
+    tables = {name: result.table for name, result in zip(names, results, strict=True)}
+    scales = {reading.name: reading.scale for reading in readings(results[0].fitted.layout)}
     if kind == "comparison":
-        found = [Posterior.of_fit(n, r.fitted) for n, r in zip(names, results, strict=True)]
-        return plots.comparison(profiles, found, scales)
+        posteriors = [Posterior.of_fit(n, r.fitted) for n, r in zip(names, results, strict=True)]
+        return plots.comparison(profiles, posteriors, scales)
     if kind in ("population", "heat"):
         return getattr(plots, kind)(profiles, scales=scales)
     if kind in ("brier", "generality", "categories", "radar"):
         return getattr(plots, kind)(tables)
     if len(results) > 1:
         raise ValueError(f"this picture is of one agent; {len(results)} sessions are given")
-    (one,) = results
+    (single,) = results
     match kind:
         case "forest":
-            return plots.forest(one.profile, scales)
+            return plots.forest(single.profile, scales)
         case "grid":
-            return plots.grid(one.fitted, demands, one.profile)
+            return plots.grid(single.fitted, demands, single.profile)
         case "reliability":
-            return plots.reliability(one.table, one.profile)
+            return plots.reliability(single.table, single.profile)
         case _:
-            return getattr(plots, kind)(one.fitted, one.profile)
+            return getattr(plots, kind)(single.fitted, single.profile)
 
 
 def sources(results: Sequence[Results]) -> str:
@@ -80,9 +80,9 @@ def sources(results: Sequence[Results]) -> str:
     from animalcat.service.reporting.session_report import played_on
 
     return "; ".join(
-        f"{one.agent}: {one.profile.get('provenance', {}).get('session', '')} on "
-        f"{played_on(one.profile)}"
-        for one in results
+        f"{result.agent}: {result.profile.get('provenance', {}).get('session', '')} on "
+        f"{played_on(result.profile)}"
+        for result in results
     )
 
 
@@ -121,7 +121,7 @@ def _read(name: str, content: bytes) -> Results:
 
 def agent_names(results: Sequence[Results]) -> list[str]:
     """Names of agents; one that was measured several times is numbered."""
-    return numbered([one.agent for one in results])
+    return numbered([result.agent for result in results])
 
 
 def numbered(agents: Sequence[str]) -> list[str]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from animalcat.cli.shared.agent_output import AgentOutput, shown
-from animalcat.cli.shared.agent_process import how_ended
-from animalcat.cli.shared.apart import environment
+from animalcat.apart.output import AgentOutput, shown
+from animalcat.apart.plan import environment
+from animalcat.apart.process import how_ended
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail
 from animalcat.client import Client
 from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN, is_local

@@ -67,6 +67,16 @@ AllowBuild = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+AllowPlugin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-plugin",
+        metavar="PACKAGE",
+        help="Let the server run plugins of this package, whose code can do all that the server "
+        "may. Repeat it for several.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 SessionArgument = Annotated[
     str, typer.Argument(metavar="SESSION", help="The id of a session, from `session list`.")
 ]
@@ -97,7 +107,11 @@ WITHHELD: Final = (
 
 @contextmanager
 def client_for(
-    server: str | None, data: Path | None, *, builds: Sequence[Path] = ()
+    server: str | None,
+    data: Path | None,
+    *,
+    builds: Sequence[Path] = (),
+    plugins: Sequence[str] = (),
 ) -> Generator[Client]:
     """A client of the server that the options mean; errors end the command with a sentence.
 
@@ -105,6 +119,7 @@ def client_for(
         server: Host and port, if one was given.
         data: The data directory, if one was given.
         builds: Unity builds that a private server may run.
+        plugins: Packages whose plugins it may run.
     """
     # Brings the whole server, which a client of another machine's server does without.
     if not server:
@@ -114,7 +129,7 @@ def client_for(
     try:
         with ExitStack() as stack:
             with status("connecting" if server else "starting"):
-                address = stack.enter_context(server_for(server, data, builds))
+                address = stack.enter_context(server_for(server, data, builds, plugins))
                 client = stack.enter_context(_connect(address, server, data))
             yield client
     except AnimalcatError as error:
@@ -145,7 +160,12 @@ def _connect(address: str, server: str | None, data: Path | None) -> Client:
 
 
 @contextmanager
-def _given(server: str | None, data: Path | None, builds: Sequence[Path] = ()) -> Generator[str]:
+def _given(
+    server: str | None,
+    data: Path | None,
+    builds: Sequence[Path] = (),
+    plugins: Sequence[str] = (),
+) -> Generator[str]:
     assert server, "only for a server that was given"
     yield server
 

@@ -21,17 +21,20 @@ def changed(session: Session, reference: str) -> str:
     if known is None or not session.episodes + session.practised or known.source == "declared":
         return ""
     read = check_name(reference)
-    found = [differences(one, as_now(one, read)) for one in (known, *session.other_fingerprints)]
-    return in_words(found[0]) if all(found) else ""
+    changes = [
+        differences(fingerprint, as_now(fingerprint, read))
+        for fingerprint in (known, *session.other_fingerprints)
+    ]
+    return in_words(changes[0]) if all(changes) else ""
 
 
 def check_session(session: Session, reference: str, *, same_agent: bool) -> None:
     """End the command where a session is of another agent, and nobody says that it is the same."""
-    if not same_agent and (found := changed(session, reference)):
+    if not same_agent and (changes := changed(session, reference)):
         fail(
-            f"{session.id} has {session.episodes} episodes of another agent: {found}. Measure this "
-            "one in a session of its own (animalcat session run), or say --same-agent to go on; "
-            "the profile then states it"
+            f"{session.id} has {session.episodes} episodes of another agent: {changes}. Measure "
+            "this one in a session of its own (animalcat session run), or say --same-agent to go "
+            "on; the profile then states it"
         )
 
 
@@ -40,9 +43,9 @@ def check_campaign(campaign: Campaign, *, same_agent: bool) -> None:
     if same_agent:
         return
     for session in campaign.sessions:
-        if found := changed(session, session.spec.agent):
+        if changes := changed(session, session.spec.agent):
             fail(
                 f"campaign {campaign.id} has {session.episodes} episodes of another "
-                f"{session.spec.agent}: {found}. Say --take {(campaign.spec.take or 1) + 1} for a "
-                "new campaign, or --same-agent to go on with this one; profiles then state it"
+                f"{session.spec.agent}: {changes}. Say --take {(campaign.spec.take or 1) + 1} for "
+                "a new campaign, or --same-agent to go on with this one; profiles then state it"
             )

@@ -30,7 +30,7 @@ class Column(NamedTuple):
     goes: int = 0
 
 
-class Laid(NamedTuple):
+class TableLines(NamedTuple):
     """A table as lines.
 
     Attributes:
@@ -46,7 +46,7 @@ class Laid(NamedTuple):
 
 def lay_out(
     rows: Sequence[Mapping[str, Any]], columns: Iterable[Column | str], width: int | None
-) -> Laid:
+) -> TableLines:
     """Lay out a table within a width.
 
     Words are never broken, so ids stay whole. Where the columns have no room, those of several
@@ -59,23 +59,23 @@ def lay_out(
         width: Letters of a line; None: as many as a row takes, with a row in a line. Only a table
             of very many columns that all stay has blocks then.
     """
-    asked = [one if isinstance(one, Column) else Column(one) for one in columns]
+    asked = [column if isinstance(column, Column) else Column(column) for column in columns]
     numeric = {
-        one.name
-        for one in asked
-        if rows and all(isinstance(row.get(one.name), int | float) for row in rows)
+        column.name
+        for column in asked
+        if rows and all(isinstance(row.get(column.name), int | float) for row in rows)
     }
-    cells = [[shown(row.get(one.name)) for one in asked] for row in rows]
-    lines = [[one.name for one in asked], *cells]
+    cells = [[shown(row.get(column.name)) for column in asked] for row in rows]
+    lines = [[column.name for column in asked], *cells]
     if width is None:
         lines = [[" ".join(cell.split()) for cell in line] for line in lines]
         widths = [_padded([line[k] for line in lines], whole=k == 0) for k in range(len(asked))]
-        names = [one.name for one in asked]
-        if sum(widths) > READABLE and not any(one.goes for one in asked):
+        names = [column.name for column in asked]
+        if sum(widths) > READABLE and not any(column.goes for column in asked):
             return _blocks(names, cells, READABLE)
         flush = [name in numeric for name in names]
         head, *body = (_line(line, widths, flush) for line in lines)
-        return Laid([head], body, [])
+        return TableLines([head], body, [])
     stay = list(range(len(asked)))
     natural = [max(_widths(line[k] for line in lines)) for k in stay]
     least = [
@@ -88,13 +88,13 @@ def lay_out(
     while sum(least[k] for k in stay) > room():
         first = max(stay, key=lambda k: (asked[k].goes, k))
         if not asked[first].goes:
-            return _blocks([one.name for one in asked], cells, width)
+            return _blocks([column.name for column in asked], cells, width)
         stay.remove(first)
     widths = _shrunk([natural[k] for k in stay], [least[k] for k in stay], room())
     flush = [asked[k].name in numeric for k in stay]
     head, *body = (_row([line[k] for k in stay], widths, flush) for line in lines)
-    gone = [one.name for k, one in enumerate(asked) if k not in stay]
-    return Laid(head, [line for row in body for line in row], gone)
+    gone = [column.name for k, column in enumerate(asked) if k not in stay]
+    return TableLines(head, [line for row in body for line in row], gone)
 
 
 def shown(value: Any) -> str:
@@ -137,11 +137,11 @@ def _words(texts: Iterable[str]) -> list[str]:
 
 def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     """Widths that fit into a line: all cells break into about as many lines."""
-    found = list(widths)
-    for _ in range(sum(found) - room):
-        free = [k for k in range(len(found)) if found[k] > least[k]]
-        found[min(free, key=lambda k: widths[k] / (found[k] - 1))] -= 1
-    return found
+    shrunk = list(widths)
+    for _ in range(sum(shrunk) - room):
+        free = [k for k in range(len(shrunk)) if shrunk[k] > least[k]]
+        shrunk[min(free, key=lambda k: widths[k] / (shrunk[k] - 1))] -= 1
+    return shrunk
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], flush: Sequence[bool]) -> str:
@@ -161,8 +161,8 @@ def _row(cells: Sequence[str], widths: Sequence[int], flush: Sequence[bool]) -> 
     return [_line(line, widths, flush) for line in zip(*padded, strict=True)]
 
 
-def _blocks(names: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> Laid:
-    return Laid([], [line for row in rows for line in _block(names, row, width)], [])
+def _blocks(names: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> TableLines:
+    return TableLines([], [line for row in rows for line in _block(names, row, width)], [])
 
 
 def _block(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
@@ -178,6 +178,6 @@ def _block(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
         line = f"{line}{GAP} {item}" if line else item
         if cell_len(GAP + line) > width:
             begin, *rest = wrap(line, width - 2 * len(GAP))
-            lines += [GAP + begin, *(2 * GAP + one for one in rest)]
+            lines += [GAP + begin, *(2 * GAP + line for line in rest)]
             line = ""
     return [*lines, GAP + line] if line else lines

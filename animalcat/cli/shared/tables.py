@@ -79,26 +79,26 @@ def print_nodes(profile: Mapping[str, Any], title: str) -> None:
 
 def left_out(profile: Mapping[str, Any]) -> str:
     """How many arenas of the battery the layout covers, and why not the others; empty if all."""
-    found = profile["provenance"].get("coverage")
-    return coverage_words(found) if found else ""
+    coverage = profile["provenance"].get("coverage")
+    return coverage_words(coverage) if coverage else ""
 
 
-def coverage_words(found: Mapping[str, Any]) -> str:
+def coverage_words(coverage: Mapping[str, Any]) -> str:
     """What a layout covers of a battery and why it leaves out the rest; empty if all is as usual.
 
     Args:
-        found: The coverage, as profiles have it.
+        coverage: The coverage, as profiles have it.
     """
     words: list[str] = []
-    if found["left_out"]:
-        why = "; ".join(f"{number}: {reason}" for reason, number in found["left_out"].items())
+    if coverage["left_out"]:
+        why = "; ".join(f"{number}: {reason}" for reason, number in coverage["left_out"].items())
         words.append(
-            f"The layout covers {found['covered']} of {found['of']} arenas of the battery. "
+            f"The layout covers {coverage['covered']} of {coverage['of']} arenas of the battery. "
             f"Left out: {why}."
         )
-    if kept := found.get("unpassable"):
+    if kept := coverage.get("unpassable"):
         words.append(f"No play can pass {kept} of the arenas; they are played as was asked for.")
-    if sure := found.get("cannot_fail"):
+    if sure := coverage.get("cannot_fail"):
         words.append(f"Every play passes {sure} of the arenas: successes there tell nothing.")
     return " ".join(words)
 
@@ -110,25 +110,25 @@ def voids(profile: Mapping[str, Any]) -> str:
 
 def said_of(profile: Mapping[str, Any], key: str) -> str:
     """The words of a part of a profile's provenance; empty without any."""
-    found: Mapping[str, Any] = profile["provenance"].get(key) or {}
-    return str(found.get("words", ""))
+    about: Mapping[str, Any] = profile["provenance"].get(key) or {}
+    return str(about.get("words", ""))
 
 
 def calibrated(profile: Mapping[str, Any]) -> str:
     """By which earlier agents the layout was calibrated, in a sentence or two; empty if none."""
-    made = profile["provenance"].get("calibration")
-    if not made:
+    calibration = profile["provenance"].get("calibration")
+    if not calibration:
         return ""
-    rest = made["without_row"]
+    rest = calibration["without_row"]
     gap = (
         f" {rest} arenas of the battery have no row in it: their demands alone predict them."
         if rest
         else ""
     )
     return (
-        f"Calibrated ({made['name']}): {made['layout']} ({made['variant']}), with priors and the "
-        f"easiness of arenas from {made['episodes']} outcomes of {len(made['agents'])} earlier "
-        f"agents.{gap}"
+        f"Calibrated ({calibration['name']}): {calibration['layout']} ({calibration['variant']}), "
+        f"with priors and the easiness of arenas from {calibration['episodes']} outcomes of "
+        f"{len(calibration['agents'])} earlier agents.{gap}"
     )
 
 

@@ -74,16 +74,16 @@ def setup(
     try:
         given = None if build is None else executable(build)
         with status("animalcat unity setup") as tell:
-            made = make_interpreter(python or Path(sys.executable), animalai, tell)
-            store(python=str(made))
+            interpreter = make_interpreter(python or Path(sys.executable), animalai, tell)
+            store(python=str(interpreter))
             tell("looking for a build")
             note = ""
             try:
-                found = given or _found(made, download)
+                player = given or _found(interpreter, download)
             except UnityError as error:
-                found, note = None, str(error)
-        if found is not None:
-            store(build=str(found))
+                player, note = None, str(error)
+        if player is not None:
+            store(build=str(player))
     except UnityError as error:
         fail(str(error), BAD_INPUT)
     _report(UnitySettings(), as_json)

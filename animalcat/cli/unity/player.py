@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from animalcat.cli.shared.codes import BAD_INPUT, FAILED, MISSING, UNREACHABLE
+from animalcat.codes import BAD_INPUT, FAILED, MISSING, UNREACHABLE
 from animalcat.installing import install
 
 if TYPE_CHECKING:

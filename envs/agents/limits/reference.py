@@ -1,4 +1,4 @@
-"""References of agents: `builtin:NAME` or `path.py:Class`, and behind it `+limit=strength` ..."""
+"""References of agents: `builtin:NAME`, `plugin:NAME` or `path.py:Class`, with limits behind it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from animalcat.envs.agents.limits.catalogue import Limit
 
-FORMS: Final = "expected builtin:NAME or path/to/file.py:ClassName"
+FORMS: Final = "expected builtin:NAME, plugin:NAME or path/to/file.py:ClassName"
 Strength: TypeAlias = float | str
 
 
@@ -33,8 +33,8 @@ class Reference:
     """A reference that was read.
 
     Attributes:
-        where: `builtin`, or the path of a file.
-        name: Of the built-in agent or of the class.
+        where: `builtin`, `plugin`, or the path of a file.
+        name: Of the built-in agent, of the plugin or of the class.
         limits: Name of each limit -> its strength, in the order in which they were written.
     """
 
@@ -46,6 +46,16 @@ class Reference:
     def builtin(self) -> str:
         """Name of the built-in agent; empty for an agent of one's own."""
         return self.name if self.where == "builtin" else ""
+
+    @property
+    def plugin(self) -> str:
+        """Name of the plugin that the agent is (`animalcat.plugins`); empty for any other."""
+        return self.name if self.where == "plugin" else ""
+
+    @property
+    def in_file(self) -> bool:
+        """Whether it is a class of a file."""
+        return not (self.builtin or self.plugin)
 
     @property
     def privileged(self) -> bool:
@@ -131,7 +141,7 @@ def _takes(limit: Limit) -> str:
 def _check_taken(text: str, reference: Reference) -> None:
     """Raise if the agent does not take one of its limits."""
     taken = limits_of(reference.builtin)
-    who = f"builtin:{reference.builtin}" if reference.builtin else "an agent of a file"
+    who = "an agent of a file" if reference.in_file else f"{reference.where}:{reference.name}"
     for name in reference.limits:
         if name not in taken:
             raise AgentLoadError(

@@ -162,7 +162,7 @@ def without_the_next(learner: Learner) -> None:
 
 
 SCENARIOS: Final[Mapping[str, Scenario]] = {
-    **{name: Scenario(Policy(name)) for name in POLICIES if name != "listed"},
+    **{name: Scenario(Policy(name)) for name in POLICIES if name not in ("listed", "plugin")},
     "listed": Scenario(Policy("listed", order=NAMES[30:42])),
     "first, then per second": Scenario(Policy(order=NAMES[5:8], per_second=True)),
     "information about one": Scenario(Policy("information", about=("visualAbility",))),

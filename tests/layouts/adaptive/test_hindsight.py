@@ -12,7 +12,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.simulate import LayoutAgent
 from animalcat.layouts.simulation.synthetic import op_battery, synthetic_agents
-from animalcat.layouts.watching.alarm import Alarm, Seen, log_factors
+from animalcat.layouts.watching.alarm import Alarm, ScoredPrediction, log_factors
 from animalcat.layouts.watching.hindsight import LEVEL, fails
 from animalcat.layouts.watching.strata import stratifications
 
@@ -38,7 +38,7 @@ def watched(truth: Floats, episodes: int = 150) -> tuple[bool, bool]:
             posterior.weights
             @ evaluator.by_instance(posterior.particles, columns[[row]], np.float64)[0]
         )
-        alarm.update(row, factors, Seen(float(predicted), y))
+        alarm.update(row, factors, ScoredPrediction(float(predicted), y))
         posterior.update(columns[row, : len(OP.features)], y, episode)
     return alarm.raised, alarm.stands(posterior, evaluator, columns[rows], outcomes, rows)
 

@@ -12,6 +12,7 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.offers import DemandVectorGenerator, Offers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.layouts.adaptive.stopping import RuleStopper
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
@@ -82,13 +83,13 @@ def test_a_used_up_battery_is_gone_on_from(bank: Bank, posterior: LivePosterior)
     chooser = Chooser(bank, Policy(generate=True))
     choice = chooser.choose(posterior, used, 6)
     assert choice is not None
-    assert choice.because == "the battery is exhausted"
+    assert choice.because == EXHAUSTED
     stopper = RuleStopper(bank.layout, StoppingRule(futility=0.0))
     assert not stopper.verdict(posterior, chooser, used).stop
     # What the layout says is worth making is not to be trusted once it is contradicted.
     assert chooser.choose(posterior, used, 6, distrust=True) is None
     verdict = stopper.verdict(posterior, chooser, used, contradicted=True)
-    assert verdict.reason == "the battery is exhausted"
+    assert verdict.reason == EXHAUSTED
 
 
 def test_each_offer_is_made_once_and_several_at_a_time_differ(

@@ -17,6 +17,7 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import WORTHWHILE, Chooser
 from animalcat.layouts.adaptive.retest import DeterminismPrior, Retest
 from animalcat.layouts.adaptive.selectors import SETTLED
+from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.layouts.adaptive.stopping import RuleStopper, Verdict
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -77,7 +78,7 @@ def played(
 def test_by_default_nothing_is_repeated(aaio: Layout, draw_instances: Draw) -> None:
     found = played(aaio, draw_instances(12, 1), Policy(), random=True)
     assert sorted(found.rows) == list(range(12))
-    assert found.verdict.reason == "the battery is exhausted"
+    assert found.verdict.reason == EXHAUSTED
     assert found.worth == 12.0
     assert found.reasons["probe"] == 0
 
@@ -86,7 +87,7 @@ def test_a_deterministic_agent_is_recognised_and_its_battery_exhausted(
     aaio: Layout, draw_instances: Draw
 ) -> None:
     found = played(aaio, draw_instances(20, 1), Policy(exposures=0), random=False)
-    assert found.verdict.reason == "the battery is exhausted"
+    assert found.verdict.reason == EXHAUSTED
     assert set(found.rows) == set(range(20))
     assert found.retest.agreements == found.retest.pairs > 0
     repeats = len(found.rows) - 20
@@ -110,7 +111,7 @@ def test_a_random_agent_may_be_asked_again_and_is_known_better_for_it(
         assert after.sd < 0.9 * before.sd
     capped = played(aaio, features, Policy(exposures=2), random=True)
     assert max(Counter(capped.rows).values()) == 2
-    assert capped.verdict.reason == "the battery is exhausted"
+    assert capped.verdict.reason == EXHAUSTED
 
 
 def history_of(retest: Retest, rows: list[int]) -> History:

@@ -20,7 +20,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
-from animalcat.layouts.watching.alarm import Alarm, Seen, log_factors
+from animalcat.layouts.watching.alarm import Alarm, ScoredPrediction, log_factors
 from animalcat.layouts.watching.strata import stratifications
 
 from .several import choose_several
@@ -200,7 +200,9 @@ def test_a_session_of_several_outcomes(name: Any) -> None:
         columns = bank.evaluator.columns(features[[one.index]])
         outcome = y[one.index].tolist()
         factors = log_factors(posterior, bank.evaluator, columns, outcome, episode)
-        alarm.update(one.index, factors, Seen(one.predicted, float(np.nanmean(outcome))))
+        alarm.update(
+            one.index, factors, ScoredPrediction(one.predicted, float(np.nanmean(outcome)))
+        )
         posterior.update(features[one.index], outcome, episode)
         played.append(one.index)
     verdict = stopper.verdict(posterior, chooser, History(played))

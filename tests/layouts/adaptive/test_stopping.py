@@ -12,6 +12,7 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.information import ExpectedGains
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.layouts.adaptive.stopping import RuleStopper, Verdict, needed
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
@@ -57,7 +58,7 @@ def test_target(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     rule = StoppingRule(max_episodes=300, target_sd=0.12)
     verdict, episodes, posterior = session(aaio, features, y, rule)
     assert set(verdict.status.values()) == {"precise, if the layout holds"}
-    assert verdict.reason == "every capability became precise while it ran, if the layout holds"
+    assert verdict.reason == "every capability is precise, if the layout holds"
     assert 5 < episodes < 200
     sd = {node.name: node.sd for node in posterior.summary()}
     assert sd["navigationAbility"] <= 0.12 * 5.3
@@ -70,12 +71,12 @@ def test_an_exhausted_battery_is_the_limit(aaio: Layout, draw_instances: Draw, p
     rule = StoppingRule(max_episodes=100, target_sd=0.02, futility=0.0)
     verdict, episodes, _ = session(aaio, features, y, rule)
     assert episodes == 8
-    assert verdict.reason == "the battery is exhausted"
-    assert "measuring" not in verdict.status.values()
+    assert verdict.reason == EXHAUSTED
+    assert set(verdict.status.values()) == {"used up"}
     empty = Chooser(Bank(aaio, np.empty((0, 4)), []))
     verdict = RuleStopper(aaio, rule).verdict(LivePosterior(aaio, 0), empty, History())
     assert verdict.stop
-    assert set(verdict.status.values()) == {"limited by the battery"}
+    assert set(verdict.status.values()) == {"used up"}
 
 
 def test_a_battery_without_fitting_demands_is_futile(aaio: Layout, play: Play) -> None:
@@ -194,7 +195,7 @@ def test_a_contradicted_layout_measures_nothing(
     assert set(verdict.status.values()) == {"layout contradicted"}
     rule = StoppingRule(target_sd=0.99, stop_at_alarm=True)
     verdict = RuleStopper(aaio, rule).verdict(*known, contradicted=True)
-    assert verdict.reason == "the layout does not describe this agent"
+    assert verdict.end == "layout contradicted"
 
 
 def test_where_all_conditions_must_hold_a_contradicted_layout_has_budgets_alone(
@@ -219,11 +220,11 @@ def test_a_battery_can_be_exhausted_when_all_is_measured_but_not_all_conditions_
     posterior, chooser, _ = known
     rule = StoppingRule(max_episodes=100, target_sd=0.99, combine="all")
     verdict = RuleStopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
-    assert (verdict.stop, verdict.reason) == (True, "the battery is exhausted")
+    assert (verdict.stop, verdict.reason) == (True, EXHAUSTED)
     assert set(verdict.status.values()) == {"precise, if the layout holds"}
     rule = StoppingRule(max_episodes=100, target_sd=0.99)
     verdict = RuleStopper(aaio, rule).verdict(posterior, chooser, History(range(60)))
-    assert verdict.reason == "every capability became precise while it ran, if the layout holds"
+    assert verdict.reason == "every capability is precise, if the layout holds"
 
 
 def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw) -> None:

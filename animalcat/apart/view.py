@@ -49,7 +49,7 @@ _DATABASE: Final = b"SQLite format 3\0"
 """With what a database begins."""
 _RECORDING: Final = b"\x89MCAP"
 """With what a recording begins."""
-_PEOPLE: Final = Path(__file__).with_name("agent_etc")
+_PEOPLE: Final = Path(__file__).with_name("etc")
 """Folder with the made-up users of an agent's machine."""
 MOST_BESIDE: Final = 300
 """Most files and folders beside an agent's file that are shown one by one."""
@@ -110,17 +110,17 @@ class View:
 
     def seen(self) -> list[str]:
         """Files and folders of the machine that are seen."""
-        return [one.source for one in self.mounts.values() if one.kind in ("see", "share")]
+        return [mount.source for mount in self.mounts.values() if mount.kind in ("see", "share")]
 
     def ordered(self) -> tuple[Mount, ...]:
         """All of it, what is within something behind that; but for what is seen in any case."""
         kept: dict[str, Mount] = {}
         for path in sorted(self.mounts, key=lambda path: path.split("/")):
-            one = self.mounts[path]
+            mount = self.mounts[path]
             within = next((kept[up] for up in _above(path) if up in kept), None)
-            if one.kind != "share" and within and within.kind in ("see", "share"):
+            if mount.kind != "share" and within and within.kind in ("see", "share"):
                 continue
-            kept[path] = one
+            kept[path] = mount
         return tuple(kept.values())
 
 
@@ -161,11 +161,11 @@ def machine(network: bool, room: int) -> View:
 def software() -> tuple[str, ...]:
     """Folders of the interpreter, of installed packages, and of animalcat."""
     package = Path(animalcat.__file__).parent
-    found = [sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, str(package)]
-    found += [str(one) for one in package.iterdir() if one.is_symlink() and one.is_dir()]
-    found += [one for one in sys.path if os.path.basename(one) in _PACKAGES]
+    folders = [sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, str(package)]
+    folders += [str(path) for path in package.iterdir() if path.is_symlink() and path.is_dir()]
+    folders += [path for path in sys.path if os.path.basename(path) in _PACKAGES]
     # A system's own interpreter has what surrounds it as its prefix.
-    return tuple(one for one in dict.fromkeys(found) if one not in ("/", "/usr", "/usr/local"))
+    return tuple(path for path in dict.fromkeys(folders) if path not in ("/", "/usr", "/usr/local"))
 
 
 def beside(file: Path, hidden: Iterable[Path] = ()) -> tuple[list[str], list[str]]:
@@ -215,9 +215,9 @@ class _Looks:
         """Whether a file or folder is animalcat's, has such in it, or is too large to tell."""
         if os.path.islink(path) or not os.path.isdir(path):
             return _is_ours(path)
-        for number, one in enumerate(_files(path)):
+        for number, file in enumerate(_files(path)):
             self.left -= 1
-            if number == MOST_WITHIN or self.left < 0 or _is_ours(one):
+            if number == MOST_WITHIN or self.left < 0 or _is_ours(file):
                 return True
         return False
 
@@ -258,13 +258,13 @@ def _is_ours(path: str) -> bool:
 
 def _within_or_above(path: str, others: Sequence[str]) -> bool:
     real = os.path.realpath(path)
-    return any(real == one or real in _above(one) or one in _above(real) for one in others)
+    return any(real == other or real in _above(other) or other in _above(real) for other in others)
 
 
 def holds(seen: Iterable[str], path: str) -> str:
     """Which of some files and folders has a path in it; empty if none."""
     real = os.path.realpath(path)
-    return next((one for one in seen if one == real or one in _above(real)), "")
+    return next((place for place in seen if place == real or place in _above(real)), "")
 
 
 def _above(path: str) -> list[str]:
@@ -288,7 +288,7 @@ def _followed(path: str) -> tuple[Mapping[str, str], str]:
         if not os.path.islink(at):
             continue
         links[at] = os.readlink(at)
-        left += [one for one in links[at].split("/") if one][::-1]
+        left += [part for part in links[at].split("/") if part][::-1]
         at = "" if links[at].startswith("/") else at.rpartition("/")[0]
     return links, at or "/"
 
@@ -303,6 +303,6 @@ def _names(folder: str) -> list[str]:
 def as_json(mounts: Iterable[Mount]) -> list[dict[str, Any]]:
     """Mounts as `confine` reads them."""
     return [
-        {name: getattr(one, name) for name in ("path", "kind", "source", "given", "size", "mode")}
-        for one in mounts
+        {name: getattr(mount, name) for name in ("path", "kind", "source", "given", "size", "mode")}
+        for mount in mounts
     ]

@@ -1,4 +1,4 @@
-"""Keeps an agent's process apart: it sees what it is given, and nothing else."""
+"""Says what a process is given that is kept apart, and how: it sees that and nothing else."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any, Final
 
 import animalcat
-from animalcat.cli.shared import confine
-from animalcat.cli.shared.agent_view import WORK, Mount, View, as_json, machine, software
-from animalcat.cli.shared.command_help import AGENT
+from animalcat.apart import confine
+from animalcat.apart.view import WORK, Mount, View, as_json, machine, software
 from animalcat.envs.agents.watching import PASSED_ON, VARIABLES
 from animalcat.folders import cache_folder, caches
 
@@ -72,40 +69,6 @@ class Permission(StrEnum):
     """Use the network, for example to ask a model elsewhere."""
     ALL = "all"
     """Everything that its user may: it is not kept apart."""
-
-
-AgentMay = Annotated[
-    Permission,
-    typer.Option(
-        "--agent-may",
-        help="What the agent's process may do besides playing, where this command starts it: "
-        "nothing (play), use the network, or all that you may. With network or all it may find the "
-        "server of this machine, and what that knows.",
-        rich_help_panel=AGENT,
-    ),
-]
-AgentSees = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--agent-sees",
-        metavar="PATH",
-        help="A file, folder or device that the agent's process may read besides its own folder: "
-        "weights, a data set, /dev/nvidia0. Repeat it for several.",
-        show_default="its folder alone",
-        rich_help_panel=AGENT,
-    ),
-]
-AgentEnv = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--agent-env",
-        metavar="NAME",
-        help="A variable of the environment that the agent's process gets, such as the key to a "
-        "model elsewhere; NAME=VALUE sets it. Repeat it for several.",
-        show_default="language, threads and ANIMALCAT_AGENT_...",
-        rich_help_panel=AGENT,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +139,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class ApartCommand:
     """A command that runs a program apart.
 
     Attributes:
@@ -248,23 +211,23 @@ def _left_open(name: str) -> tuple[str, ...]:
     if name in (BUBBLEWRAP, confine.NAMESPACES):
         abstract = "with --agent-may network, it reaches abstract sockets (X11, some D-Bus)"
         return () if version >= 6 else (abstract,)
-    found = ["names of files", "sockets that have a path", "other processes can be seen"]
-    found.append("what your programs share in /dev/shm, and what it leaves there")
-    found.append("what is written to its folder and /dev/shm is limited for each file alone")
+    uncovered = ["names of files", "sockets that have a path", "other processes can be seen"]
+    uncovered.append("what your programs share in /dev/shm, and what it leaves there")
+    uncovered.append("what is written to its folder and /dev/shm is limited for each file alone")
     if not version:
-        found.append("all files that every user may read or change, and what it leaves in /tmp")
+        uncovered.append("all files that every user may read or change, and what it leaves in /tmp")
     if not refuses:
-        found.append("the network" if version < 4 else "the network but for TCP")
-        found.append("memory, semaphores and queues that your programs share")
+        uncovered.append("the network" if version < 4 else "the network but for TCP")
+        uncovered.append("memory, semaphores and queues that your programs share")
     if version < 6:
-        found.append("abstract sockets")
+        uncovered.append("abstract sockets")
     if name == confine.LANDLOCK:
-        found.append("the number of processes")
+        uncovered.append("the number of processes")
         if not refuses:
-            found.append("limits and priorities of your other processes")
+            uncovered.append("limits and priorities of your other processes")
         if version < 6:
-            found.append("ending your other processes, and outliving the command")
-    return tuple(found)
+            uncovered.append("ending your other processes, and outliving the command")
+    return tuple(uncovered)
 
 
 def plan_of(
@@ -308,9 +271,9 @@ def plan_of(
     kept = view.see(str(compiled), given=True, kind="share" if ours else "see")
     own = kept if ours else f"{home}/.cache/numba"
     changes = {"HOME": home, "TMPDIR": "/tmp", "NUMBA_CACHE_DIR": own, **(variables or {})}
-    found = clean_environment(os.environ, network=network) | changes
+    whole = clean_environment(os.environ, network=network) | changes
     copies = () if ours else (kept, own)
-    return Plan(view.ordered(), network, limits, found, copies, tuple(hide))
+    return Plan(view.ordered(), network, limits, whole, copies, tuple(hide))
 
 
 def _home(view: View, sees: Iterable[str]) -> str:
@@ -318,12 +281,12 @@ def _home(view: View, sees: Iterable[str]) -> str:
     home = os.path.realpath(os.environ.get("HOME") or "/")
     special = ("/", "/etc", "/usr", "/dev", "/proc", "/sys", "/run", "/tmp", "/var/tmp", WORK)
     taken = [*view.seen(), *map(os.path.realpath, sees)]
-    inside = any(Path(home).is_relative_to(one) for one in taken)
-    below = any(Path(one).is_relative_to(home) for one in special)
+    inside = any(Path(home).is_relative_to(path) for path in taken)
+    below = any(Path(path).is_relative_to(home) for path in special)
     return f"{WORK}/home" if inside or below or home.startswith(("/proc/", "/dev/")) else home
 
 
-def launched(command: Sequence[str], plan: Plan, name: str) -> Started:
+def launched(command: Sequence[str], plan: Plan, name: str) -> ApartCommand:
     """Return the command that runs a command as a plan says.
 
     Args:
@@ -374,12 +337,12 @@ def launched(command: Sequence[str], plan: Plan, name: str) -> Started:
     run = [sys.executable, "-I", "-S", str(Path(confine.__file__)), text]
     if name == BUBBLEWRAP:
         run = [*_bubblewrap(plan), *run]
-    return Started(tuple(run), variables, folder)
+    return ApartCommand(tuple(run), variables, folder)
 
 
 def _limits(limits: Limits) -> dict[str, int]:
-    found = asdict(limits)
-    return {**found, "file_bytes": 2 * found.pop("room")}
+    numbers = asdict(limits)
+    return {**numbers, "file_bytes": 2 * numbers.pop("room")}
 
 
 def _bubblewrap(plan: Plan) -> list[str]:
@@ -389,17 +352,28 @@ def _bubblewrap(plan: Plan) -> list[str]:
     words += ["--unshare-net"] if not plan.network else []
     words += ["--uid", str(confine.AGENT_ID), "--gid", str(confine.AGENT_ID)]
     words += ["--cap-drop", "ALL"]
-    for one in plan.mounts:
-        if one.path.startswith("/proc/"):
+    for mount in plan.mounts:
+        if mount.path.startswith("/proc/"):
             continue  # it has one of its own
-        if one.kind == "link":
-            words += ["--symlink", one.source, one.path]
-        elif one.kind == "empty":
-            words += ["--perms", f"{one.mode:o}", "--size", str(one.size), "--tmpfs", one.path]
-        elif confine.is_device(one.source):
-            words += ["--dev-bind-try", one.source, one.path]
+        if mount.kind == "link":
+            words += ["--symlink", mount.source, mount.path]
+        elif mount.kind == "empty":
+            words += [
+                "--perms",
+                f"{mount.mode:o}",
+                "--size",
+                str(mount.size),
+                "--tmpfs",
+                mount.path,
+            ]
+        elif confine.is_device(mount.source):
+            words += ["--dev-bind-try", mount.source, mount.path]
         else:
-            words += ["--bind" if one.kind == "share" else "--ro-bind-try", one.source, one.path]
+            words += [
+                "--bind" if mount.kind == "share" else "--ro-bind-try",
+                mount.source,
+                mount.path,
+            ]
     return [*words, "--proc", "/proc", "--remount-ro", "/", "--chdir", WORK, "--"]
 
 
@@ -428,13 +402,13 @@ def named_variables(named: Iterable[str], given: Mapping[str, str]) -> dict[str,
     Raises:
         ValueError: One has no value.
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for text in named:
         name, equals, value = text.partition("=")
         if not name or (not equals and name not in given):
             raise ValueError(f"--agent-env {text}: it is not set here; say {name or 'NAME'}=VALUE")
-        found[name] = value if equals else given[name]
-    return found
+        variables[name] = value if equals else given[name]
+    return variables
 
 
 def environment(**changes: str) -> dict[str, str]:

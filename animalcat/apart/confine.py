@@ -204,8 +204,8 @@ def _refuse_calls(numbers: _Numbers, way: str, network: bool) -> None:
         judge(number, (end, 0, 0, no_such_call))
     families = _FAMILIES_WITHOUT_NETWORK if partial and not network else _FAMILIES
     inner = [first]
-    for one in families:
-        inner += [(equal, 0, 1, one), (end, 0, 0, allow)]
+    for request in families:
+        inner += [(equal, 0, 1, request), (end, 0, 0, allow)]
     judge(numbers.socket, *inner, (end, 0, 0, no_such_family))
     if way == LANDLOCK:  # the person's processes have the same number of user
         own = [(equal, 1, 0, 0), (end, 0, 0, forbidden), (end, 0, 0, allow)]
@@ -214,8 +214,8 @@ def _refuse_calls(numbers: _Numbers, way: str, network: bool) -> None:
         for number, all_of_user in numbers.of_many:
             judge(number, first, (equal, 2, 0, all_of_user), second, *own)
     inner = [second]
-    for one in _INTO_TERMINAL:
-        inner += [(equal, 0, 1, one), (end, 0, 0, forbidden)]
+    for request in _INTO_TERMINAL:
+        inner += [(equal, 0, 1, request), (end, 0, 0, forbidden)]
     judge(numbers.ioctl, *inner, (end, 0, 0, allow))
     words.append((end, 0, 0, allow))
     code = b"".join(struct.pack("HBBI", *word) for word in words)
@@ -313,17 +313,17 @@ def _build_root(plan: dict[str, Any], powerful: bool, ids: int) -> None:
     _pivot("/tmp", "/tmp/old")
     os.chdir("/")
     _mount("tmpfs", "/new", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=16m")
-    for one in plan["mounts"]:
-        target = f"/new{one['path']}"
-        if one["kind"] == "link":
+    for mount in plan["mounts"]:
+        target = f"/new{mount['path']}"
+        if mount["kind"] == "link":
             _make_folders(os.path.dirname(target), owner)
-            os.symlink(one["source"], target)
-        elif one["kind"] == "empty":
+            os.symlink(mount["source"], target)
+        elif mount["kind"] == "empty":
             _make_folders(target, owner)
-            options = f"mode={one['mode']:o},size={one['size']},nr_inodes=200k{owned}"
+            options = f"mode={mount['mode']:o},size={mount['size']},nr_inodes=200k{owned}"
             _mount("tmpfs", target, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
         else:
-            _bind(f"/old{one['source']}", target, one, owner, ids if one["given"] else -1)
+            _bind(f"/old{mount['source']}", target, mount, owner, ids if mount["given"] else -1)
     os.makedirs("/new/proc", exist_ok=True)
     # Where the system hides parts of /proc, as in containers, there is none of one's own; what the
     # plan shows of the machine's stays. It is permitted only while the old one is there.
@@ -358,13 +358,13 @@ def _make_folders(path: str, owner: int) -> None:
     os.chown(path, owner, owner)
 
 
-def _bind(source: str, target: str, one: dict[str, Any], owner: int, ids: int) -> None:
+def _bind(source: str, target: str, mount: dict[str, Any], owner: int, ids: int) -> None:
     """Show a file or folder of the machine at its place in the new root.
 
     Args:
         source: Where it is now.
         target: Where it comes.
-        one: The mount, as in the plan.
+        mount: The mount, as in the plan.
         owner: Of folders on the way; negative: this process.
         ids: A user namespace in which what is root's is the program's; negative: none.
     """
@@ -375,7 +375,7 @@ def _bind(source: str, target: str, one: dict[str, Any], owner: int, ids: int) -
     elif not os.path.exists(target):
         _make_folders(os.path.dirname(target), owner)
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
-    attributes = _ATTR_NOSUID | (0 if one["kind"] == "share" else _ATTR_RDONLY)
+    attributes = _ATTR_NOSUID | (0 if mount["kind"] == "share" else _ATTR_RDONLY)
     attributes |= 0 if source.startswith("/old/dev/") else _ATTR_NODEV
     if ids < 0 or not _bind_as_nobody(source, target, attributes, ids):
         _mount(source, target, None, _MS_BIND | _MS_REC)
@@ -481,10 +481,12 @@ def _as_another_user(plan: dict[str, Any]) -> None:
         for path in plan["hide"]:
             if os.access(path, os.R_OK | os.X_OK):
                 raise PermissionError(f"everyone may look into {path}")
-        for one in plan["mounts"]:
-            needed = one["kind"] == "see" and one["given"] and one["source"] not in plan["kept"]
-            if needed and not os.access(one["source"], os.R_OK):
-                raise PermissionError(f"another user may not read {one['source']}")
+        for mount in plan["mounts"]:
+            needed = (
+                mount["kind"] == "see" and mount["given"] and mount["source"] not in plan["kept"]
+            )
+            if needed and not os.access(mount["source"], os.R_OK):
+                raise PermissionError(f"another user may not read {mount['source']}")
 
     def end_all() -> None:
         killer = os.fork()
@@ -502,9 +504,9 @@ def _by_landlock(plan: dict[str, Any]) -> None:
     """Return only in a process that another one of ours watches."""
 
     def end_all() -> None:
-        for one in descendants(os.getpid()):
+        for process in descendants(os.getpid()):
             with contextlib.suppress(OSError):
-                os.kill(one, signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
 
     _supervised(plan["parent"], plan["folder"], end_all, lambda: None)
 
@@ -549,9 +551,9 @@ def _supervised(
 def _free_id() -> int:
     """Return a number of a user that has no process."""
     taken = set[int]()
-    for one in _processes():
+    for process in _processes():
         with contextlib.suppress(FileNotFoundError):  # it has ended
-            taken.add(os.stat(f"/proc/{one}").st_uid)
+            taken.add(os.stat(f"/proc/{process}").st_uid)
     low, high = _IDS
     span = high - low + 1
     numbers = (low + (os.getpid() + step) % span for step in range(span))
@@ -561,23 +563,23 @@ def _free_id() -> int:
 def parents_of_all() -> dict[int, int]:
     """Return all processes of the machine, and from which each comes."""
     parents: dict[int, int] = {}
-    for one in _processes():
+    for process in _processes():
         with (
             contextlib.suppress(OSError, ValueError, IndexError),  # it has ended
-            open(f"/proc/{one}/stat", encoding="utf-8", errors="replace") as file,
+            open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file,
         ):
-            parents[one] = int(file.read().rpartition(")")[2].split()[1])
+            parents[process] = int(file.read().rpartition(")")[2].split()[1])
     return parents
 
 
 def descendants(root: int, parents: dict[int, int] | None = None) -> list[int]:
     """Return all processes that come from one, as they are now or as they were said to be."""
     parents = parents_of_all() if parents is None else parents
-    found, new = list[int](), [root]
+    descended, new = list[int](), [root]
     while new:
-        new = [one for one, parent in parents.items() if parent in new]
-        found += new
-    return found
+        new = [process for process, parent in parents.items() if parent in new]
+        descended += new
+    return descended
 
 
 def _processes() -> Iterator[int]:
@@ -599,10 +601,10 @@ def _landlock(plan: dict[str, Any]) -> bool:
     reads, changes = _FS_EXECUTE | _FS_READ | _FS_LIST, rights
     rules = [(plan["folder"], changes), ("/dev/shm", changes), ("/proc", _FS_READ | _FS_LIST)]
     rules += [(path, _FS_LIST) for path in plan["lists"]]
-    for one in plan["mounts"]:
-        if one["kind"] in ("see", "share"):
-            device = _FS_WRITE | (1 << 15 & rights) if is_device(one["source"]) else 0
-            rules.append((one["source"], changes if one["kind"] == "share" else reads | device))
+    for mount in plan["mounts"]:
+        if mount["kind"] in ("see", "share"):
+            device = _FS_WRITE | (1 << 15 & rights) if is_device(mount["source"]) else 0
+            rules.append((mount["source"], changes if mount["kind"] == "share" else reads | device))
     net = _NET_ALL if version >= _NET_FROM and not plan["network"] else 0
     _restrict(rights, net, _SCOPE_ALL if version >= _SCOPE_FROM else 0, rules)
     return True

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
-from animalcat.cli.shared.confine import descendants, parents_of_all
+from animalcat.apart.confine import descendants, parents_of_all
 
 _LOOK_SECONDS: Final = 0.2
 """How often the memory is looked at; a process fills some hundred megabytes meanwhile."""
@@ -56,12 +56,12 @@ class MemoryLimit:
             time.sleep(_LOOK_SECONDS)
             if _of_machine() <= self._most:
                 continue
-            found = descendants(self._process.pid, _parents_lately())
-            if _taken(found, self._folders, self._most) > self._most:
+            processes = descendants(self._process.pid, _parents_lately())
+            if _taken(processes, self._folders, self._most) > self._most:
                 self._over.set()
-                for one in descendants(self._process.pid):
+                for process in descendants(self._process.pid):
                     with suppress(OSError):  # it has ended
-                        os.kill(one, signal.SIGKILL)
+                        os.kill(process, signal.SIGKILL)
 
 
 def _parents_lately() -> dict[int, int]:
@@ -78,12 +78,12 @@ def _parents_at(moment: int) -> dict[int, int]:
 
 def _of_machine() -> int:
     """Bytes of memory that all programs of the machine take, files in memory among them."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     with open("/proc/meminfo", encoding="ascii") as file:
         for line in file:
             name, _, rest = line.partition(":")
-            found[name] = int(rest.split()[0]) << 10
-    return found["MemTotal"] - found["MemAvailable"]
+            sizes[name] = int(rest.split()[0]) << 10
+    return sizes["MemTotal"] - sizes["MemAvailable"]
 
 
 def _taken(processes: Iterable[int], folders: Iterable[str], most: int) -> int:
@@ -98,12 +98,14 @@ def _taken(processes: Iterable[int], folders: Iterable[str], most: int) -> int:
         most: What they may take.
     """
     processes = list(processes)
-    kept = max((_in_folders(one, folders) for one in processes), default=0)
-    kept += sum({key: size for one in processes for key, size in _without_name(one)}.values())
-    resident = {one: _resident(one) for one in processes}
+    kept = max((_in_folders(process, folders) for process in processes), default=0)
+    kept += sum(
+        {key: size for process in processes for key, size in _without_name(process)}.values()
+    )
+    resident = {process: _resident(process) for process in processes}
     if kept + sum(resident.values()) <= most:
         return kept + sum(resident.values())
-    shares = [_share(one, whole) for one, whole in resident.items()]
+    shares = [_share(process, whole) for process, whole in resident.items()]
     # What they have mapped of files in memory is in both.
     return sum(own for own, _ in shares) + max(kept, sum(mapped for _, mapped in shares))
 
@@ -121,13 +123,13 @@ def _share(process: int, whole: int) -> tuple[int, int]:
     weights, the system lets go where memory is wanted, so that is not counted. If all this is
     unknown, all is its own.
     """
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     with suppress(OSError), open(f"/proc/{process}/smaps_rollup", encoding="ascii") as file:
         for line in file:
             name, _, rest = line.partition(":")
             if name in ("Pss_Anon", "Pss_Shmem"):
-                found[name] = int(rest.split()[0]) << 10
-    return found.get("Pss_Anon", whole), found.get("Pss_Shmem", 0)
+                sizes[name] = int(rest.split()[0]) << 10
+    return sizes.get("Pss_Anon", whole), sizes.get("Pss_Shmem", 0)
 
 
 def _without_name(process: int) -> Iterator[tuple[tuple[int, int], int]]:
@@ -137,8 +139,8 @@ def _without_name(process: int) -> Iterator[tuple[tuple[int, int], int]]:
         for name in os.listdir(folder):
             with suppress(OSError):  # it was closed
                 if os.readlink(f"{folder}/{name}").startswith("/memfd:"):
-                    found = os.stat(f"{folder}/{name}")
-                    yield (found.st_dev, found.st_ino), found.st_blocks * 512
+                    status = os.stat(f"{folder}/{name}")
+                    yield (status.st_dev, status.st_ino), status.st_blocks * 512
 
 
 def _in_folders(process: int, folders: Iterable[str]) -> int:

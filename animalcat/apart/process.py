@@ -1,4 +1,4 @@
-"""An agent in a process of its own, and waiting for its session beside it."""
+"""Runs an agent in a process of its own, apart from the evaluator, until its session is over."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
-from animalcat.cli.shared.agent_memory import MemoryLimit
-from animalcat.cli.shared.agent_output import AgentOutput, shown
-from animalcat.cli.shared.agent_view import beside, holds
-from animalcat.cli.shared.apart import (
+from animalcat import plugins
+from animalcat.apart.confine import CANNOT
+from animalcat.apart.memory import MemoryLimit
+from animalcat.apart.output import AgentOutput, shown
+from animalcat.apart.plan import (
+    ApartCommand,
     Limits,
     Permission,
     Plan,
-    Started,
     environment,
     launched,
     named_variables,
     plan_of,
     way,
 )
-from animalcat.cli.shared.confine import CANNOT
-from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
+from animalcat.apart.view import beside, holds
 from animalcat.client import AsyncClient, Client
 from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN, is_local
-from animalcat.client.values import Episode, Session, SessionEvent, SessionState, Ticket
+from animalcat.client.values import Session, SessionEvent, SessionState, Ticket
+from animalcat.codes import BAD_INPUT, UNREACHABLE
 from animalcat.envs.agents import AgentLoadError
 from animalcat.envs.agents.limits import check_observation
 from animalcat.envs.agents.limits.reference import Reference
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
+from animalcat.errors import AnimalcatError
 from animalcat.folders import SERVER_FOLDER, SOCKET
-from animalcat.terminals import harmless
 
 POLL_SECONDS: Final = 0.2
 """How often the agent's process is looked at."""
@@ -52,24 +53,31 @@ GRACE_SECONDS: Final = 60.0
 """How long a session may take to end, or to notice, after its agent's process has ended."""
 
 
+class ApartError(AnimalcatError):
+    """An agent cannot run as it is asked for; the text says why and what to do."""
+
+
 def check_reference(reference: str, spec: ObservationSpec | None = None) -> None:
-    """End the command where a reference names no agent; nothing of it is run here.
+    """Check that a reference names an agent; nothing of it is run here.
 
     Args:
         reference: The reference.
         spec: What its session shows, on which its limits must be able to act; None: not known here.
+
+    Raises:
+        ApartError: It names none, or one whose limits cannot act.
     """
     try:
         read = check_name(reference)
     except AgentLoadError as error:
-        fail(str(error))
-    if not read.builtin and not Path(read.where).is_file():
-        fail(f"agent {reference!r}: there is no file {read.where}")
+        raise ApartError(str(error)) from error
+    if read.in_file and not Path(read.where).is_file():
+        raise ApartError(f"agent {reference!r}: there is no file {read.where}")
     try:
         if spec is not None:
             check_observation(read, spec)
     except ValueError as error:
-        fail(f"agent {reference!r}: {error}")
+        raise ApartError(f"agent {reference!r}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +104,7 @@ class Bounds:
 
 
 def check_apart(references: Iterable[str], bounds: Bounds, data: Path | None = None) -> None:
-    """End the command before it begins where agents cannot run within their bounds here.
+    """Check that agents can run within their bounds here, before anything is begun.
 
     Agents that come with animalcat run anywhere.
 
@@ -104,49 +112,33 @@ def check_apart(references: Iterable[str], bounds: Bounds, data: Path | None = N
         references: The agents.
         bounds: Within what they play.
         data: The data directory, where it is known here.
+
+    Raises:
+        ApartError: They cannot.
     """
     for path in bounds.sees:
         if not path.exists():
-            fail(f"--agent-sees {path}: there is no such file or folder")
+            raise ApartError(f"--agent-sees {path}: there is no such file or folder")
     try:
         named_variables(bounds.variables, os.environ)
     except ValueError as error:
-        fail(str(error))
+        raise ApartError(str(error)) from error
     if bounds.may is Permission.ALL:
         if bounds.sees:
-            fail("--agent-may all shows the agent everything; leave --agent-sees out")
+            raise ApartError("--agent-may all shows the agent everything; leave --agent-sees out")
         return
     if data is not None:
         _check_data(list(map(str, bounds.sees)), str(data))
-    foreign = [one for one in references if not check_name(one).builtin]
+    foreign = [reference for reference in references if not check_name(reference).builtin]
     if foreign and not way().name:
-        fail(
+        raise ApartError(
             f"agents cannot be kept apart from the evaluator here ({way().why}), so "
             f"{foreign[0]} could read and change results. If you trust its code as your own, say "
             "--agent-may all; animalcat doctor says what would help"
         )
 
 
-def check_trusted(references: Iterable[str], bounds: Bounds) -> None:
-    """End the command before it begins where its agents are to run on Ray, and nobody trusts them.
-
-    Nothing keeps them apart there.
-
-    Args:
-        references: The agents.
-        bounds: Within what they are to play.
-    """
-    if bounds.sees or bounds.variables:
-        fail("agents on Ray have what is on their node; leave --agent-sees and --agent-env out")
-    foreign = [one for one in references if not check_name(one).builtin]
-    if foreign and bounds.may is not Permission.ALL:
-        fail(
-            f"agents on Ray are not kept apart from the evaluator, so {foreign[0]} could read and "
-            "change results. If you trust its code as your own, say --agent-may all"
-        )
-
-
-class Ended(Protocol):
+class AgentRun(Protocol):
     """A process of an agent that may have ended."""
 
     @property
@@ -159,8 +151,8 @@ class AgentProcess:
     """A process that runs `animalcat agent run`, apart from the evaluator.
 
     It holds a ticket for its session, and no token of a person. It is in a session of its own, so
-    that Ctrl-C reaches the command alone and it reaches no terminal, and it ends with the command,
-    however that ends.
+    that Ctrl-C reaches this process alone and it reaches no terminal. It ends with this process,
+    however that ends, and as a context at the context's end.
 
     Attributes:
         note: What is to be said of how it is kept apart; empty if nothing is.
@@ -176,11 +168,16 @@ class AgentProcess:
             session: The session.
             reference: What to run.
             bounds: Within what it plays.
+
+        Raises:
+            ApartError: It cannot run so.
+            AgentLoadError: The reference names no agent.
+            AnimalcatError: The server refuses.
         """
         ticket = client.get_ticket(session)
         read = check_name(reference)
-        found, notes = way(), list[str]()
-        apart = bounds.may is not Permission.ALL and bool(found.name)
+        best, notes = way(), list[str]()
+        apart = bounds.may is not Permission.ALL and bool(best.name)
         door = _door(client, ticket)
         network = door is None or bounds.may is not Permission.PLAY
         address = client.address if door is None or not apart else f"unix:{door}"
@@ -198,20 +195,20 @@ class AgentProcess:
         if apart:
             plan = _plan(read, bounds, network, door, ticket.folder, files, variables, notes)
             try:
-                started = launched(command, plan, found.name)
+                started = launched(command, plan, best.name)
             except ValueError as error:
-                fail(str(error))
-            if found.whole:
-                folders = [one.path for one in plan.mounts if one.kind == "empty"]
+                raise ApartError(str(error)) from error
+            if best.whole:
+                folders = [mount.path for mount in plan.mounts if mount.kind == "empty"]
             else:
                 notes.append(
-                    f"the agent is kept apart in part ({found.name}); not covered: "
-                    f"{'; '.join(found.open)}"
+                    f"the agent is kept apart in part ({best.name}); not covered: "
+                    f"{'; '.join(best.open)}"
                 )
         else:
-            started = Started(tuple(command), environment(**variables))
+            started = ApartCommand(tuple(command), environment(**variables))
             if bounds.may is not Permission.ALL:
-                notes.append(f"the agent, which is ours, is not kept apart here ({found.why})")
+                notes.append(f"the agent, which is ours, is not kept apart here ({best.why})")
         self.note = "; ".join(notes)
         self._apart, self._cut = apart, apart and not network
         self._started = started
@@ -232,6 +229,12 @@ class AgentProcess:
             self._output.begun()
         self._most = (bounds.limits or Limits.of_machine()).memory
         self._memory = MemoryLimit(self._process, self._most, folders) if apart else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     @property
     def ended(self) -> bool:
@@ -286,7 +289,7 @@ def _file(read: Reference) -> Path:
 
 def _elsewhere(reference: str, read: Reference) -> str:
     """A reference that means the same in another working folder."""
-    return reference if read.builtin else f"{_file(read)}{reference[len(read.where) :]}"
+    return f"{_file(read)}{reference[len(read.where) :]}" if read.in_file else reference
 
 
 def _plan(
@@ -302,7 +305,9 @@ def _plan(
     """What an agent is given; what is to be said of it is added to the notes."""
     sees = [*map(str, bounds.sees), *files]
     links = dict[str, str]()
-    if not read.builtin:
+    if read.plugin:
+        sees += map(str, plugins.places("agent", read.plugin))
+    if read.in_file:
         file = _file(read).resolve()
         sees.append(str(_file(read)))
         hidden = [*bounds.hide, *([Path(data)] if data else [])]
@@ -310,9 +315,9 @@ def _plan(
             try:
                 shown_to_it, left = beside(file, hidden)
             except ValueError as error:
-                fail(str(error))
-            links = {one: os.readlink(one) for one in shown_to_it if os.path.islink(one)}
-            sees += [one for one in shown_to_it if one not in links]
+                raise ApartError(str(error)) from error
+            links = {path: os.readlink(path) for path in shown_to_it if os.path.islink(path)}
+            sees += [path for path in shown_to_it if path not in links]
             if left:
                 notes.append(f"the agent is not shown {_some(left)}, beside its file")
     plan = plan_of(
@@ -325,7 +330,7 @@ def _plan(
         ours=bool(read.builtin),
         hide=[data] if data else [],
     )
-    seen = [one.source for one in plan.mounts if one.kind in ("see", "share")]
+    seen = [mount.source for mount in plan.mounts if mount.kind in ("see", "share")]
     if data:
         _check_data([*sees, *seen], data)
     notes += [
@@ -337,12 +342,18 @@ def _plan(
 
 
 def _check_data(seen: Sequence[str], data: str) -> None:
-    """End the command where an agent would see a data directory, or something in it."""
+    """Refuse to let an agent see a data directory, or something in it.
+
+    Raises:
+        ApartError: It would.
+    """
     real = os.path.realpath(data)
     if inside := [path for path in seen if holds([real], path)]:
-        fail(f"the agent would see {inside[0]}, which is in the data directory; move it elsewhere")
+        raise ApartError(
+            f"the agent would see {inside[0]}, which is in the data directory; move it elsewhere"
+        )
     if where := holds(map(os.path.realpath, seen), real):
-        fail(
+        raise ApartError(
             f"the data directory {data} is in {where}, which the agent would see; keep the two "
             "apart, or show it less with --agent-sees"
         )
@@ -370,7 +381,7 @@ def how_ended(code: int | None) -> str:
     return f"its process ended with code {code}"
 
 
-async def give_up(client: AsyncClient, session: Session, processes: Iterable[Ended]) -> None:
+async def give_up(client: AsyncClient, session: Session, processes: Iterable[AgentRun]) -> None:
     """Tell the server of agents whose processes have ended, if it does not know yet.
 
     An agent whose code raises something says so before it goes. One that died could not.
@@ -383,27 +394,6 @@ async def give_up(client: AsyncClient, session: Session, processes: Iterable[End
     for process in processes:
         if process.how:
             await client.dismiss_agents(session, process.how)
-
-
-def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
-    """What became of a session where the agent's code failed, and what to do; empty if it did not.
-
-    Args:
-        session: The session.
-        episodes: Its attempts.
-    """
-    waits = [one for one in episodes if one.ruling == "awaited"]
-    if not waits:
-        return ""
-    where = "; ".join(
-        f"episode {one.number} ({one.instance}): {harmless(one.cause)}" for one in waits
-    )
-    return (
-        f"{where}. Session {session.id} is paused there, and the agent has seen this arena. Say "
-        f"what the episode counts as: animalcat session judge {session.id} --as repeat (the same "
-        "arena is played again, and the profile says so), --as failure, or --as fault (it was no "
-        "doing of the agent's)"
-    )
 
 
 def _door(client: Client, ticket: Ticket) -> Path | None:
@@ -441,7 +431,7 @@ async def follow(
     try:
         while left > 0:
             await asyncio.wait([reading], timeout=POLL_SECONDS)
-            new = [one for one in processes if one.ended and one not in told]
+            new = [process for process in processes if process.ended and process not in told]
             told += new
             # Again and again: the server may miss a connection a moment later.
             if new or (len(told) == len(processes) and state == "running"):
@@ -461,3 +451,43 @@ async def follow(
         reading.cancel()
         await asyncio.wait([reading])
         await events.aclose()
+
+
+def run_agent(
+    client: Client,
+    session: Session | str,
+    reference: str,
+    bounds: Bounds = Bounds(),
+    tell: Callable[[SessionEvent], None] = lambda event: None,
+) -> Session:
+    """Run an agent apart until its session is over: in as many processes as the session has slots.
+
+    Args:
+        client: Of the server.
+        session: The session, which waits for its agent.
+        reference: What to run: "builtin:NAME", "plugin:NAME" or "path/to/file.py:Class".
+        bounds: Within what it plays.
+        tell: Is called with everything that happens in the session.
+
+    Returns:
+        The session, which is over.
+
+    Raises:
+        ApartError: The agent cannot run so; or it ended before its session, which can be gone on
+            with. The text has the last lines that it printed.
+        AnimalcatError: The server refuses, or cannot be reached.
+    """
+    current = client.get_session(session)
+    check_reference(reference, current.spec.observation_spec)
+    check_apart([reference], bounds)
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(AgentProcess(client, current, reference, bounds))
+            for _ in range(max(1, current.spec.slots or 1))
+        ]
+        client.run(follow(client.aio, current, processes, tell))
+    current = client.get_session(current)
+    if not current.over:
+        printed = "\n".join(dict.fromkeys(process.output() for process in processes))
+        raise ApartError(f"the agent ended before its session {current.id} did\n{printed}".rstrip())
+    return current

@@ -1,0 +1,111 @@
+"""The options of commands that run agents, and what these say where an agent cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, ParamSpec
+
+import typer
+
+from animalcat import apart
+from animalcat.apart import ApartError, Bounds, Permission
+from animalcat.cli.shared.command_help import AGENT
+from animalcat.cli.shared.output import fail
+from animalcat.client.values import Episode, Session
+from animalcat.envs.agents.load import check_name
+from animalcat.terminals import harmless
+
+_P = ParamSpec("_P")
+
+AgentMay = Annotated[
+    Permission,
+    typer.Option(
+        "--agent-may",
+        help="What the agent's process may do besides playing, where this command starts it: "
+        "nothing (play), use the network, or all that you may. With network or all it may find the "
+        "server of this machine, and what that knows.",
+        rich_help_panel=AGENT,
+    ),
+]
+AgentSees = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--agent-sees",
+        metavar="PATH",
+        help="A file, folder or device that the agent's process may read besides its own folder: "
+        "weights, a data set, /dev/nvidia0. Repeat it for several.",
+        show_default="its folder alone",
+        rich_help_panel=AGENT,
+    ),
+]
+AgentEnv = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--agent-env",
+        metavar="NAME",
+        help="A variable of the environment that the agent's process gets, such as the key to a "
+        "model elsewhere; NAME=VALUE sets it. Repeat it for several.",
+        show_default="language, threads and ANIMALCAT_AGENT_...",
+        rich_help_panel=AGENT,
+    ),
+]
+
+
+def _said(check: Callable[_P, None]) -> Callable[_P, None]:
+    """The same check, which ends the command with a sentence."""
+
+    @wraps(check)
+    def checked(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        try:
+            check(*args, **kwargs)
+        except ApartError as error:
+            fail(str(error))
+
+    return checked
+
+
+check_reference = _said(apart.check_reference)
+check_apart = _said(apart.check_apart)
+
+
+def check_trusted(references: Iterable[str], bounds: Bounds) -> None:
+    """End the command before it begins where its agents are to run on Ray, and nobody trusts them.
+
+    Nothing keeps them apart there.
+
+    Args:
+        references: The agents.
+        bounds: Within what they are to play.
+    """
+    if bounds.sees or bounds.variables:
+        fail("agents on Ray have what is on their node; leave --agent-sees and --agent-env out")
+    foreign = [reference for reference in references if not check_name(reference).builtin]
+    if foreign and bounds.may is not Permission.ALL:
+        fail(
+            f"agents on Ray are not kept apart from the evaluator, so {foreign[0]} could read and "
+            "change results. If you trust its code as your own, say --agent-may all"
+        )
+
+
+def failed_words(session: Session, episodes: Iterable[Episode]) -> str:
+    """What became of a session where the agent's code failed, and what to do; empty if it did not.
+
+    Args:
+        session: The session.
+        episodes: Its attempts.
+    """
+    waits = [episode for episode in episodes if episode.ruling == "awaited"]
+    if not waits:
+        return ""
+    where = "; ".join(
+        f"episode {episode.number} ({episode.instance}): {harmless(episode.cause)}"
+        for episode in waits
+    )
+    return (
+        f"{where}. Session {session.id} is paused there, and the agent has seen this arena. Say "
+        f"what the episode counts as: animalcat session judge {session.id} --as repeat (the same "
+        "arena is played again, and the profile says so), --as failure, or --as fault (it was no "
+        "doing of the agent's)"
+    )

@@ -1,0 +1,84 @@
+"""The demo: an agent whose limit is known is measured, and what told most is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from animalcat.cli.demo import DEMOS, FORGETS, WALKS, Demonstration, Shown, observed_by
+from animalcat.envs.agents.limits import read_reference
+from animalcat.layouts.library import load_layout
+
+
+@pytest.mark.parametrize("demo", DEMOS)
+def test_what_is_planted_is_what_the_agent_is_called(demo: Demonstration) -> None:
+    limits = read_reference(demo.agent).limits
+    node = next(
+        one for one in load_layout(demo.layout, demo.variant).latents if one.name == demo.node
+    )
+    assert demo.planted in limits.values()
+    assert node.unit == demo.unit
+    assert node.prior.low < demo.planted < node.prior.high
+    assert demo.typical
+
+
+def test_only_who_is_told_where_things_are_says_so() -> None:
+    assert [observed_by(demo.agent).privileged for demo in (WALKS, FORGETS)] == [False, True]
+    assert "told where things are" in FORGETS.about
+
+
+def shown(outcome: str, before: float, now: float, happened: str = "") -> Shown:
+    episode: Any = SimpleNamespace(outcome=outcome, decision=SimpleNamespace(predicted=before))
+    told = ["It failed.", "It asks for 20 m.", "More is unknown."]
+    sentences = [happened, *told] if happened else told
+    return Shown(episode, {"expected": now, "happened": happened, "sentences": sentences})
+
+
+def test_what_told_most_is_expected_now_and_was_not_before() -> None:
+    surprise, lesson, known = (
+        shown("failure", 0.6, 0.6), shown("failure", 0.5, 0.1), shown("failure", 0.1, 0.05),
+    )  # fmt: skip
+    assert max((surprise, lesson, known), key=lambda one: one.taught) is lesson
+    assert shown("success", 0.5, 0.9).taught == pytest.approx(1.8)
+
+
+def test_a_failure_is_told_in_few_words() -> None:
+    words = shown("failure", 0.44, 0.11, "Its time was up after 15 s.").words
+    assert words.startswith("Its time was up after 15 s. The layout expected it to pass with 44 %")
+    assert words.endswith("with 11 %. It asks for 20 m.")
+    assert shown("failure", 0.5, 0.2).words.startswith("The layout expected")
+
+
+@pytest.mark.slow
+def test_the_demo_runs_to_its_end_in_80_columns(tmp_path: Path) -> None:
+    environment = {**os.environ, "COLUMNS": "80"}
+    done = subprocess.run(
+        [sys.executable, "-m", "animalcat", "demo", "--max-episodes", "6"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    unbroken = ("  ", "video", "picture")  # commands and files are whole
+    assert not [one for one in lines if len(one) > 80 and not one.startswith(unbroken)]
+    assert any(one.startswith("planted 15 m, found ") for one in lines)
+    (profile,) = (tmp_path / "animalcat-demo" / "profiles").glob("*/profile.json")
+    assert json.loads(profile.read_text("utf-8"))["provenance"]["ended"] == "budget"
+    page = profile.with_name("profile.html").read_text("utf-8")
+    assert "that told most: episode" in page
+    assert "data:image/png;base64," in page
+    picture = np.asarray(Image.open(profile.with_name("episode.png")))
+    assert picture.std() > 10.0
+    assert lines[-1].strip() == "animalcat battery import my_arenas/"

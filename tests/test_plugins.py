@@ -1,0 +1,372 @@
+"""Plugins: the package of docs/plugins.md is built, installed and used, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import animalcat
+from animalcat import plugins
+from animalcat.arena_configs.families import load_family
+from animalcat.envs.agents import AgentLoadError, load_agent
+from animalcat.envs.agents.load import check_name
+from animalcat.envs.backends import make_environment
+from animalcat.envs.types import ObservationSpec
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.library import load_layout
+from animalcat.plugins import Plugin, PluginError, PluginNotAllowedError
+from animalcat.service.host.private import server_for
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs" / "plugins.md").read_text()
+BLOCK = re.compile(r"`([\w/]+\.(?:py|toml))`[^\n]*\n\n```\w+\n(.*?)```", re.DOTALL)
+PACKAGE = "animalcat-example"
+BUILD = "from setuptools import build_meta; build_meta.build_wheel('..')"
+KINDS = {
+    "agent": "wanderer",
+    "policy": "hardest",
+    "backend": "fog",
+    "export": "lines",
+    "layout": "reach",
+    "family": "straight",
+}
+
+
+def written(folder: Path) -> Path:
+    """The sources of the page's package."""
+    for name, text in BLOCK.findall(PAGE):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (folder / "animalcat_example" / "__init__.py").touch()
+    return folder
+
+
+def pretended(site: Path, name: str, points: str, **modules: str) -> None:
+    """Install a package that has some modules and entry points, as an installer would."""
+    about = site / f"{name.replace('-', '_')}-2.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.0\n")
+    (about / "entry_points.txt").write_text(points)
+    for module, text in modules.items():
+        (site / f"{module}.py").write_text(text)
+    files = [f"{module}.py" for module in modules]
+    files += [f"{about.name}/{file}" for file in ("METADATA", "entry_points.txt", "RECORD")]
+    (about / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    command = [sys.executable, "-c", BUILD]
+    project = written(folder / "project")
+    subprocess.run(command, cwd=project, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture
+def site(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the page's package is installed, for this process."""
+    folder = tmp_path / "site-packages"
+    zipfile.ZipFile(wheel).extractall(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(plugins._process, "limits", [])  # another test's server may run here
+    with plugins_forgotten():
+        yield folder
+
+
+class plugins_forgotten:  # noqa: N801  used as a function
+    """What was loaded of plugins is forgotten behind it, so that the next test loads its own."""
+
+    def __enter__(self) -> None:
+        self._modules = set(sys.modules)
+
+    def __exit__(self, *raised: object) -> None:
+        plugins._process.loaded.clear()
+        load_family.cache_clear()
+        for name in set(sys.modules) - self._modules:
+            if name.startswith(("animalcat_example", "another", "broken")):
+                del sys.modules[name]
+
+
+def test_each_kind_is_found_and_loaded_by_its_name(site: Path) -> None:
+    found = {one.kind: one for one in plugins.every() if one.distribution == PACKAGE}
+    assert {kind: one.name for kind, one in found.items()} == KINDS
+    assert {(one.version, one.digest) for one in found.values()} == {
+        ("1.0", plugins.digest(distribution(PACKAGE)))
+    }
+    assert type(load_agent("plugin:wanderer")).__name__ == "Wanderer"
+    assert load_layout("reach").variant == "metres"
+    assert load_family("straight").paradigms
+    environment = make_environment("fog", ObservationSpec())
+    assert type(environment).__name__ == "Fog"
+    environment.close()
+
+
+def test_the_page_keeps_to_twenty_lines_or_so() -> None:
+    lines = {name: len(text.strip().splitlines()) for name, text in BLOCK.findall(PAGE)}
+    assert len(lines) == 1 + len(KINDS)
+    assert max(lines.values()) <= 24
+
+
+def test_a_digest_is_of_the_files_however_they_are_installed(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = plugins.digest(distribution(PACKAGE))
+    compiled = site / "animalcat_example" / "__pycache__"
+    compiled.mkdir(exist_ok=True)
+    (compiled / "agent.cpython-311.pyc").write_bytes(b"compiled")
+    assert plugins.digest(distribution(PACKAGE)) == before
+
+    about = next(site.glob("*.dist-info"))
+    inplace = tmp_path / "inplace"
+    (inplace / about.name).mkdir(parents=True)
+    for name in ("METADATA", "entry_points.txt"):
+        (inplace / about.name / name).write_bytes((about / name).read_bytes())
+    (inplace / about.name / "RECORD").write_text("__editable__.animalcat_example-1.0.pth,,\n")
+    project = written(tmp_path / "project")
+    monkeypatch.setattr(sys, "path", [str(inplace), str(project), *sys.path[1:]])
+    sys.path_importer_cache.clear()
+    assert plugins.digest(distribution(PACKAGE)) == before
+    (project / "animalcat_example" / "more.py").write_text("MORE = 1\n")
+    assert plugins.digest(distribution(PACKAGE)) != before
+
+
+def test_names_of_our_own_need_no_look_at_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which takes longer than all else that `animalcat --help` does."""
+
+    def looked(**given: str) -> None:
+        raise AssertionError(f"entry points were looked at: {given}")
+
+    monkeypatch.setattr(plugins, "entry_points", looked)
+    load_layout("one-capability")
+    load_family("detour")
+    check_name("builtin:random")
+    make_environment("sim", ObservationSpec()).close()
+    monkeypatch.setattr(plugins._process, "limits", [])
+    with plugins.only([]):
+        assert plugins.allowed("family") == ()
+
+
+def test_two_of_one_name_are_both_named_and_neither_is_used(site: Path) -> None:
+    points = "[animalcat.agents]\nwanderer = another:Agent\n"
+    pretended(site, "another-package", points, another="Agent = int\n")
+    with pytest.raises(AgentLoadError, match=r"animalcat-example 1\.0 and another-package 2\.0"):
+        check_name("plugin:wanderer")
+    assert load_layout("reach").name == "reach"  # nothing else is touched
+
+
+def test_one_that_breaks_is_named_with_its_package(site: Path) -> None:
+    points = "[animalcat.layouts]\nbad = broken:TEXT\nother = another:TEXT\n"
+    pretended(site, "broken-package", points, broken="1 / 0\n", another="TEXT = 'name: x'\n")
+    with pytest.raises(ValueError, match=r"broken-package 2\.0 .* breaks .* ZeroDivisionError"):
+        load_layout("bad")
+    with pytest.raises(ValueError, match="calls itself 'x'"):
+        load_layout("other")
+    assert load_layout("reach").name == "reach"
+
+
+def test_a_server_loads_nothing_that_its_operator_did_not_allow(site: Path) -> None:
+    with plugins.only([]):
+        assert plugins.find("layout", "reach")  # it is found and named
+        with pytest.raises(PluginNotAllowedError, match="--allow-plugin animalcat-example"):
+            plugins.load("layout", "reach")
+        with pytest.raises(ValueError, match="may not run"):
+            load_family("straight")
+        assert "animalcat_example" not in sys.modules
+    with plugins.only(["Animalcat_Example"]):
+        assert load_family("straight").name == "straight"
+    with pytest.raises(PluginError, match=r"packages with plugins: .*animalcat-example"):
+        plugins.only(["animalcat-exampel"]).__enter__()
+
+    # Two servers of one process may end in any order, and what only one may run is not run.
+    first, second = plugins.only([]), plugins.only([PACKAGE])
+    first.__enter__()
+    second.__enter__()
+    with pytest.raises(PluginNotAllowedError):
+        plugins.load("layout", "reach")
+    first.__exit__(None, None, None)
+    assert plugins.allowed("layout") == ("reach",)
+    second.__exit__(None, None, None)
+    plugins.load("export", "lines")
+
+
+def test_what_was_loaded_is_not_taken_for_what_is_installed_now(site: Path) -> None:
+    load_layout("reach")
+    path = site / "animalcat_example" / "layout.py"
+    path.write_text(path.read_text().replace("high: 60", "high: 50"))
+    with pytest.raises(ValueError, match="start this process again"):
+        load_layout("reach")
+
+
+POLICY = """
+import numpy as np
+from animalcat.layouts.adaptive.selectors import Branch
+
+class Fails:
+    def branches(self, context, allowed):
+        return [1][1]
+
+class Half:
+    def branches(self, context, allowed):
+        return (Branch(1.0, "half", np.full(len(allowed), 0.5)),)
+
+class Barred:
+    def branches(self, context, allowed):
+        return (Branch(1.0, "barred", np.arange(len(allowed)) == allowed.argmin()),)
+
+class Nothing:
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Fails", "fails: IndexError"),
+        ("Half", "the probabilities of the branch 'half' sum to"),
+        ("Barred", "has a probability above 0 and may not be played now"),
+        ("Nothing", "has no method `branches"),
+    ],
+)
+def test_a_policy_that_chooses_wrongly_is_named(site: Path, name: str, words: str) -> None:
+    points = "[animalcat.policies]\n" + "".join(
+        f"{one} = another:{one}\n" for one in ("Fails", "Half", "Barred", "Nothing")
+    )
+    pretended(site, "another-package", points, another=POLICY)
+    demands = np.arange(1.0, 5.0).reshape(-1, 1)
+    bank = Bank(load_layout("one-capability"), demands, ["p"] * 4)
+    policy = Policy("plugin", plugin=name, random_share=0.0)
+
+    def choose() -> None:
+        learner = Learner(bank, policy, StoppingRule(4))
+        learner.ask([bank.names[1]])
+
+    with pytest.raises(PluginError if name != "Nothing" else ValueError) as refused:
+        choose()
+    assert f"the policy '{name}', a plugin" in str(refused.value)
+    assert re.search(words, str(refused.value))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the page's package and others are installed, for other processes."""
+    site = tmp_path_factory.mktemp("there") / "site-packages"
+    zipfile.ZipFile(wheel).extractall(site)
+    points = "[animalcat.policies]\nbroken = broken_policy:Any\nvariance = broken_policy:Any\n"
+    pretended(site, "broken-package", points, broken_policy="raise OSError('no such card')\n")
+    pretended(site, "other-package", "[animalcat.policies]\nother = other_policy:Policy\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(site))
+        patch.setenv("ANIMALCAT_ALLOWED_PLUGINS", f'["{PACKAGE}", "broken-package"]')
+        yield site
+
+
+def printed(*words: str, code: int = 0) -> str:
+    """What `animalcat` prints in a process of its own."""
+    command = [sys.executable, "-P", "-m", "animalcat", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def test_the_list_names_packages_and_problems(installed: Path) -> None:
+    rows = json.loads(printed("plugins", "list", "--json"))
+    ours = {row["kind"]: row for row in rows if row["package"] == PACKAGE}
+    assert {kind: row["name"] for kind, row in ours.items()} == KINDS
+    assert all(len(row["digest"]) == 64 and not row["problem"] for row in ours.values())
+    problems = {row["name"]: row["problem"] for row in rows if row["package"] != PACKAGE}
+    assert problems["other"] == problems["broken"] == ""  # which nothing is run to find out
+    assert "a policy of animalcat itself has this name" in problems["variance"]
+
+    checked = json.loads(printed("plugins", "check", "--json", code=1))
+    problems = {row["name"]: row["problem"] for row in checked}
+    assert "OSError: no such card" in problems["broken"]
+    assert "No module named 'other_policy'" in problems["other"]
+    assert [problems[name] for name in KINDS.values()] == [""] * len(KINDS)
+
+
+def test_a_session_of_plugins_from_start_to_export(installed: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    asked = {"battery": "few", "layout": "reach", "policy": "hardest", "backend": "fog"}
+    with server_for(None, home) as address, animalcat.connect(address) as client:
+        client.build_battery("straight", 6, name="few")
+        options = [f"--{name}={value}" for name, value in asked.items()]
+        options += ["--agent=plugin:wanderer", "--max-episodes=3", "--no-certify", "--json"]
+        row = json.loads(printed("session", "run", *options, f"--data={home}"))
+        session = client.get_session(row["session"])
+        used = session.spec.plugins
+        profile = _is_kept_everywhere(client, session)
+
+        # What cannot be used is refused, each with its sentence.
+        for policy, code, words in (
+            ("broken", "PLUGIN_BROKEN", "broken-package 2.0 .*OSError: no such card"),
+            ("other", "PLUGIN_NOT_ALLOWED", "'other' is a plugin of .* other-package 2.0"),
+            ("hardst", "INVALID_REQUEST", "no policy is named 'hardst'; there are: .*hardest"),
+        ):
+            with pytest.raises(animalcat.AnimalcatError, match=words) as refused:
+                client.create_session(agent="any", **{**asked, "policy": policy})
+            assert refused.value.code == code
+        waiting = client.create_session(agent="any", max_episodes=3, **asked)
+        assert waiting.spec.plugins == used
+
+    path = installed / "animalcat_example" / "policy.py"
+    before = path.read_text()
+    path.write_text(before.replace("argmin", "argmax"))
+    with server_for(None, home) as address, animalcat.connect(address) as client:
+        assert client.profile(session)["provenance"]["plugins"] == profile["provenance"]["plugins"]
+        with pytest.raises(animalcat.AnimalcatError) as refused:
+            client.pause_session(waiting)
+        assert refused.value.code == "PLUGIN_CHANGED"
+        was, now = used[0], plugins_there(client)
+        assert f"the policy 'hardest' was {was.source}, and is {now.source}" in str(refused.value)
+        assert "install animalcat-example 1.0 again as it was" in str(refused.value)
+        assert client.create_session(agent="new", **asked).spec.plugins[0] == now
+    path.write_text(before)
+    with server_for(None, home) as address, animalcat.connect(address) as client:
+        assert client.pause_session(waiting).paused
+
+
+def plugins_there(client: animalcat.Client) -> Plugin:
+    rows = json.loads(printed("plugins", "list", "--json"))
+    row = next(row for row in rows if row["name"] == "hardest")
+    return Plugin("policy", "hardest", row["package"], row["version"], row["digest"])
+
+
+def _is_kept_everywhere(client: animalcat.Client, session: animalcat.Session) -> dict[str, Any]:
+    """The package stands in the session, its agent's fingerprint, and all that leaves it."""
+    used = session.spec.plugins
+    assert [(one.kind, one.name) for one in used] == [
+        (kind, KINDS[kind]) for kind in ("policy", "backend", "layout", "family")
+    ]
+    assert {(one.distribution, one.version) for one in used} == {(PACKAGE, "1.0")}
+    (digest,) = {one.digest for one in used}
+    agent = session.agent_fingerprint
+    assert agent is not None
+    assert (agent.name, agent.version) == ("plugin:wanderer", f"{PACKAGE} 1.0")
+    assert agent.files == {f"package {PACKAGE}": digest}
+
+    whole = json.loads(client.export_profile(session))
+    assert [one["digest"] for one in whole["provenance"]["plugins"]] == [digest] * 4
+    assert any(PACKAGE in label and digest[:12] in label for label in whole["labels"])
+    csv = client.export_profile(session, "csv").decode()
+    assert csv.count(f"family straight of {PACKAGE} 1.0 (sha256 {digest[:12]})") == 3
+    assert csv.count(f'""{PACKAGE}"": ""1.0 sha256:{digest}""') == 3  # of the backend
+    lines = client.export_profile(session, "lines").decode().splitlines()
+    assert lines[0] == f"# plugin:wanderer, with hardest, fog, reach, straight, by {PACKAGE}"
+    assert len(lines) == 4
+    reasons = {one.decision.reason for one in client.episodes(session)}
+    assert reasons <= {"plugin", "random"}
+    return whole
