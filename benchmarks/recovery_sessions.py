@@ -94,8 +94,6 @@ class Place:
         variant: str,
         played: Path | None = None,
         shown: ObservationSpec = SPEC,
-        *,
-        anew: bool = False,
     ) -> None:
         """Read the battery.
 
@@ -106,13 +104,12 @@ class Place:
             variant: Its variant.
             played: A file that other processes share, so that none plays what another has played.
             shown: What agents observe.
-            anew: Whether agents do something by chance of their own, so that nothing is used again.
         """
         self.battery: Battery = load(digest, folder)
         self._spec = SessionSpec(
             "", digest, digest, layout, variant, stop=StoppingRule(100_000), certify=False
         )
-        self._shown, self._anew = shown, anew
+        self._shown = shown
         self._environment = SimEnvironment(shown)
         self._arenas: dict[str, Arena] = {}
         self._outcomes = Outcomes(played)
@@ -155,7 +152,7 @@ class Place:
         """
         own = int(rng(seed, "agent", episode).integers(2**31))
         read, repeats = in_episode(agent, own)
-        if self._anew or not repeats:
+        if not repeats:
             return self._play(read, instance, own, episode)
         key = f"{reference_of(read, without=COMPARED)} {instance}"
         strengths = {name: read.number(name, 0.0) for name in COMPARED & read.limits.keys()}

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from animalcat.bench.layouts import OTHERS
 from animalcat.cli.bench import PARTS
+from animalcat.cli.demo import WALKS
 from animalcat.cli.main import build
 from benchmarks import __main__ as laboratory
 from benchmarks import fresh
@@ -37,6 +38,7 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "soak": {"soak": {"QUICK_AGENTS": 2, "QUICK_SECONDS": 2.0}},
     "slots": {"slots": {"SLOTS": (1, 2), "EPISODES": 4, "THINKING": 0.0}},
     "report": {"report": {"EPISODES": 20}},
+    "demo": {"demo": {"DEMOS": (WALKS,), "QUICK_SEEDS": 1}},
     "verdicts": {"verdicts": {"RUNS": (("drawn", 150, 21), ("drawn", 150, 22)), "QUICK": 3}},
     "layouts": {
         "layouts": {"SIZES": ((69, None, 5),), "OTHERS": (OTHERS[0],), "DRAWS": 50},
@@ -78,7 +80,8 @@ def measured(part: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, An
             marks=pytest.mark.cluster
             if part == "scaling"
             else pytest.mark.slow
-            if part in ("commands", "layouts", "service", "slots", "soak", "unity", "report")
+            if part
+            in ("commands", "layouts", "service", "slots", "soak", "unity", "report", "demo")
             else (),
         )
         for part in LESS
