@@ -16,7 +16,7 @@ from animalcat.layouts.inference.summary import NodeSummary, hdi
 from animalcat.layouts.model.links import LogisticMargin
 from animalcat.layouts.model.nodes import GAP, Latent
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.units import plain_unit
+from animalcat.layouts.model.units import NOT_KNOWN, plain_unit
 from animalcat.layouts.model.validation import reached
 from animalcat.layouts.reporting.profile import NodeWords
 
@@ -36,8 +36,6 @@ PHRASES: Final[Mapping[str, str]] = {
 }
 """How success half of the time is said of capabilities whose layout has no phrase for readers, by
 the feature that asks most for it. Features that are not here are named."""
-UNKNOWN: Final = "not known yet"
-"""What is said in place of an estimate of which next to nothing was learnt."""
 WIDER: Final = "with a prior twice as wide"
 """Begins the words on what a wider prior would say."""
 _STEPS: Final = 400
@@ -118,7 +116,7 @@ class Scale:
 
     def told(self, value: float, low: float, high: float, *, known: bool) -> str:
         """A value and its interval for people; the interval alone where little was learnt."""
-        unknown = f"{UNKNOWN} ({self.interval(low, high)})"
+        unknown = f"{NOT_KNOWN} ({self.interval(low, high)})"
         return _minus(self.quantity(value, low, high) if known else unknown)
 
     def beyond(self, value: float) -> str:
@@ -152,7 +150,7 @@ class Scale:
             high: Its upper end.
             known: Whether enough was learnt, as `learnt` says; else the estimate is not said.
         """
-        value = _with(self.end(mean, self.width(low, high)), self.unit) if known else UNKNOWN
+        value = _with(self.end(mean, self.width(low, high)), self.unit) if known else NOT_KNOWN
         return NodeWords(_minus(value), _minus(self.interval(low, high)))
 
     def difference(self, first: Floats, second: Floats) -> NodeWords:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+NOT_KNOWN: Final = "not known yet"
+"""What is said in place of an estimate of which next to nothing was learnt."""
 _MULTIPLE: Final = re.compile(r"([0-9.]+) (\S.*)")
 _PLAIN: Final = ("", "1", "-")
 """What is written where there is no unit."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from animalcat.layouts.explaining.wording import UNKNOWN
+from animalcat.layouts.model.units import NOT_KNOWN
 from animalcat.words import CONTRADICTED, NOT_CERTIFIED
 
 STATUS_MEANS: Final = {
@@ -44,7 +44,7 @@ def estimate(node: Mapping[str, Any], unit: str = "") -> str:
     digits = decimals(node["sd"])
     if not node.get("known", True):
         low, high = node["hdi"]
-        return f"{UNKNOWN} ({low:.{digits}f} to {high:.{digits}f}{unit})"
+        return f"{NOT_KNOWN} ({low:.{digits}f} to {high:.{digits}f}{unit})"
     if node.get("bound") is not None:
         return f"{node['side']} {node['bound']:.{digits}f}{unit}"
     return f"{node['mean']:.{digits}f} ± {node['sd']:.{digits}f}{unit}"
