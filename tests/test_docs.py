@@ -143,7 +143,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_index_names_every_page() -> None:
     index = (ROOT / "docs" / "README.md").read_text()
-    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "design").glob("*.md")]
+    pages = [
+        page for at in (".", "design", "research") for page in (ROOT / "docs" / at).glob("*.md")
+    ]
     names = {page.relative_to(ROOT / "docs").as_posix() for page in pages} - {"README.md"}
     assert names == set(re.findall(r"\]\(([^)]+\.md)\)", index))
 

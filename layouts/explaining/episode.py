@@ -50,6 +50,7 @@ class Need:
         asks: The demand as readers read it, as in "38 m of rewardDistance", which asks as much;
             empty without one.
         has: The estimate and its 90 % interval the same way.
+        known: Whether enough was learnt of the node for an estimate to be said.
         ahead: Probability that the capability is above the demand.
         decided: Share of draws in which this node cost the most success.
         changed: Features of the like arena without that demand; empty where the node was taken at
@@ -65,6 +66,7 @@ class Need:
     interval: tuple[float, float] | None
     asks: str
     has: str
+    known: bool
     ahead: float | None
     decided: float
     changed: dict[str, float]
@@ -219,9 +221,8 @@ def _need(
     interval: tuple[float, float] | None = None
     scale = scale_of(layout, i, bank.features)
     ends = hdi(theta[:, i], np.full(len(theta), 1.0 / len(theta)))
-    has = scale.told(
-        float(theta[:, i].mean()), *ends, known=learnt(float(theta[:, i].std()), node.prior.sd)
-    )
+    known = learnt(float(theta[:, i].std()), node.prior.sd)
+    has = scale.told(float(theta[:, i].mean()), *ends, known=known)
     if i in layout.capabilities and np.isfinite(value := demands[layout.capabilities.index(i)]):
         over = theta[:, i] - value
         low, high = np.quantile(over, [0.05, 0.95])
@@ -240,6 +241,7 @@ def _need(
         interval,
         asks,
         has,
+        known,
         ahead,
         float((decider == i).mean()),
         changed,
@@ -330,10 +332,11 @@ def _words(
         )
     else:
         what = "made it fail" if failed else "came nearest to making it fail"
+        sure = "most likely" if first.known else "it is open, but perhaps"
         asked = f": the arena asks for {first.asks}, and what it masters is {first.has}"
         gap = asked if first.asks else ""
         said.append(
-            f"Of what this layout knows, most likely {first.node} {what} ({percent(first.decided)} "
+            f"Of what this layout knows, {sure} {first.node} {what} ({percent(first.decided)} "
             f"of draws){gap}."
         )
         mean_without, low, high = first.without

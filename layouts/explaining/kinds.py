@@ -162,7 +162,8 @@ def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs
     probabilities["unclear"] = max(0.0, 1.0 - sum(probabilities[name] for name in named))
     best = max(named, key=lambda kind: probabilities[kind])
     observed = int(np.count_nonzero(np.isfinite(shares).any(axis=1)))
-    why = _why(observed, able, single, probabilities, best, p_layout)
+    failed = bool((shares < 1.0).any())
+    why = _why(observed, able, single, probabilities, best, p_layout, failed=failed)
     of_kind = [] if why else [candidate for candidate in rivals if _kind_of(candidate) == best]
     rival = max(of_kind or rivals, key=lambda candidate: candidate.probability, default=None)
     if why:
@@ -179,12 +180,16 @@ def _why(
     probabilities: Mapping[str, float],
     best: str,
     p_layout: float,
+    *,
+    failed: bool,
 ) -> str:
     """Why no kind can be named; empty if one can."""
     if n < LEAST:
         return f"{n} episodes are too few" if n != 1 else "one episode is too little"
     if probabilities[best] >= NAMED:
         return ""
+    if not failed:
+        return "it failed nowhere, and too little is known of what it can do"
     if p_layout < NAMED:
         return "more than the layout's demands decides, and it cannot be told what"
     if able + single < NAMED / 2:

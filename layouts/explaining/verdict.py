@@ -338,20 +338,15 @@ def _kind(layout: Layout, kind: KindEstimate) -> str:
     if kind.kind == "able":
         return f"Its kind: able {sure}, with no weakness that these arenas show."
     if kind.kind == "single weakness":
-        where = kind.weakness
-        if rival is not None and rival.role == "demand" and rival.probability >= NAMED:
-            low, high = rival.rates
-            where = (
-                f"it passed {percent(high)} where {rival.name} is {rival.high}, {percent(low)} "
-                f"where it is {rival.low}"
-            )
-        if not where and rival is not None:
-            low, high = rival.rates
-            where = (
-                f"which no node is: for example it passed {percent(high)} where {rival.name} is "
-                f"{rival.high}, {percent(low)} where it is {rival.low}"
-            )
-        return f"Its kind: a single weakness {sure}, {where or 'which is not named'}."
+        named = f"Its kind: a single weakness {sure}"
+        if rival is None or (kind.weakness and not _explains(rival)):
+            return f"{named}, {kind.weakness or 'which is not named'}."
+        low, high = rival.rates
+        seen = (
+            f"it passed {percent(high)} where {rival.name} is {rival.high}, {percent(low)} where "
+            f"it is {rival.low}"
+        )
+        return f"{named}: {seen}." if _explains(rival) else f"{named}; for example {seen}."
     if kind.kind in ("fraudster", "context") and rival is not None:
         noun = "apparatus" if kind.kind == "context" else rival.name
         what = (
@@ -365,6 +360,11 @@ def _kind(layout: Layout, kind: KindEstimate) -> str:
             f"{percent(low)} where it is {rival.low}."
         )
     return f"Its kind is unclear: {kind.why}."
+
+
+def _explains(rival: RivalExplanation) -> bool:
+    """Whether a demand explains the outcomes, in whatever shape, and not the layout's node."""
+    return rival.role == "demand" and rival.probability >= NAMED
 
 
 def _rival_dict(rival: RivalExplanation) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from animalcat.layouts.adaptive.statuses import PRECISE
+from animalcat.layouts.explaining.wording import is_share
 from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.service.model import Session
 
@@ -38,13 +39,14 @@ def next_steps(
             _step("Another layout may have a node for that:", "animalcat layout list"),
         ]
     battery = session.spec.battery
-    priors = {latent.name: latent.prior.sd for latent in profile.layout.latents}
+    latents = {latent.name: latent for latent in profile.layout.latents}
     unlimited = [
         node.name
         for node in profile.nodes
         if node.name in profile.notes
         and profile.notes[node.name].side == "at least"
-        and learnt(node.sd, priors[node.name])
+        and not is_share(latents[node.name])  # no arena asks for more than all
+        and learnt(node.sd, latents[node.name].prior.sd)
     ]
     names = [
         name
@@ -66,7 +68,8 @@ def next_steps(
         steps.append(_step(f"{said}{':' if command else lacking}", command, episodes))
     report = f"animalcat battery report {battery}"
     if beyond:
-        said = f"The battery {battery} is used up, and {_listed(beyond)} not at the target"
+        are = "is" if len(beyond) == 1 else "are"
+        said = f"The battery {battery} is used up, and {_listed(beyond)} {are} not at the target"
         if left:
             said = (
                 f"What is left of the battery {battery} cannot bring {_listed(beyond)} to the "

@@ -114,7 +114,25 @@ def test_a_session_whose_agent_comes_by_itself_waits_for_it(
         if row["session"] == session
     ]
     assert not listed["paused"]
+    assert "goes on when its agent comes" in on_server("extend", "--episodes", "3")
+    assert "say how many episodes more" in on_server("extend", code=2)
     on_server("cancel")
+
+
+def test_a_session_is_planned_before_it_is_run(server: Server, make_session: MakeSession) -> None:
+    battery = make_session(agent="nobody").spec.battery
+    words = ["plan", "--battery", battery, "--layout", "aaio", "--max-episodes", "2"]
+    words += ["--agents", "3", "--server", server.address]
+    done = CliRunner().invoke(sessions, [*words, "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found["episodes"]["median"], found["agents"]) == (2, 3)
+    nodes = {row["node"]: row for row in found["nodes"]}
+    assert nodes["navigationAbility"]["known"] <= 1.0
+    assert " m: " in nodes["navigationAbility"]["low"]
+    shown = CliRunner().invoke(sessions, words)
+    assert "the 90 % interval that their test ends with" in " ".join(shown.stdout.split())
+    assert "Episodes: 2, of at most 2." in shown.stdout
 
 
 def test_what_a_person_played_is_listed_marked_and_streamed(server: Server) -> None:

@@ -230,6 +230,19 @@ def test_a_weakness_is_named_in_metres() -> None:
     assert profile.notes["navigationAbility"].side is None
 
 
+def test_of_an_agent_that_failed_nowhere_no_failure_is_explained() -> None:
+    """What is known of it is the prior, by which it may have any weakness."""
+    layout = load_layout("object-permanence")
+    g = np.random.default_rng(1)
+    draws = layout.from_standard(g.standard_normal((300, len(layout.latents))))
+    rows = np.tile([0.5 * (f.low + f.high) for f in layout.features], (16, 1)).round()
+    for passed, why in ((1.0, "it failed nowhere"), (0.0, "makes it fail")):
+        played = PlayedEpisodes(rows, np.full(16, passed))
+        found = find_kind(layout, draws, played, costs(layout, draws, rows))
+        assert found.kind == "unclear"
+        assert why in found.why
+
+
 def test_an_interval_that_goes_on_where_nothing_asks_for_more_is_no_limit() -> None:
     """It fails four arenas by chance, near ones and far ones, and can do everything."""
     profile, found = judged(lambda t: (np.arange(len(t)) % 15 != 7).astype(float), 60)

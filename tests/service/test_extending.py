@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import grpc
 import pytest
@@ -14,7 +15,7 @@ from .conftest import Service
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def extended(service: Service, session: str, **more: float) -> sessions_pb2.Session:
+async def extended(service: Service, session: str, **more: Any) -> sessions_pb2.Session:
     request = sessions_pb2.ExtendSessionRequest(name=session, **more)
     return (await service.sessions.ExtendSession(request)).session
 

@@ -1,0 +1,66 @@
+"""What would close what a profile leaves open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.explaining.session import verdict_of
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.reporting.profile import Profile
+from animalcat.service.measuring.next_steps import next_steps
+from animalcat.service.model import Session, SessionSpec, SessionState
+
+LAYOUT = load_layout("one-capability", "success")
+SPEC = SessionSpec("tests:agent", "mine", stop=StoppingRule(20))
+ENDED = Session(
+    "s-1", SPEC, SessionState.FINISHED, "used up", datetime(2026, 1, 1, tzinfo=UTC), episodes=20
+)
+
+
+def profile(limit: float, status: str = "budget") -> Profile:
+    """Of an agent that passes what is easier than its limit."""
+    rows = np.linspace(0.0, 9.5, 20).reshape(-1, 1)
+    learner = Learner(Bank(LAYOUT, rows, ["a"] * 20), None, SPEC.stop)
+    for k, (difficulty,) in enumerate(rows.tolist()):
+        learner.tell(str(k), float(difficulty < limit), k)
+    made, _ = verdict_of(learner, learner.profile())
+    return replace(made, status={"ability": status})
+
+
+def test_more_episodes_are_counted_and_commanded() -> None:
+    (step,) = next_steps(ENDED, profile(5.0), {"ability": 7}, 100)
+    assert (step["episodes"], step["command"]) == (7, "animalcat session extend s-1 --episodes 7")
+    assert "at least about 7 more episodes of the battery mine" in step["text"]
+    early = replace(ENDED, episodes=12)  # another budget alone would end it again at once
+    (step,) = next_steps(early, profile(5.0), {"ability": 1}, 100)
+    assert step["command"].endswith("--episodes 1 --target-sd 0.08")
+    assert "one more episode" in step["text"]
+    (step,) = next_steps(replace(ENDED, allowed=20), profile(5.0), {"ability": 7}, 100)
+    assert (step["command"], "campaign" in step["text"]) == ("", True)
+
+
+def test_what_the_battery_lacks_is_said() -> None:
+    (step,) = next_steps(ENDED, profile(5.0), {"ability": None}, 100)
+    assert "What is left of the battery mine cannot bring ability to the target" in step["text"]
+    assert step["command"] == "animalcat battery report mine"
+    (step,) = next_steps(ENDED, profile(5.0), {"ability": None}, 0)
+    assert "The battery mine is used up" in step["text"]
+    able = profile(11.0)
+    assert able.notes["ability"].side == "at least"
+    (step,) = next_steps(ENDED, able, {"ability": 3}, 100)
+    assert "To find a limit of ability takes arenas that ask for more" in step["text"]
+
+
+def test_nothing_is_said_where_nothing_is_open_and_no_more_of_a_layout_that_is_wrong() -> None:
+    precise = profile(5.0, "precise, if the layout holds")
+    assert next_steps(ENDED, precise, {"ability": 0}, 100) == []
+    wrong = replace(precise, judgement={"standing": "not described", "text": "", "evidence": []})
+    steps = next_steps(ENDED, wrong, {"ability": 0}, 100)
+    assert "More episodes do not help" in steps[0]["text"]
+    assert [step["episodes"] for step in steps] == [None, None]
