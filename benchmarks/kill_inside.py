@@ -27,7 +27,7 @@ from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
-from animalcat.service.recording.writer import EpisodeRecorder
+from animalcat.service.session import play as playing
 from animalcat.service.session.final_fits import FinalFits
 from animalcat.service.storage.sql import SqlStore
 
@@ -92,12 +92,12 @@ def serve(path: str, arguments: list[str]) -> None:
     def attempted(_: Any, episode: Any, *rest: Any) -> int:
         return int(episode.number)
 
-    def recorded(recorder: Any, *_: Any) -> int:
-        return int(recorder.path.stem.split("-")[0])
+    def recorded(_: Any, episode: Any, *rest: Any) -> int:
+        return int(episode.number)
 
     stopping(SqlStore, "open_episode", attempted)
     stopping(SqlStore, "finish_episode", attempted)
-    stopping(EpisodeRecorder, "finish", recorded)
+    stopping(playing, "end_recording", recorded)
     event.listen(Engine, "commit", committing)
     # Nothing is killed after the last episode, so nothing need be compiled for the fit.
     FinalFits.warm = lambda self, layout: None

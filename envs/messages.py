@@ -1,7 +1,8 @@
 """Messages between a worker and its parent: steps as packed numbers, the rest as JSON, no pickle.
 
 In both directions a message is a header (`<IB`: length of the body, kind) and the body. The worker
-answers every request with one message, in order.
+answers every request with one message, in order. While it plays with an agent that comes to it by
+itself, it speaks unasked once: when that agent has played to the end, or goes on by the parent.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,8 @@ from animalcat.envs.types import (
 HEADER: Final = struct.Struct("<IB")
 """Length of the body in bytes, and kind of the message."""
 
+SECONDS: Final = struct.Struct("<d")
+"""A number of seconds."""
 _STEP: Final = struct.Struct("<BB2xIdd3f3f")
 _ROWS: Final = struct.Struct("<I")
 # Phase, why it ended (0: it did not), marked place that was reached, reward, health, velocity,
@@ -46,20 +49,41 @@ class MessageKind(IntEnum):
     STEP = 3
     """One byte an action; answered by STEPS, fewer than the actions where one is LAST."""
     PLAY = 4
-    """JSON of `session.direct.Terms`: let the agent play on without the parent between; answered by
-    OFFERED at once, and by PLAYED when the agent has played or was taken off."""
-    RECALL = 5
-    """Nothing: take the agent off, whether it has come or not; PLAY's answer PLAYED follows."""
+    """JSON of `session.player.Terms`: play the episode with its agent; answered by OFFERED, or by
+    PLAYED where the recording cannot be written. Until PLAYED, only the next three may follow."""
+    TURN = 5
+    """What `session.player.pack_answer` packs, an answer that the agent gave the parent; answered
+    by ASK or PLAYED."""
+    RECALL = 6
+    """Nothing: the agent goes on by the parent, whether it has come or not; ASK follows, unless it
+    or PLAYED is on its way."""
+    STOP = 7
+    """A double, the seconds that the agent has had for the action that is due, below 0 where the
+    worker looks at the clock: end the play; PLAYED follows, unless it is on its way."""
     DONE = 16
     """Nothing; upon OPEN, JSON of what else than this installation plays: name -> version."""
     STEPS = 17
     """Packed steps."""
-    OFFERED = 19
-    """Text: host and port where the worker waits for the agent."""
-    PLAYED = 20
-    """What `session.direct` packs of an episode that was played there."""
     ERROR = 18
     """JSON {arena: bool, message}: arena is true where the arena was at fault, not the backend."""
+    OFFERED = 19
+    """Text: where the worker waits for the agent; empty where the agent has to go by the parent."""
+    ASK = 20
+    """What `session.player.Question` packs, for the agent."""
+    PLAYED = 21
+    """What `session.player.PlayReport` packs, of an episode that is played no more."""
+
+
+class Reply(NamedTuple):
+    """An answer of a worker that plays with an agent.
+
+    Attributes:
+        kind: OFFERED, ASK or PLAYED.
+        body: What it says.
+    """
+
+    kind: MessageKind
+    body: bytes
 
 
 def pack_steps(steps: Sequence[Step]) -> bytes:

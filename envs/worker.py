@@ -36,17 +36,17 @@ _SPIN_SECONDS: Final = 0.0005
 """How long to poll for the next request before sleeping."""
 
 
-class PlayDirectly(Protocol):
-    """Lets the agent play the rest of an episode without the parent, see `animalcat.service`."""
+class PlayEpisode(Protocol):
+    """Plays an episode with its agent, see `animalcat.service.session.player`."""
 
     def __call__(
         self, connection: socket.socket, environment: Environment, last: Step, terms: bytes
     ) -> bytes:
-        """Play until the episode ends, the agent leaves, or a message comes on the connection.
+        """Play until the episode ends, the agent leaves, or the parent stops it.
 
         Args:
-            connection: To the parent; OFFERED is sent over it.
-            environment: In the middle of an episode.
+            connection: To the parent; OFFERED and ASK are sent over it.
+            environment: In an episode.
             last: The latest step of that.
             terms: Body of the request.
 
@@ -59,7 +59,7 @@ class PlayDirectly(Protocol):
 def serve(
     connection: socket.socket,
     make: Callable[[str, ObservationSpec], Environment],
-    play: PlayDirectly | None = None,
+    play: PlayEpisode | None = None,
 ) -> None:
     """Answer requests until the other side closes.
 
@@ -73,8 +73,8 @@ def serve(
     try:
         while (frame := receive(connection)) is not None:
             kind, body = frame
-            if kind is MessageKind.RECALL:
-                continue  # the agent had left by itself, and PLAYED was on its way
+            if kind in (MessageKind.RECALL, MessageKind.STOP):
+                continue  # the play had ended by itself, and PLAYED was on its way
             try:
                 if kind is MessageKind.OPEN:
                     request = json.loads(body)
@@ -98,7 +98,7 @@ def serve(
 
 
 def run(
-    make_play: Callable[[Pulse], PlayDirectly] | None = None, argv: Sequence[str] | None = None
+    make_play: Callable[[Pulse], PlayEpisode] | None = None, argv: Sequence[str] | None = None
 ) -> None:
     """Serve the socket whose file descriptor is given on the command line, or fork who does.
 
@@ -122,7 +122,7 @@ def run(
         _work(make_play, arguments.fd, arguments.pulse)
 
 
-def _work(make_play: Callable[[Pulse], PlayDirectly] | None, fd: int, pulse: int) -> None:
+def _work(make_play: Callable[[Pulse], PlayEpisode] | None, fd: int, pulse: int) -> None:
     # The simulator is imported only where it is played: not by who imports this module.
     from animalcat.envs.backends import make_environment
 

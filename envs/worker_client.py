@@ -13,7 +13,14 @@ from typing import IO, Final, Protocol
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.envs.messages import HEADER, MessageKind, spec_to_json, unpack_steps
+from animalcat.envs.messages import (
+    HEADER,
+    SECONDS,
+    MessageKind,
+    Reply,
+    spec_to_json,
+    unpack_steps,
+)
 from animalcat.envs.patience import Patience, Watchdog
 from animalcat.envs.pulse import Pulse
 from animalcat.envs.starting import Spawn, Starter, WorkerHandles, WorkerProcess
@@ -70,16 +77,24 @@ class Worker(Protocol):
         """Return where it may listen for an agent for which `place` was meant; empty: nowhere."""
         ...
 
-    async def offer(self, terms: bytes) -> str:
-        """Let the agent play the rest of the episode itself. See `WorkerClient.offer`."""
+    async def play(self, terms: bytes) -> Reply:
+        """Play the episode with its agent. See `WorkerClient.play`."""
         ...
 
-    async def played(self, waits: float) -> bytes:
-        """Wait until the agent has played what was offered. See `WorkerClient.played`."""
+    async def turn(self, answer: bytes) -> Reply:
+        """Take what the agent answered. See `WorkerClient.turn`."""
+        ...
+
+    async def reply(self, waits: float) -> Reply:
+        """Wait for what the worker says of an agent that came to it. See `WorkerClient.reply`."""
         ...
 
     def recall(self) -> None:
-        """Take the agent off: `played` returns at once."""
+        """Have the agent go on by this process: `reply` returns at once."""
+        ...
+
+    def stop(self, waited: float) -> None:
+        """End the play. See `WorkerClient.stop`."""
         ...
 
     def rest(self) -> None:
@@ -202,48 +217,72 @@ class WorkerClient:
         """
         if not actions or max(actions) >= ACTIONS:
             raise ValueError(f"actions {list(actions)}: give at least one, each 0 to {ACTIONS - 1}")
-        if self._process is None:
-            raise WorkerFault("no worker is running; load an arena first")
         return self._unpacked(await self._ask(MessageKind.STEP, actions))
 
     def place_for(self, place: str) -> str:
         """Return `place`: the worker is on this machine, as the agent is for which it was meant."""
         return place
 
-    async def offer(self, terms: bytes) -> str:
-        """Let the agent play the rest of the episode without this process between.
+    async def play(self, terms: bytes) -> Reply:
+        """Play the episode with its agent, which only the worker of `animalcat.service` can do.
 
-        Only the worker of `animalcat.service` can do that. `played` must follow.
+        Unless it is PLAYED, `turn`, `reply` or `stop` must follow, until PLAYED comes.
 
         Args:
             terms: Body of the request, for the worker.
 
         Returns:
-            Host and port where the worker waits for the agent.
+            OFFERED, with where the worker waits for the agent; or PLAYED.
 
         Raises:
             WorkerFault: The worker failed, or no episode was open.
         """
-        if self._process is None:
-            raise WorkerFault("no worker is running; load an arena first")
-        return (await self._ask(MessageKind.PLAY, terms)).decode()
+        return await self._reply(MessageKind.PLAY, terms)
 
-    async def played(self, waits: float) -> bytes:
-        """Wait until the agent has played what was offered, has left, or was taken off.
+    async def turn(self, answer: bytes) -> Reply:
+        """Take what the agent answered to this process, and return what follows.
+
+        Args:
+            answer: Body of the request, for the worker.
+
+        Returns:
+            ASK, with the next question; or PLAYED.
+
+        Raises:
+            WorkerFault: The worker failed, or plays nothing.
+        """
+        return await self._reply(MessageKind.TURN, answer)
+
+    async def reply(self, waits: float) -> Reply:
+        """Wait until an agent that came to the worker goes on by this process, or has played.
 
         Args:
             waits: Seconds for which the worker itself waits for the agent at most.
 
+        Returns:
+            ASK, with the question that is open; or PLAYED.
+
         Raises:
             WorkerFault: The worker failed.
         """
-        assert self._process is not None, "offer first"
+        if self._process is None:
+            raise WorkerFault("no worker is running; load an arena first")
         return await self._answered(self._process.expect(self._patience, waits))
 
     def recall(self) -> None:
-        """Take the agent off: `played` returns at once, with what was played until now."""
+        """Have the agent go on by this process: `reply` returns at once."""
         if self._process is not None:
             self._process.send(MessageKind.RECALL, b"")
+
+    def stop(self, waited: float) -> None:
+        """End the play: PLAYED is the next `reply`, or the one after ASK.
+
+        Args:
+            waited: Seconds that the agent has had for the action that is due; below 0 where the
+                worker looks at the clock.
+        """
+        if self._process is not None:
+            self._process.send(MessageKind.STOP, SECONDS.pack(waited))
 
     def rest(self) -> None:
         """Do nothing: on one machine, a process that waits is in nobody's way."""
@@ -256,11 +295,21 @@ class WorkerClient:
 
     async def _ask(self, kind: MessageKind, body: bytes) -> bytes:
         """Send a request and return the body of the answer."""
-        assert self._process is not None
+        return (await self._reply(kind, body)).body
+
+    async def _reply(self, kind: MessageKind, body: bytes) -> Reply:
+        """Send a request and return the answer."""
+        if self._process is None:
+            raise WorkerFault("no worker is running; load an arena first")
         return await self._answered(self._process.ask(kind, body, self._patience))
 
-    async def _answered(self, asked: asyncio.Future[tuple[MessageKind, bytes]]) -> bytes:
-        """Return the body of an answer."""
+    async def _answered(self, asked: asyncio.Future[tuple[MessageKind, bytes]]) -> Reply:
+        """Return an answer.
+
+        Raises:
+            ArenaError: The arena was at fault.
+            WorkerFault: The worker was.
+        """
         try:
             answer, data = await asked
         except asyncio.CancelledError:
@@ -276,7 +325,7 @@ class WorkerClient:
                 raise ArenaError(error["message"])
             self.drop()
             raise WorkerFault(f"worker ({self.backend}): {error['message']}")
-        return data
+        return Reply(answer, data)
 
     def _unpacked(self, data: bytes) -> list[Step]:
         try:
@@ -405,7 +454,7 @@ class _Process(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._filled += nbytes
-        while self._filled >= HEADER.size:  # OFFERED and PLAYED may come together
+        while self._filled >= HEADER.size:  # OFFERED and what follows may come together
             length, kind = HEADER.unpack_from(self._buffer)
             end = HEADER.size + length
             if end > len(self._buffer):

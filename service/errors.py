@@ -21,9 +21,9 @@ from animalcat.errors import CODE_METADATA, RETRY_METADATA
 from animalcat.names import BadNameError
 from animalcat.service.refusals import Seldom
 from animalcat.service.storage.artefacts import ArtefactsError
-from animalcat.service.storage.base import InUseError, UnreadableError
 from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.damage import REMEDY, damage_of
+from animalcat.service.storage.errors import InUseError, UnreadableError
 from animalcat.service.storage.listing import BadPageError
 
 log = logging.getLogger(__name__)

@@ -96,17 +96,25 @@ class SimulatorHost:
         """Take decisions; answers with the steps."""
         return await _tried(self._worker.step(actions))
 
-    async def offer(self, terms: bytes) -> Answer:
-        """Let the agent come; answers with where the worker waits for it."""
-        return await _tried(self._worker.offer(terms))
+    async def play(self, terms: bytes) -> Answer:
+        """Play the episode with its agent; answers with what the worker replies."""
+        return await _tried(self._worker.play(terms))
 
-    async def played(self, waits: float) -> Answer:
-        """Wait until the agent has played; answers with what it played."""
-        return await _tried(self._worker.played(waits))
+    async def turn(self, answer: bytes) -> Answer:
+        """Take what the agent answered; answers with what the worker replies."""
+        return await _tried(self._worker.turn(answer))
+
+    async def reply(self, waits: float) -> Answer:
+        """Wait for what the worker says of an agent that came to it."""
+        return await _tried(self._worker.reply(waits))
 
     async def recall(self) -> None:
-        """Take the agent off."""
+        """Have the agent go on by the server."""
         self._worker.recall()
+
+    async def stop(self, waited: float) -> None:
+        """End the play."""
+        self._worker.stop(waited)
 
     async def close(self) -> None:
         """End the process."""

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.envs.messages import spec_to_json
+from animalcat.envs.messages import Reply, spec_to_json
 from animalcat.envs.patience import Patience
 from animalcat.envs.types import ObservationSpec, Step
 from animalcat.envs.worker_client import CLOSE_SECONDS, Worker, WorkerFault
@@ -26,7 +26,7 @@ from animalcat.service.cluster.hosts import THREADS, FitHost, Node, SimulatorHos
 from animalcat.service.host.settings import Settings
 from animalcat.service.session.direct import UNIX
 from animalcat.service.session.room import Room
-from animalcat.service.session.workers import Lent, Workers
+from animalcat.service.session.workers import Loan, Workers
 
 log = logging.getLogger(__name__)
 
@@ -108,10 +108,10 @@ class RayWorkers(Workers):
             return ""
         return f"{cpus:g} CPUs and {memory >> 20} MiB of one node of the cluster"
 
-    async def open(self, worker: Worker, lent: Lent) -> None:
+    async def open(self, worker: Worker, loan: Loan) -> None:
         """Open a worker; the longer that takes, the more others that rest give way."""
         with self.making_room():
-            await super().open(worker, lent)
+            await super().open(worker, loan)
 
     @contextmanager
     def making_room(self, needed: Callable[[], bool] = lambda: True) -> Generator[None]:
@@ -223,18 +223,27 @@ class RayWorker:
         """Where it may listen for an agent; see `Worker`."""
         return self._pool.place_for(place, self.node)
 
-    async def offer(self, terms: bytes) -> str:
-        """Let the agent come to the node; see `Worker`."""
-        return await self._ask("offer", terms)
+    async def play(self, terms: bytes) -> Reply:
+        """Play the episode with its agent; see `Worker`."""
+        return await self._ask("play", terms)
 
-    async def played(self, waits: float) -> bytes:
-        """Wait until the agent has played; see `Worker`."""
-        return await self._ask("played", waits)
+    async def turn(self, answer: bytes) -> Reply:
+        """Take what the agent answered; see `Worker`."""
+        return await self._ask("turn", answer)
+
+    async def reply(self, waits: float) -> Reply:
+        """Wait for what the worker says of an agent that came to its node; see `Worker`."""
+        return await self._ask("reply", waits)
 
     def recall(self) -> None:
-        """Take the agent off; see `Worker`."""
+        """Have the agent go on by the server; see `Worker`."""
         if self._actor is not None:
             self._actor.recall.remote()
+
+    def stop(self, waited: float) -> None:
+        """End the play; see `Worker`."""
+        if self._actor is not None:
+            self._actor.stop.remote(waited)
 
     def rest(self) -> None:
         """Do nothing: whoever lends it takes it away where another needs the room."""

@@ -21,7 +21,7 @@ from animalcat.service.host.settings import Settings
 from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
 from animalcat.service.session.disk import Disk
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import campaigns_pb2
 
 AGENT_RETRY_SECONDS: Final = 15.0
@@ -47,7 +47,7 @@ class Limits:
     def __init__(
         self,
         settings: Settings,
-        store: SessionStore,
+        store: SqlStore,
         operations: Operations,
         free_memory: Callable[[], int | None] | None = None,
         disk: Disk | None = None,

@@ -37,7 +37,7 @@ from animalcat.service.batteries.spool import Spool
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.artefacts import Artefacts
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.sql import SqlStore
 
 FAMILY_SIZE: Final = 450
 """Number of instances of a battery that is built because a session names its family."""
@@ -72,7 +72,7 @@ class Source(NamedTuple):
 class BatteryLibrary:
     """The batteries of a server: their content on disk, and their names in the store."""
 
-    def __init__(self, store: SessionStore, files: Artefacts) -> None:
+    def __init__(self, store: SqlStore, files: Artefacts) -> None:
         self._store = store
         self._files = files
         self._folder = files.folder / BATTERIES

@@ -20,7 +20,7 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import LayoutRecord, SessionSpec
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.sql import SqlStore
 
 MAX_BYTES: Final = 1024 * 1024
 """Most bytes of a layout's text."""
@@ -134,7 +134,7 @@ def record_of(layout: Layout, definition: str = "") -> LayoutRecord:
     return LayoutRecord(layout.identity, layout.name, layout.variant, text)
 
 
-def layout_of(spec: SessionSpec, store: SessionStore) -> Layout:
+def layout_of(spec: SessionSpec, store: SqlStore) -> Layout:
     """Return the layout of a session, as it was when the session was created.
 
     Raises:

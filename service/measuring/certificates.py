@@ -24,7 +24,7 @@ from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, OneAtATime, is_checkpoint
 from animalcat.service.model import Session, StoredCertificate
 from animalcat.service.storage.artefacts import Artefacts
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.sql import SqlStore
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Certifier:
         session: Session,
         learner: Learner,
         think: OneAtATime,
-        store: SessionStore,
+        store: SqlStore,
         fitter: Fits,
         files: Artefacts,
         waiting: Waiting,

@@ -30,7 +30,7 @@ from animalcat.envs.types import (
     Step,
 )
 from animalcat.service.recording import EpisodeRecorder
-from animalcat.service.session.play import recording_path
+from animalcat.service.storage.artefacts import recording_path
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import spec_to_proto

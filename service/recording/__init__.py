@@ -2,16 +2,17 @@
 
 `writer` and `reader` share the form of the file (`channels`) and its check sums (`sums`). `live` is
 the file while the episode plays, `encoding` what a step is in it, and `compact` what becomes of it
-at the end. `verify` plays a recorded episode again, and `against` on another backend. `film` draws
-one, and `video` writes what was drawn; `pixels` are what both draw with. `scene` tells one step by
-step, `rerun_file` and `foxglove_file` write that for viewers, and `about` has the words that all of
-them show. `minari_data` makes datasets of many.
+at the end. `verify` plays a recorded episode again, `difference` compares what comes of it with the
+recording, and `against` plays it on another backend. `film` draws one, and `video` writes what was
+drawn; `pixels` are what both draw with. `scene` tells one step by step, `rerun_file` and
+`foxglove_file` write that for viewers, and `about` has the words that all of them show.
+`minari_data` makes datasets of many.
 """
 
+from animalcat.service.recording.difference import FirstDifference
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode
 from animalcat.service.recording.verify import (
     Comparison,
-    FirstDifference,
     Verification,
     camera_images,
     other_motion,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence, Set
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, Final
@@ -19,36 +19,21 @@ from animalcat.envs.places import can_watch, watchable
 from animalcat.envs.replay import replay
 from animalcat.envs.sim import rules
 from animalcat.envs.types import CameraSpec, EndedBy, Environment, ObservationSpec, Step
-from animalcat.service.recording.encoding import recorded_step
+from animalcat.service.recording.difference import (
+    IMAGE_FIELDS,
+    FirstDifference,
+    compare_numbers,
+    compare_step,
+)
 from animalcat.service.recording.reader import Recording
 from animalcat.service.versions import LOOKS, MOTION, ChangedVersion, changed_versions, versions
-from animalcat.v1 import results_pb2, types_pb2
+from animalcat.v1 import results_pb2
 from animalcat.wire import ended_by_from_proto, places_from_proto, spec_from_proto
 
 Make = Callable[[str, ObservationSpec], Environment]
 """Makes an environment from the name of a backend and an observation spec."""
 
 SIMULATOR: Final = "sim"
-_STEP_FIELDS: Final = ("reward", "ended_by", "camera_digest")
-_SEEN_FIELDS: Final = ("health", "velocity", "position", "rays", "camera")
-_IMAGE_FIELDS: Final = frozenset({"camera_digest", "camera"})
-
-
-@dataclass(frozen=True, slots=True)
-class FirstDifference:
-    """Where a replay first differs from its recording.
-
-    Attributes:
-        step: Number of decisions before the difference; for the footer, all of them.
-        field: Name of the field, with the index of the number in it, as in `observation.rays[12]`.
-        recorded: The recorded value.
-        replayed: The replayed value.
-    """
-
-    step: int
-    field: str
-    recorded: str
-    replayed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +114,7 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
     looks: ChangedVersion | None = None
     if header.observation_spec.HasField("camera"):
         looks = _other(LOOKS, camera_looks.REVISION, header, chosen)
-    skipped = _IMAGE_FIELDS if looks else frozenset[str]()
+    skipped = IMAGE_FIELDS if looks else frozenset[str]()
     compared = reached = 0
     found: FirstDifference | None = None
     for number, (recorded, step) in enumerate(
@@ -138,9 +123,7 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
         if recorded is None or step is None:
             found = FirstDifference(number, "step", _there(recorded), _there(step))
             break
-        action = recorded.action if recorded.HasField("action") else None
-        again = recorded_step(number, step, action, pixels=header.pixels)
-        found = _compare_steps(number, recorded, again, skipped)
+        found = compare_step(number, recorded, step, pixels=header.pixels, skipped=skipped)
         if found is not None:
             break
         total += step.reward
@@ -322,32 +305,13 @@ def _replayed(recording: Recording, environment: Environment) -> Iterator[Step]:
         environment.close()
 
 
-def _compare_steps(
-    number: int,
-    recorded: results_pb2.RecordedStep,
-    again: results_pb2.RecordedStep,
-    skipped: Set[str],
-) -> FirstDifference | None:
-    for place, fields, a, b in (
-        ("", _STEP_FIELDS, recorded, again),
-        ("observation.", _SEEN_FIELDS, recorded.observation, again.observation),
-    ):
-        for field in fields:
-            if field in skipped:
-                continue
-            found = _compare(number, place + field, getattr(a, field), getattr(b, field))
-            if found is not None:
-                return found
-    return None
-
-
 def _compare_footer(
     footer: results_pb2.EpisodeFooter, steps: int, total: float
 ) -> FirstDifference | None:
     last = max(0, steps - 1)
     if footer.steps != last:
         return FirstDifference(last, "footer.steps", str(footer.steps), str(last))
-    return _compare(last, "footer.episode_return", footer.episode_return, total)
+    return compare_numbers(last, "footer.episode_return", footer.episode_return, total)
 
 
 def _compare_choice(recording: Recording, reached: int) -> FirstDifference | None:
@@ -359,40 +323,7 @@ def _compare_choice(recording: Recording, reached: int) -> FirstDifference | Non
         return None  # where the agent left, or the backend failed, it may not have been told
     again = float(places[reached - 1].right) if reached else math.nan
     recorded = seen.get("choice", math.nan)
-    return _compare(len(steps) - 1, "footer.outcomes[choice]", recorded, again)
-
-
-def _compare(step: int, field: str, recorded: Any, again: Any) -> FirstDifference | None:
-    """Return the first number of a field that differs; None if all are equal."""
-    if field == "ended_by":
-        names = types_pb2.EndedBy.Name
-        same = recorded == again
-        return None if same else FirstDifference(step, field, names(recorded), names(again))
-    if field == "camera_digest":
-        same = recorded == again
-        return None if same else FirstDifference(step, field, recorded.hex(), again.hex())
-    a, b = _numbers(field, recorded), _numbers(field, again)
-    if a.shape != b.shape:
-        return FirstDifference(step, field, f"{a.size} numbers", f"{b.size} numbers")
-    # Compare bits: -0.0 differs from 0.0, and a NaN equals itself.
-    (different,) = np.nonzero(a.view(f"u{a.itemsize}") != b.view(f"u{b.itemsize}"))
-    if not different.size:
-        return None
-    first = int(different[0])
-    place = f"{field}[{first}]" if a.size > 1 else field
-    return FirstDifference(step, place, repr(a[first].item()), repr(b[first].item()))
-
-
-def _numbers(field: str, value: Any) -> np.ndarray[Any, Any]:
-    match field:
-        case "observation.camera":
-            return np.frombuffer(value, np.uint8)
-        case "observation.rays":
-            return np.frombuffer(value, np.float32)
-        case "footer.episode_return" | "footer.outcomes[choice]":
-            return np.array([value], np.float64)
-        case _:
-            return np.atleast_1d(np.array(value, np.float32))
+    return compare_numbers(len(steps) - 1, "footer.outcomes[choice]", recorded, again)
 
 
 def _there(step: object) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
 
 from mcap.writer import Writer
 
@@ -19,32 +19,12 @@ from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import compacted
 from animalcat.service.recording.encoding import OPCODE, StepWriter, message
 from animalcat.service.recording.live import LiveFile
-from animalcat.service.recording.reader import read_episode, whole_length
+from animalcat.service.recording.reader import Recording, read_episode, whole_length
 from animalcat.service.storage.artefacts import ASIDE
 from animalcat.v1 import results_pb2, types_pb2
-from animalcat.wire import ended_by_from_proto, ended_by_to_proto
+from animalcat.wire import ended_by_to_proto
 
 log = logging.getLogger(__name__)
-
-
-class Unfinished(NamedTuple):
-    """Where a recording stands, for another process that goes on with it.
-
-    Attributes:
-        path: The file.
-        pixels: Whether it keeps the camera's images.
-        period: Physics steps per decision.
-        steps: Number of steps recorded, counting the first observation.
-        episode_return: Sum of the rewards.
-        ended_by: Why the episode ended, as a number of `EndedBy`; 0 if it has not.
-    """
-
-    path: str
-    pixels: bool
-    period: int
-    steps: int
-    episode_return: float
-    ended_by: int
 
 
 class EpisodeRecorder:
@@ -54,71 +34,21 @@ class EpisodeRecorder:
     it before `step` returns, so killing the process loses nothing recorded; a power cut may.
     `finish` replaces the file by a compressed form of the same messages, durably and in one atomic
     rename. The bytes depend on the messages alone.
+
+    Where one process plays and another one judges, each does its part by `begin_recording`,
+    `StepWriter` and `finish_recording`, as this class does for one.
     """
 
     def __init__(self, path: Path, header: results_pb2.EpisodeHeader) -> None:
-        """Start a recording; create its folder, and move an older file of its name aside.
-
-        Args:
-            path: The mcap file.
-            header: What is needed to play the episode again. The protocol is added to it.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
-        path.parent.mkdir(parents=True, exist_ok=True)
-        period = header.observation_spec.decision_period
-        _keep_other(path)
-        begun = Unfinished(str(path), header.pixels, period, 0, 0.0, 0)
-        self._begin(begun, LiveFile(path, anew=True))
-        preamble = _preamble()
-        self._file.add(preamble[0], preamble[1:])
-        whole = results_pb2.EpisodeHeader()
-        whole.CopyFrom(header)
-        whole.protocol = PROTOCOL
-        self._add(Channel.HEADER, whole.SerializeToString(deterministic=True))
-
-    @classmethod
-    def resume(cls, unfinished: Unfinished) -> EpisodeRecorder:
-        """Go on with a recording that another process has begun and leaves alone.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
-        self = cls.__new__(cls)
-        self._begin(unfinished, LiveFile(Path(unfinished.path), anew=False))
-        return self
-
-    def _begin(self, unfinished: Unfinished, file: LiveFile) -> None:
-        self.path = Path(unfinished.path)
-        self._pixels = unfinished.pixels
-        self._period = unfinished.period
-        self._next = unfinished.steps
-        self._return = unfinished.episode_return
-        self._ended_by = EndedBy(unfinished.ended_by) if unfinished.ended_by else None
-        self._file = file
-        self._steps = StepWriter(file, self._period, self._pixels)
-
-    def hand_over(self) -> Unfinished:
-        """Close the file as it is, for another process to go on with it by `resume`.
-
-        Returns:
-            Where the recording stands. This recorder only goes on by `go_on`.
-        """
-        self.close()
-        ended_by = int(self._ended_by or 0)
-        return Unfinished(
-            str(self.path), self._pixels, self._period, self._next, self._return, ended_by
-        )
-
-    def go_on(self, unfinished: Unfinished) -> None:
-        """Go on from where another process has left the recording.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
-        self.close()
-        self._begin(unfinished, LiveFile(Path(unfinished.path), anew=False))
+        """Start a recording; see `begin_recording`."""
+        self.path = path
+        self._period = header.observation_spec.decision_period
+        self._next = 0
+        self._return = 0.0
+        self._ended_by: EndedBy | None = None
+        begin_recording(path, header)
+        self._file = LiveFile(path, anew=False)
+        self._writer = StepWriter(self._file, self._period, header.pixels)
 
     @property
     def steps(self) -> int:
@@ -138,16 +68,15 @@ class EpisodeRecorder:
             action: The action that led to it, 0 to 8.
             notes: The agent's notes since the previous step.
         """
-        number = self._next
-        self._steps.add(number, step, action, notes)
-        self._next = number + 1
+        self._writer.add(self._next, step, action, notes)
+        self._next += 1
         self._return += step.reward
         self._ended_by = step.ended_by
 
     def finish(
         self, outcome: int, outcomes: Mapping[str, float] | None = None
     ) -> results_pb2.EpisodeFooter:
-        """Write the footer, compact the file durably and close it; this takes milliseconds.
+        """Close the file and finish it; this takes milliseconds.
 
         Args:
             outcome: The outcome of the episode, as a number of `types_pb2.Outcome`.
@@ -156,6 +85,7 @@ class EpisodeRecorder:
         Returns:
             The footer as recorded, with outcomes, return, number of decisions and why it ended.
         """
+        self.close()
         footer = results_pb2.EpisodeFooter(
             outcome=types_pb2.Outcome.ValueType(outcome),
             episode_return=self._return,
@@ -163,19 +93,53 @@ class EpisodeRecorder:
             ended_by=ended_by_to_proto(self._ended_by),
             outcomes=outcomes,
         )
-        self._add(Channel.FOOTER, footer.SerializeToString(deterministic=True))
-        with self._file.content() as content:
-            compact = compacted(content)
-        self.close()
-        _replace(self.path, compact)
+        finish_recording(self.path, footer, self._period)
         return footer
 
     def close(self) -> None:
         """Close the file as it is, without a footer unless `finish` was called."""
         self._file.close()
 
-    def _add(self, channel: Channel, data: bytes) -> None:
-        self._file.add(OPCODE, message(channel, self.steps, self._period, data))
+
+def begin_recording(path: Path, header: results_pb2.EpisodeHeader) -> None:
+    """Begin a file; create its folder, and move an older file of its name aside.
+
+    Args:
+        path: The mcap file.
+        header: What is needed to play the episode again. The protocol is added to it.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _keep_other(path)
+    whole = results_pb2.EpisodeHeader()
+    whole.CopyFrom(header)
+    whole.protocol = PROTOCOL
+    preamble, data = _preamble(), whole.SerializeToString(deterministic=True)
+    period = header.observation_spec.decision_period
+    with closing(LiveFile(path, anew=True)) as file:
+        file.add(preamble[0], preamble[1:])
+        file.add(OPCODE, message(Channel.HEADER, 0, period, data))
+
+
+def finish_recording(path: Path, footer: results_pb2.EpisodeFooter, decision_period: int) -> None:
+    """Add the footer to a file that nobody writes any more, and compact it durably.
+
+    Args:
+        path: The mcap file, with a header and complete steps.
+        footer: How the episode ended.
+        decision_period: Physics steps per decision.
+
+    Raises:
+        OSError: The file cannot be written; it stays as it was, perhaps with the footer.
+    """
+    data = footer.SerializeToString(deterministic=True)
+    with closing(LiveFile(path, anew=False)) as file:
+        file.add(OPCODE, message(Channel.FOOTER, footer.steps, decision_period, data))
+        with file.content() as content:
+            compact = compacted(content)
+    _replace(path, compact)
 
 
 def _keep_other(path: Path) -> None:
@@ -189,10 +153,8 @@ def _keep_other(path: Path) -> None:
         k += 1
 
 
-def left_behind(path: Path) -> Unfinished:
-    """Return where a recording stands whose writer died, after cutting off what is incomplete.
-
-    The return is the sum of the rewards as recorded, which are rounded to float32.
+def left_behind(path: Path) -> Recording:
+    """Read a recording whose writer died, and cut off of the file what is incomplete.
 
     Raises:
         RecordingError: There is no complete header.
@@ -200,16 +162,7 @@ def left_behind(path: Path) -> Unfinished:
     """
     recording = read_episode(path)
     os.truncate(path, whole_length(path.read_bytes()))
-    steps = recording.steps
-    ended_by = ended_by_from_proto(steps[-1].ended_by) if steps else None
-    return Unfinished(
-        str(path),
-        recording.header.pixels,
-        recording.header.observation_spec.decision_period,
-        len(steps),
-        sum(step.reward for step in steps),
-        int(ended_by or 0),
-    )
+    return recording
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -32,7 +32,7 @@ from animalcat.service.session.link import (
     T,
 )
 from animalcat.service.session.notes import NoteRoom
-from animalcat.service.session.turns import Believed, FrameError, Turns
+from animalcat.service.session.turns import AnswerReader, FrameError, Trust
 from animalcat.v1 import gateway_pb2, types_pb2
 from animalcat.wire import fingerprint_from_proto, observation_to_proto, spec_to_proto
 
@@ -76,7 +76,7 @@ class GrpcLink(AgentLink):
         direct_place: str = "",
         lease: Lease | None = None,
         admits: Callable[[], bool] = lambda: True,
-        believed: Believed = Believed(),
+        believed: Trust = Trust(),
         room: NoteRoom | None = None,
     ) -> None:
         """Begin with the stream over which the agent came.
@@ -97,7 +97,7 @@ class GrpcLink(AgentLink):
         self.lease = lease
         self._admits = admits
         self.room = room or NoteRoom()
-        self._turns = Turns(believed, self.room)
+        self._answers = AnswerReader(believed, self.room)
         self.refused: ServiceError | None = None
         self._told: types_pb2.AgentFingerprint | None = None
         self._loop = asyncio.get_running_loop()
@@ -162,7 +162,7 @@ class GrpcLink(AgentLink):
         seen: int,
         direct_place: str,
         admits: Callable[[], bool] = lambda: True,
-        believed: Believed = Believed(),
+        believed: Trust = Trust(),
     ) -> None:
         """Go on over another stream: send what the agent has not seen, or the open question.
 
@@ -187,7 +187,7 @@ class GrpcLink(AgentLink):
         if self._stream is not None:
             self.lose(self._stream)
         self._coming = stream
-        self._turns.drop_notes()  # it sends them again with its answer
+        self._answers.drop_notes()  # it sends them again with its answer
         for frame in self._unseen:
             if frame.HasField("episode_start"):  # whoever comes back goes on over the stream
                 frame.episode_start.ClearField("direct")
@@ -202,7 +202,7 @@ class GrpcLink(AgentLink):
             raise lease_lost()
         self._again = sent == seen and self._deadline == math.inf
         self._coming, self._stream, self.direct_place = None, stream, direct_place
-        self._admits, self._turns.believed = admits, believed
+        self._admits, self._answers.believed = admits, believed
         self._ended = self._loop.create_future()
         if self._away is not None:
             self._away.cancel()
@@ -224,14 +224,12 @@ class GrpcLink(AgentLink):
         )
         await self._tell(gateway_pb2.EvaluateResponse(episode_start=start))
 
-    async def ask(self, done: int, reward: float, step: Step, waited: float = 0.0) -> None:
+    async def ask(self, question: gateway_pb2.EvaluateResponse, waited: float = 0.0) -> None:
         """Send an observation that asks for an action."""
         self._arm(waited)
-        if done:  # whoever has acted has seen the episode's beginning
+        if question.ask.step:  # whoever has acted has seen the episode's beginning
             self._unseen.clear()
-        seen = observation_to_proto(step.observation)
-        ask = gateway_pb2.Ask(step=done, reward=reward, observation=seen)
-        await self._tell(gateway_pb2.EvaluateResponse(ask=ask))
+        await self._tell(question)
 
     async def answer(self, done: int) -> Answer:
         """Wait for the answer to the latest observation, and refuse bad frames meanwhile."""
@@ -249,9 +247,9 @@ class GrpcLink(AgentLink):
                 continue  # it came back and sends its whole answer again
             try:
                 try:
-                    actions = self._turns.read(frame, done)
+                    actions = self._answers.read(frame, done)
                 except FrameError as error:
-                    await self._write(self._turns.refuse(error))
+                    await self._write(self._answers.refuse(error))
                     continue
             except AgentLeftError as left:
                 waited = left.waited or self._disarm()
@@ -259,13 +257,13 @@ class GrpcLink(AgentLink):
             if actions is not None:
                 self._unseen.clear()
                 returned, self._broke = self._broke, False
-                return Answer(actions, self._turns.take_notes(), self._disarm(), returned)
+                return Answer(actions, self._answers.take_notes(), self._disarm(), returned)
 
     async def while_elsewhere(self, playing: Future[Any]) -> None:
         """Wait until the agent has played elsewhere, or says something here, or is away.
 
-        An agent that is away may never have come to where it was to play, so it is not left there:
-        it has its lease from now on to come back here, and goes on here.
+        An agent that is away may never have reached the worker. So it is not waited for there: its
+        lease begins, and when it comes back it goes on here.
         """
         self._disarm()  # who plays with it looks at the clock
         self._elsewhere = True
@@ -330,18 +328,18 @@ class GrpcLink(AgentLink):
             self._disarm()
             # Of a process that a person started it is the person's mistake. Another one might show
             # something else on purpose, to see the arena once more.
-            mistake = self._turns.believed.failure
+            mistake = self._answers.believed.failure
             raise AgentLeftError(Cause.WITHDREW if mistake else Cause.LOOKED) from error
 
     def _expect_return(self) -> None:
-        """Give the agent its time to come back from now on."""
+        """Start the time within which the agent may come back."""
         if self.lease is not None and self._cause is None:
             if self._away is not None:
                 self._away.cancel()
             self._away = self._loop.call_later(self.lease.seconds, self.interrupt, Cause.AGENT_LEFT)
 
     def _awaited(self) -> Future[None]:
-        """Return what is done when the agent has come back."""
+        """Return a future that is done once the agent has come back."""
         if self._back is None:
             self._back = self._loop.create_future()
         return self._back
@@ -409,7 +407,7 @@ class GrpcLink(AgentLink):
             frame = reading.result()
             leaves = frame.WhichOneof("frame") in ("leave", "withdraw")
             if leaves and self._deadline == math.inf and not self._elsewhere:
-                self.interrupt(*self._turns.believed.why(frame.leave))
+                self.interrupt(*self._answers.believed.why(frame.leave))
 
         if self._reading is None:
             self._reading = asyncio.ensure_future(stream.read())
@@ -417,7 +415,7 @@ class GrpcLink(AgentLink):
         return self._reading
 
     def _arm(self, waited: float = 0.0) -> None:
-        """Give the agent its time for an action from now on, less what it has had already."""
+        """Start the clock of an action, less the time that the agent has had for it already."""
         self._be_due(self._loop.time() + self.timeout - waited)
 
     def _be_due(self, deadline: float) -> None:
@@ -437,12 +435,15 @@ class GrpcLink(AgentLink):
             self._timer = self._loop.call_at(self._deadline, self._look_at_deadline)
 
     def _disarm(self) -> float:
-        """Wait for no answer any more; returns for how many seconds one was waited for."""
+        """Stop the clock of the action; returns for how many seconds an answer was waited for."""
         asked, self._deadline = self._deadline - self.timeout, math.inf
         return max(0.0, self._loop.time() - asked)
 
     def _left(self) -> AgentLeftError:
-        """Return why the agent plays no more; what it was not shown it has not left."""
+        """Return why the agent plays no more.
+
+        Who was not shown the episode has not left it, but withdrawn.
+        """
         waited = self._disarm()
         assert self._cause is not None
         if not self._shown and (
@@ -525,7 +526,7 @@ def read_fingerprint(message: types_pb2.AgentFingerprint, instance: str) -> Agen
 
 
 def lease_lost() -> ServiceError:
-    """Return the one answer to every lease by which nobody can come back, whatever the reason."""
+    """Return the error for a lease by which nobody can come back; it never tells the reason."""
     return ServiceError(
         Code.LEASE_LOST,
         "there is no place to come back to by this lease: it has run out, the action that was due "

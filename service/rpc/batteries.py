@@ -192,13 +192,13 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         record = await self._library.get(names.parse_battery(request.parent))
         battery = await self._engines.battery(record.digest)
         page = paged(battery.instances, lambda instance: instance.name, request)
-        texts = [""] * len(page.items)
+        texts = [""] * len(page)
         if request.arenas:
-            texts = await asyncio.to_thread(lambda: [*map(battery.arena_yaml, page.items)])
-        groups = [battery.groups[one.name] for one in page.items]
+            texts = await asyncio.to_thread(lambda: [*map(battery.arena_yaml, page)])
+        groups = [battery.groups[one.name] for one in page]
         return sessions_pb2.ListInstancesResponse(
-            instances=map(instance_to_proto, page.items, groups, texts),
-            next_page_token=page.next_token,
+            instances=map(instance_to_proto, page, groups, texts),
+            next_page_token=page.next,
         )
 
     async def DeleteBattery(  # noqa: N802
@@ -216,8 +216,8 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         records = [one for one in await self._library.all() if request.contains in one.id]
         page = paged(records, lambda record: record.id, request)
         return sessions_pb2.ListBatteriesResponse(
-            batteries=map(battery_to_proto, page.items),
-            next_page_token=page.next_token,
+            batteries=map(battery_to_proto, page),
+            next_page_token=page.next,
             shipped=SHIPPED,
         )
 

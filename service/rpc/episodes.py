@@ -16,7 +16,7 @@ from animalcat.service.person import recordings
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
-from animalcat.service.session.play import recording_key
+from animalcat.service.storage.artefacts import recording_key
 from animalcat.service.storage.listing import EpisodeFilter
 from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2
 
@@ -53,9 +53,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
             if not wanted.outcomes or episode.outcome in request.outcomes
         ]
         shown = paging.paged(found, lambda episode: episode.name, request)
-        return results_pb2.ListEpisodesResponse(
-            episodes=shown.items, next_page_token=shown.next_token
-        )
+        return results_pb2.ListEpisodesResponse(episodes=shown, next_page_token=shown.next)
 
     async def ExplainEpisode(  # noqa: N802
         self, request: results_pb2.ExplainEpisodeRequest, context: Any

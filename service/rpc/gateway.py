@@ -24,7 +24,7 @@ from animalcat.service.rpc.leases import Leases, Seat
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import NoteRoom
-from animalcat.service.session.turns import MAX_BAD_FRAMES, Believed
+from animalcat.service.session.turns import MAX_BAD_FRAMES, Trust
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.wire import spec_from_proto, spec_to_proto
 
@@ -140,7 +140,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             await _fail(stream, _told(public(error)))
 
     async def _admit(self, stream: Stream, session_id: str, hello: gateway_pb2.Hello) -> Seat:
-        """Let an agent play that comes anew."""
+        """Let an agent play that comes for the first time."""
         engine = await self._engines.get(session_id)
         _check_hello(hello, engine.session)
         await self._check()
@@ -165,17 +165,17 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         return seat
 
     async def _return(self, stream: Stream, session_id: str, hello: gateway_pb2.Hello) -> Seat:
-        """Let an agent go on whose connection broke."""
+        """Let an agent whose connection broke go on."""
         seat = self._leases.find(session_id, hello.lease, hello.instance)
         session = await self._engines.session(session_id)
         place = self._direct_place(stream)
         await seat.link.come_back(stream, session, hello.seen, place, *self._known())
         return seat
 
-    def _known(self) -> tuple[Callable[[], bool], Believed]:
-        """Return whether the caller could come again, and what is believed of it."""
+    def _known(self) -> tuple[Callable[[], bool], Trust]:
+        """Return a check that the caller may still come, and what is believed of it."""
         caller = present.get()
-        believed = Believed(caller.started, caller.role is Role.OPERATOR)
+        believed = Trust(caller.started, caller.role is Role.OPERATOR)
         return partial(self._gate.admits, caller), believed
 
     def _direct_place(self, stream: Stream) -> str:
@@ -230,7 +230,7 @@ async def _carry(stream: Stream, seat: Seat) -> None:
 
 
 def _told(error: ServiceError) -> ServiceError:
-    """Return what an agent may know of an error: nothing of what it plays or is to play."""
+    """Return an error without anything that tells the agent of its arenas."""
     text = _UNTOLD.get(error.code)
     return error if text is None else ServiceError(error.code, text)
 

@@ -57,7 +57,7 @@ class Health(health_pb2_grpc.HealthServicer):
     async def Watch(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
         self, request: health_pb2.HealthCheckRequest, context: Any
     ) -> None:
-        """Say how a service is, and again whenever that changes."""
+        """Say how a service is now, and again whenever that changes."""
         peer = context.peer()
         self._ask(context)
         if len(self._changed) >= WATCHERS or self._watching[peer] >= OF_ONE:
@@ -94,7 +94,7 @@ class Health(health_pb2_grpc.HealthServicer):
                     changed.set()
 
     def end(self) -> None:
-        """Say of all services for good that they do not serve."""
+        """Say of all services that they do not serve, and never again that they do."""
         for service in self._states:
             self.set(service, health_pb2.HealthCheckResponse.NOT_SERVING)
         self._ending = True

@@ -12,14 +12,14 @@ from animalcat.layouts.library import LAYOUTS, load_layout, text_of, variants
 from animalcat.service.errors import Code, unknown
 from animalcat.service.model import LayoutRecord
 from animalcat.service.rpc.paging import paged
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import layouts_pb2, layouts_pb2_grpc
 
 
 class Layouts(layouts_pb2_grpc.LayoutsServicer):
     """Servicer of measurement layouts, both those shipped and those that the store keeps."""
 
-    def __init__(self, store: SessionStore) -> None:
+    def __init__(self, store: SqlStore) -> None:
         self._store = store
 
     async def ListLayouts(  # noqa: N802
@@ -28,7 +28,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
         """List the layouts of this server."""
         page = paged(await self._known(), lambda layout: layout.digest, request)
         return layouts_pb2.ListLayoutsResponse(
-            layouts=map(_to_proto, page.items), next_page_token=page.next_token
+            layouts=map(_to_proto, page), next_page_token=page.next
         )
 
     async def GetLayout(  # noqa: N802

@@ -46,7 +46,7 @@ class Leases:
         return Lease(self._make_token(), seconds) if seconds else None
 
     def keep(self, seat: Seat) -> None:
-        """Keep a place until it is over, and then for as long as its agent may come back."""
+        """Keep a place while its agent plays, and afterwards for as long as its lease lasts."""
         lease = seat.link.lease
         if lease is None:
             return
@@ -73,5 +73,8 @@ class Leases:
 
 
 def _key(token: bytes) -> bytes:
-    """Return what stands for a secret here, so that looking it up takes no telling time."""
+    """Return the digest of a secret, by which its place is kept.
+
+    How long a look-up takes depends on the digest alone, so it tells nothing about the secret.
+    """
     return sha256(token).digest()

@@ -60,7 +60,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         ]
         page = paged(found, lambda one: one.id, request)
         return operations_pb2.ListOperationsResponse(
-            operations=map(operation_to_proto, page.items), next_page_token=page.next_token
+            operations=map(operation_to_proto, page), next_page_token=page.next
         )
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
@@ -91,7 +91,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         """Say who starts simulators and fits, where they are, and what sessions wait for."""
         going_on = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
         sessions = await self._engines.sessions(going_on, Page(MOST_WAITING))
-        placement = self._engines.parts.workers.placement()
+        placement = self._engines.parts.workers.status()
         fits = self._engines.parts.fitter.fitting()
         return operations_pb2.GetPlacementResponse(
             engine=placement.engine,

@@ -7,13 +7,12 @@ import binascii
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.storage.listing import Page as StorePage
+from animalcat.service.storage.listing import Listing, Page
 
 PAGE: Final = 100
 """Number of items on a page if the request gives no size."""
@@ -25,20 +24,7 @@ _OWN: Final = ("page_size", "page_token")
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[_T]):
-    """One page of a list.
-
-    Attributes:
-        items: The items of the page.
-        next_token: Token of the next page; empty on the last page.
-    """
-
-    items: Sequence[_T]
-    next_token: str
-
-
-def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Page[_T]:
+def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Listing[_T]:
     """Return the page of a list that a request asks for by its `page_size` and `page_token`.
 
     A token names the last item before its page, so that nothing is shown twice or left out if items
@@ -64,12 +50,12 @@ def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Pa
             )
     shown = items[start : start + size]
     more = start + size < len(items)
-    return Page(shown, _token(key(shown[-1]), _digest(request)) if more else "")
+    return Listing(shown, _token(key(shown[-1]), _digest(request)) if more else "")
 
 
-def stored(request: Message) -> StorePage:
+def stored(request: Message) -> Page:
     """Return which page of one of the store's lists a request asks for."""
-    return StorePage(_size(request), getattr(request, "page_token"))  # noqa: B009
+    return Page(_size(request), getattr(request, "page_token"))  # noqa: B009
 
 
 def _size(request: Message) -> int:

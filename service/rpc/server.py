@@ -55,7 +55,6 @@ from animalcat.service.session.parts import Parts
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.artefacts import Artefacts, artefacts_for
-from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.belonging import StrayPartsError, check_belonging
 from animalcat.service.storage.listing import SessionFilter
 from animalcat.service.storage.sql import DATABASE, SqlStore
@@ -326,14 +325,17 @@ def _forget(settings: Settings, store: SqlStore, fresh: bool) -> None:
 
 
 def _own_folder(settings: Settings) -> Path:
-    """The folder for what only this of several servers knows, the same at every start."""
+    """The folder for what this server alone knows, of several that share a store.
+
+    It is the same at every start.
+    """
     if not settings.store:
         return settings.home
     return settings.home / "servers" / f"{socket.gethostname()}-{settings.port}"
 
 
-def _nobody_plays(store: SessionStore) -> None:
-    """Store that no session is being played, which is so when the only server of a store starts."""
+def _nobody_plays(store: SqlStore) -> None:
+    """Store that no session is being played: the only server of a store starts just now."""
     for session in store.sessions(SessionFilter(states=(SessionState.RUNNING,))):
         store.set_state(session.id, SessionState.WAITING)
 
@@ -387,7 +389,7 @@ async def serve(
 
 
 async def _watch_health(checks: Health, store: SqlStore) -> None:
-    """Say whether the store answers, on which all services but the operations rest."""
+    """Look whether the store answers; all services but the operations depend on it."""
     well = True
     asked: asyncio.Future[Any] | None = None
     while True:
@@ -423,7 +425,7 @@ async def _drain(server: RunningServer, seconds: float, hurry: asyncio.Event) ->
 
 
 def _refused(refusals: Refusals, doorman: Doorman, error: ServiceError, peer: str) -> None:
-    """Count what a caller was refused, and what a stranger asked."""
+    """Count calls that were refused, and calls of strangers."""
     caller = present.get(None)
     if caller is None and error.code is not Code.TOO_MANY_CALLS:  # else it was counted before
         doorman.strange(peer)
@@ -513,7 +515,7 @@ async def _add_services(
 
 
 def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
-    """Return what the server proves by TLS who it is with; None for no TLS.
+    """Return the certificate and key by which the server proves who it is; None for no TLS.
 
     Raises:
         OSError: A file cannot be read.

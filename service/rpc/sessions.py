@@ -143,7 +143,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
                     found.append(session)
         page = paged(found, lambda session: session.id, request)
         return sessions_pb2.ListSessionsResponse(
-            sessions=map(session_to_proto, page.items), next_page_token=page.next_token
+            sessions=map(session_to_proto, page), next_page_token=page.next
         )
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
@@ -321,7 +321,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
 
 
 def _version(episode: Episode) -> tuple[int, int, str]:
-    """Tell finished attempts apart, and what one was before it was declared invalid."""
+    """Return what differs between finished attempts, and when one is declared invalid."""
     return episode.number, episode.attempt, episode.invalid
 
 

@@ -1,43 +1,30 @@
-"""Lets an agent play an episode with the worker that simulates it, without the server between.
+"""Lets an agent come to the worker that simulates its episode, without the server between.
 
-The server has loaded the arena and begun the recording. It asks the worker to PLAY on certain
-`Terms`, and tells the agent the worker's address and a ticket. When the agent comes, the worker
-answers its actions and writes the recording. At the end it reports what was `Played` to the server,
-which alone judges, stores, and tells the agent what became of the episode. `python -m
-animalcat.service.session.direct` is such a worker. Its frames are documented in `gateway.proto`.
+The worker listens at an address of its own for each episode, and lets in whoever shows the ticket.
+Its frames are documented in `gateway.proto`.
 """
 
 from __future__ import annotations
 
 import hmac
-import json
 import os
 import secrets
 import select
 import socket
 import struct
 import time
-from array import array
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
-from dataclasses import astuple
-from typing import Final, NamedTuple
+from contextlib import contextmanager
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from animalcat.envs.agents.base import UNLIMITED, Allowance
-from animalcat.envs.messages import MessageKind, pack_steps, unpack_steps
-from animalcat.envs.pulse import Pulse
-from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
-from animalcat.envs.worker import receive, run, send
-from animalcat.service.model import Cause, Spent
-from animalcat.service.recording.writer import EpisodeRecorder, Unfinished
+from animalcat.envs.messages import MessageKind
+from animalcat.envs.worker import receive
+from animalcat.service.model import Cause
 from animalcat.service.session.link import AgentLeftError
-from animalcat.service.session.notes import Allotted, NoteRoom
-from animalcat.service.session.spending import Meter
-from animalcat.service.session.turns import FrameError, Turns
+from animalcat.service.session.turns import FrameError
 from animalcat.v1 import gateway_pb2
-from animalcat.wire import observation_to_proto
 
 MAX_FRAME: Final = 64 * 1024
 """Most bytes of a frame of the agent."""
@@ -47,256 +34,33 @@ TICKET_SECONDS: Final = 5.0
 """Seconds within which a connection must show the ticket."""
 UNIX: Final = "unix:"
 """Beginning of the address of a unix socket."""
-GONE: Final = "gone"
-"""In `Played.left`: the connection broke, which by itself ends nothing."""
 
 _LENGTH: Final = struct.Struct(">I")
-_NUMBERS: Final = struct.Struct("<II")
 
 
-class Terms(NamedTuple):
-    """What the worker is told when an agent may come.
-
-    Attributes:
-        ticket: Secret that the agent has to show, in hexadecimal digits.
-        timeout: Seconds that the agent may take for one action.
-        recording: Where the recording stands.
-        place: Address of the network to listen at, or `unix:` and a folder.
-        allowance: What the agent may spend.
-        notes: What is left for its notes.
-    """
-
-    ticket: str
-    timeout: float
-    recording: Unfinished
-    place: str
-    allowance: Allowance = UNLIMITED
-    notes: Allotted = Allotted()
-
-    def to_json(self) -> bytes:
-        """Return the terms as the worker reads them."""
-        return json.dumps([*self[:4], astuple(self.allowance), self.notes]).encode()
-
-    @classmethod
-    def from_json(cls, data: bytes) -> Terms:
-        """Return the terms that `to_json` wrote."""
-        ticket, timeout, recording, place, allowance, notes = json.loads(data)
-        may = Allowance(*allowance), Allotted(*notes)
-        return cls(ticket, timeout, Unfinished(*recording), place, *may)
+class ConnectionBrokeError(Exception):
+    """The agent's connection broke, which by itself ends nothing."""
 
 
-class Played(NamedTuple):
-    """What was played without the server.
+class RecalledError(Exception):
+    """The server wants the agent to go on over its stream."""
+
+
+class StoppedError(Exception):
+    """The server ends the play, or is gone.
 
     Attributes:
-        left: Why the agent plays no more, a value of `Cause` or `GONE`; empty if it was taken off
-            or the episode is over.
-        fault: What the backend failed with; empty if it did not.
-        disk: Number, text and file of the error that the recording met; empty if it met none.
-        reward: Reward since the observation that the agent was shown last.
-        waited: Seconds that the agent has had to answer that observation.
-        recording: Where the recording stands.
-        spent: What the agent has spent, but for the answer that is waited for.
-        exceeded: Which allowance its last answer exceeded, which was then not carried out; empty
-            for none.
-        noted: Bytes of the notes that it made with its answers.
-        refused: Number of notes that were refused for want of room.
-        trace: The reward of every decision.
-        last: The latest step.
+        waited: Seconds that the agent has had for the action that is due; below 0 where the worker
+            looks at the clock.
     """
 
-    left: str
-    fault: str
-    disk: tuple[int, str, str] | tuple[()]
-    reward: float
-    waited: float
-    recording: Unfinished
-    spent: Spent
-    exceeded: str
-    noted: int
-    refused: int
-    trace: array[float]
-    last: Step
-
-    def pack(self) -> bytes:
-        """Return it as bytes."""
-        told = json.dumps(self[:10]).encode()
-        trace = self.trace.tobytes()
-        return _NUMBERS.pack(len(told), len(trace)) + told + trace + pack_steps([self.last])
-
-    @classmethod
-    def unpack(cls, data: bytes, spec: ObservationSpec) -> Played:
-        """Return what `pack` packed.
-
-        Raises:
-            ValueError: It is damaged.
-        """
-        size, length = _NUMBERS.unpack_from(data)
-        middle = _NUMBERS.size + size
-        told = json.loads(data[_NUMBERS.size : middle])
-        left, fault, disk, reward, waited, recording, sums, exceeded, noted, refused = told
-        thinking, tokens_in, tokens_out, costs = sums
-        amounts = tuple((str(currency), float(amount)) for currency, amount in costs)
-        trace = array("d")
-        trace.frombytes(data[middle : middle + length])
-        (last,) = unpack_steps(data[middle + length :], spec)
-        where, spent = Unfinished(*recording), Spent(thinking, tokens_in, tokens_out, amounts)
-        stood = (reward, waited, where, spent, exceeded, noted, refused)
-        return cls(left, fault, tuple(disk), *stood, trace, last)
+    def __init__(self, waited: float = -1.0) -> None:
+        self.waited = waited
+        super().__init__("the play is stopped")
 
 
-class Direct:
-    """Plays episodes with agents that come by themselves; it is a `worker.PlayDirectly`."""
-
-    def __init__(self, pulse: Pulse) -> None:
-        """Take what shows the server that the worker works."""
-        self._pulse = pulse
-
-    def __call__(
-        self, connection: socket.socket, environment: Environment, last: Step, terms: bytes
-    ) -> bytes:
-        """Wait for the agent and play with it; see the protocol."""
-        table = _Table(environment, last, Terms.from_json(terms), self._pulse)
-        try:
-            return table.serve(connection).pack()
-        finally:
-            self._pulse.rest()
-
-
-class _OverspentError(Exception):
-    """The agent has spent more than its allowance."""
-
-
-class _RecalledError(Exception):
-    """The server takes the agent off, or is gone."""
-
-
-class _Table:
-    """One episode, or the rest of one, with the agent that shows the ticket."""
-
-    def __init__(self, environment: Environment, last: Step, terms: Terms, pulse: Pulse) -> None:
-        self._environment = environment
-        self._last = last
-        self._terms = terms
-        self._pulse = pulse
-        self._reward = 0.0
-        self._done = 0
-        self._asked = time.monotonic()
-        self._trace = array("d")
-        self._turns = Turns(room=NoteRoom.allotted(terms.notes))
-        self._meter = Meter(terms.allowance)
-
-    def serve(self, connection: socket.socket) -> Played:
-        """Play, and say how far it went."""
-        recorder: EpisodeRecorder | None = None
-        left, fault, exceeded = "", "", ""
-        disk: tuple[int, str, str] | tuple[()] = ()
-        try:
-            deadline = self._deadline()  # for the agent to come and to answer
-            with self._admit(connection, deadline) as agent:
-                recorder = EpisodeRecorder.resume(self._terms.recording)
-                self._play(agent, recorder, deadline)
-        except _RecalledError:
-            pass
-        except _GoneError:
-            left = GONE
-        except _OverspentError as error:
-            exceeded = str(error)
-        except AgentLeftError as error:
-            left = error.cause.value
-        except OSError as error:  # of the recording: those of sockets were seen to
-            disk = (error.errno or 0, error.strerror or str(error), str(error.filename or ""))
-        except Exception as error:  # noqa: BLE001  whatever a backend raises is its fault
-            fault = f"{type(error).__name__}: {error}"
-        recording = self._terms.recording
-        if recorder is not None:
-            recording = recorder.hand_over()
-        waited, spent = time.monotonic() - self._asked, self._meter.spent
-        room = self._turns.room
-        stood = (self._reward, waited, recording, spent, exceeded, room.written, room.refused)
-        return Played(left, fault, disk, *stood, self._trace, self._last)
-
-    def _admit(self, connection: socket.socket, deadline: float) -> _Agent:
-        """Tell the server where the agent may come, and wait for it."""
-        with ExitStack() as stack:
-            try:
-                listener, address = stack.enter_context(_listening(self._terms.place))
-            except OSError:
-                send(connection, MessageKind.OFFERED, b"")  # so the server plays this one itself
-                raise _RecalledError from None
-            send(connection, MessageKind.OFFERED, address.encode())
-            door = _Door(listener, connection, bytes.fromhex(self._terms.ticket))
-            return door.admit(deadline)
-
-    def _play(self, agent: _Agent, recorder: EpisodeRecorder, deadline: float) -> None:
-        agent.send(self._ask(), deadline)
-        while True:
-            try:
-                frame = agent.read(deadline)
-                actions = self._turns.read(frame, self._done)
-            except FrameError as error:
-                agent.send(self._turns.refuse(error), deadline)
-                continue
-            if actions is None:
-                continue
-            self._pulse.beat()
-            until = self._take(actions, agent, recorder)
-            if until is None:
-                return
-            deadline = until
-
-    def _take(self, actions: bytes, agent: _Agent, recorder: EpisodeRecorder) -> float | None:
-        """Take decisions and ask for the next one.
-
-        Returns:
-            Until when it may come; None if the episode is over.
-
-        Raises:
-            _OverspentError: The agent has spent more than it may; nothing was done.
-        """
-        notes = self._turns.take_notes()
-        exceeded = self._meter.take(time.monotonic() - self._asked, notes)
-        self._reward = 0.0
-        if exceeded:
-            raise _OverspentError(exceeded)
-        final = len(actions) - 1
-        for k, action in enumerate(actions):
-            step = self._environment.step(action)
-            self._trace.append(step.reward)
-            self._reward += step.reward
-            self._done += 1
-            self._last = step
-            over = step.phase is Phase.LAST
-            if k == final and not over:
-                deadline = self._deadline()
-                self._pulse.rest()  # an agent that does not read is not the worker's fault
-                try:
-                    agent.send(self._ask(), deadline)
-                finally:
-                    recorder.step(step, action, notes)
-                return deadline
-            recorder.step(step, action, notes)
-            notes = []
-            if over:
-                return None
-        raise AssertionError("actions is not empty")
-
-    def _ask(self) -> gateway_pb2.EvaluateResponse:
-        seen = observation_to_proto(self._last.observation)
-        ask = gateway_pb2.Ask(step=self._done, reward=self._reward, observation=seen)
-        return gateway_pb2.EvaluateResponse(ask=ask)
-
-    def _deadline(self) -> float:
-        self._asked = time.monotonic()
-        return self._asked + self._terms.timeout
-
-
-class _GoneError(Exception):
-    """The agent's connection broke."""
-
-
-class _Agent:
-    """The connection of the agent that was admitted."""
+class Connection:
+    """The connection of the agent, once its ticket was seen."""
 
     def __init__(self, connection: socket.socket, server: socket.socket, early: bytes) -> None:
         self._connection = connection
@@ -310,7 +74,7 @@ class _Agent:
         self._recall = select.poll()
         self._recall.register(server, select.POLLIN)
 
-    def __enter__(self) -> _Agent:
+    def __enter__(self) -> Connection:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -322,8 +86,9 @@ class _Agent:
         Raises:
             FrameError: It is no frame.
             AgentLeftError: None came in time, or it is too long.
-            _GoneError: The connection broke.
-            _RecalledError: The server takes the agent off.
+            ConnectionBrokeError: The connection broke.
+            RecalledError: The agent is to go on by way of the server.
+            StoppedError: The server ends the play.
         """
         while True:
             if self._recall.poll(0):  # also while the agent never lets the worker wait
@@ -337,9 +102,9 @@ class _Agent:
                 self._wait(select.POLLIN, deadline)
                 continue
             except OSError:
-                raise _GoneError from None
+                raise ConnectionBrokeError from None
             if not data:
-                raise _GoneError
+                raise ConnectionBrokeError
             self._buffer += data
 
     def send(self, frame: gateway_pb2.EvaluateResponse, deadline: float) -> None:
@@ -347,8 +112,9 @@ class _Agent:
 
         Raises:
             AgentLeftError: The agent did not take it in time.
-            _GoneError: The connection broke.
-            _RecalledError: The server takes the agent off.
+            ConnectionBrokeError: The connection broke.
+            RecalledError: The agent is to go on by way of the server.
+            StoppedError: The server ends the play.
         """
         data = framed(frame)
         while data:
@@ -358,7 +124,7 @@ class _Agent:
                 self._wait(select.POLLOUT, deadline)
                 continue
             except OSError:
-                raise _GoneError from None
+                raise ConnectionBrokeError from None
             data = data[sent:] if sent < len(data) else b""
 
     def _wait(self, event: int, deadline: float) -> None:
@@ -370,7 +136,7 @@ class _Agent:
             raise_recalled(self._server)
 
 
-class _Door:
+class Door:
     """Where connections come in, until one shows the ticket."""
 
     def __init__(self, listener: socket.socket, server: socket.socket, ticket: bytes) -> None:
@@ -379,12 +145,13 @@ class _Door:
         self._ticket = ticket
         self._callers: dict[int, tuple[socket.socket, bytearray, float]] = {}
 
-    def admit(self, deadline: float) -> _Agent:
+    def admit(self, deadline: float) -> Connection:
         """Wait for the agent.
 
         Raises:
             AgentLeftError: It did not come in time.
-            _RecalledError: The server takes the agent off.
+            RecalledError: The agent is to go on by way of the server.
+            StoppedError: The server ends the play.
         """
         poll = select.poll()
         poll.register(self._server, select.POLLIN)
@@ -420,7 +187,7 @@ class _Door:
         self._callers[connection.fileno()] = (connection, bytearray(), until)
         poll.register(connection, select.POLLIN)
 
-    def _hear(self, fd: int, poll: select.poll) -> _Agent | None:
+    def _hear(self, fd: int, poll: select.poll) -> Connection | None:
         """Read what a caller says; it is the agent if it shows the ticket."""
         connection, buffer, _ = self._callers[fd]
         try:
@@ -434,7 +201,7 @@ class _Door:
             data, shown = b"", None
         if shown is not None and hmac.compare_digest(shown, self._ticket):
             del self._callers[fd]
-            return _Agent(connection, self._server, bytes(buffer))
+            return Connection(connection, self._server, bytes(buffer))
         if not data or shown is not None:
             self._turn_away(fd, poll)
         return None
@@ -482,13 +249,15 @@ def parsed(data: bytes) -> gateway_pb2.EvaluateRequest:
 
 
 def raise_recalled(server: socket.socket) -> None:
-    """Take RECALL from the server's connection, whatever else has come, and end the play."""
-    receive(server)  # nothing else may come now; None: the server is gone
-    raise _RecalledError
+    """Take RECALL or STOP from the server's connection, where nothing else may come now."""
+    message = receive(server)
+    if message is None or message[0] is MessageKind.STOP:
+        raise StoppedError  # None: the server is gone
+    raise RecalledError
 
 
 @contextmanager
-def _listening(place: str) -> Generator[tuple[socket.socket, str]]:
+def listening(place: str) -> Generator[tuple[socket.socket, str]]:
     """Listen at an address of the network, or in a folder; yields the socket and where it is.
 
     Raises:
@@ -513,7 +282,3 @@ def _listening(place: str) -> Generator[tuple[socket.socket, str]]:
         listener.setblocking(False)
         host, port = listener.getsockname()[:2]
         yield listener, f"{host}:{port}"
-
-
-if __name__ == "__main__":
-    run(Direct)

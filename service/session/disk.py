@@ -16,7 +16,7 @@ class Disk:
     """Says whether the disk of a data directory has the room that is to stay free."""
 
     def __init__(self, folder: Path = Path(), spare: int = 0) -> None:
-        """Take the folder, without a look.
+        """Describe the disk; nothing is looked at yet.
 
         Args:
             folder: The data directory.
@@ -29,11 +29,11 @@ class Disk:
 
     @property
     def wanted(self) -> str:
-        """What waits, where there is too little room, waits for."""
+        """What a session waits for while there is too little room, in words."""
         return f"room on the server's disk, where {self._spare >> 20} MiB are to stay free"
 
     async def short(self) -> str:
-        """Say what is missing, in words; empty if nothing is, or nobody can tell."""
+        """Say in words what room is missing; empty if none is, or if nobody can tell."""
         if not self._spare:
             return ""
         now = time.monotonic()

@@ -13,7 +13,6 @@ from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.measuring.faults import told_with, unplayable
 from animalcat.service.measuring.kept_fits import load_fit
-from animalcat.service.measuring.report import Report
 from animalcat.service.model import Cause, Session, SessionState
 from animalcat.service.session.final_fits import FinalFits
 from animalcat.service.session.parts import Parts
@@ -69,14 +68,6 @@ class Ending:
         """End a session that cannot go on with the profile that the live posterior gives."""
         await self._surely(SessionState.FAILED, reason)
 
-    async def live_report(self, session: Session | None = None) -> Report:
-        """Return the profile according to the live posterior as it is now.
-
-        Args:
-            session: The session to describe in the profile; None for the present one.
-        """
-        return await self._schedule.evidence.live_report(session or self._record.session)
-
     async def posterior(self) -> FitResult:
         """Return the posterior with its draws: the kept fit, the last fit made again, or the live.
 
@@ -131,7 +122,7 @@ class Ending:
                 return self._record.session
             verdict = verdict.judged(other=NOTHING_LEFT)
         certificates = await asyncio.to_thread(self._parts.store.certificates, session.id)
-        reason = told_with(verdict.reason, unplayable(evidence.ledger.attempts))
+        reason = told_with(verdict.reason, unplayable(evidence.attempts))
         report = await evidence.exported_report(
             replace(self._record.session, reason=reason), verdict, fit, certificates
         )
@@ -141,7 +132,8 @@ class Ending:
 
     async def _end_live(self, state: SessionState, reason: str) -> Session:
         await self._schedule.settle(certify=False)
-        report = await self.live_report(replace(self._record.session, state=state, reason=reason))
-        misfit = self._schedule.evidence.measurement.learner.misfit
-        await self._record.end(state, reason, report, misfit)
+        evidence = self._schedule.evidence
+        session = replace(self._record.session, state=state, reason=reason)
+        report = await evidence.live_report(session)
+        await self._record.end(state, reason, report, evidence.measurement.learner.misfit)
         return self._record.session

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -13,20 +15,22 @@ from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.errors import Code, ServiceError
+from animalcat.service.errors import Code, ServiceError, system_code
 from animalcat.service.logs import about
 from animalcat.service.model import Cause, Episode, Ruling, Session, SessionState
-from animalcat.service.session.admission import Seats
+from animalcat.service.refusals import Seldom
 from animalcat.service.session.ending import Ending
-from animalcat.service.session.identity import Comer, Identities
+from animalcat.service.session.identity import Arrival, Identities
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.play import play_attempt
 from animalcat.service.session.record import SessionRecord
 from animalcat.service.session.scheduling import NothingToPlayError, Schedule
-from animalcat.service.session.workers import Guest
+from animalcat.service.session.workers import Borrower
+from animalcat.service.storage.errors import readable
 
 log = logging.getLogger(__name__)
+_seldom = Seldom()
 
 
 class SessionEngine:
@@ -36,14 +40,17 @@ class SessionEngine:
     new `Evidence` is told everything that is stored. Outcomes are told in order of episode number,
     whichever slot ends first, and a decision knows all of them but the last few (`evidence.lag`).
 
-    All methods run on one event loop; each agent has a task of its own.
+    All methods run on one event loop. Each agent has a task of its own, which is only ever
+    cancelled inside a call to its link.
     """
 
     def __init__(self, session: Session, battery: Battery, parts: Parts) -> None:
         self._battery = battery
         self._parts = parts
         self._record = SessionRecord(session, parts.store, parts.bus)
-        self._seats = Seats(self._record)
+        self._agents: dict[AgentLink, asyncio.Task[Session]] = {}
+        self._begun = 0
+        self._state = asyncio.Lock()
         self._schedule = Schedule(self._record, battery, parts)
         self._ending = Ending(self._record, self._schedule, parts)
         self._identities = Identities(
@@ -59,29 +66,52 @@ class SessionEngine:
     @property
     def playing(self) -> bool:
         """Whether an agent is connected, or the session is being ended."""
-        return self._seats.taken or self._ending.under_way
+        return bool(self._agents) or self._ending.under_way
 
     @property
     def left(self) -> bool:
         """Whether the connections of all its agents broke, and they may come back."""
-        return self._seats.left
+        return bool(self._agents) and all(link.away for link in self._agents)
 
     @property
     def agents(self) -> int:
         """Number of agents that are connected, or may come back."""
-        return self._seats.number
+        return len(self._agents)
 
     async def admit(self, link: AgentLink) -> asyncio.Task[Session]:
-        """Let an agent play.
+        """Let an agent play, after waiting for one that is leaving if all slots are taken.
+
+        The place of an agent whose connection broke is taken from it, although it might come back.
 
         Returns:
             The task that plays. It returns the session once that is over, or raises
             `AgentLeftError` if the agent leaves first.
 
         Raises:
-            ServiceError: All slots are taken by agents that stay, or the session is over.
+            ServiceError: All slots are taken by agents that stay, the session is over, or a person
+                has to say first what a failure of the agent's code counts as.
         """
-        return await self._seats.admit(link, self._run)
+        self._record.check_judged()
+        slots = self.session.spec.slots
+        while len(self._agents) >= slots:
+            leaving = [task for one, task in self._agents.items() if one.interrupted]
+            if not leaving and (gone := next((one for one in self._agents if one.away), None)):
+                gone.interrupt(Cause.AGENT_LEFT)  # whoever comes anew is another process
+                continue
+            if not leaving:
+                who = "an agent plays" if slots == 1 else f"{slots} agents play"
+                raise ServiceError(
+                    Code.AGENT_CONNECTED,
+                    f"{who} session {self.session.id} already; end one agent's run first",
+                )
+            await asyncio.wait(leaving, return_when=asyncio.FIRST_COMPLETED)
+        if self.session.state.over:
+            raise ServiceError(Code.SESSION_OVER, f"session {self.session.id} is over")
+        task = asyncio.create_task(self._run(link), name=f"session {self.session.id}")
+        self._agents[link] = task
+        task.add_done_callback(lambda done: self._agents.pop(link))
+        task.add_done_callback(_log_failure)
+        return task
 
     async def cancel(self) -> Session:
         """Cancel the session and keep what it has learnt so far.
@@ -89,11 +119,11 @@ class SessionEngine:
         Raises:
             ServiceError: The session had already ended for another reason.
         """
-        await self._seats.let_go(Cause.CANCELLED)
+        await self._let_go(Cause.CANCELLED)
         if not self.session.state.over:
             await self._schedule.load()
             # Who has come meanwhile is let go once nothing can begin any more.
-            await asyncio.gather(self._ending.cancel(), self._seats.let_go(Cause.CANCELLED))
+            await asyncio.gather(self._ending.cancel(), self._let_go(Cause.CANCELLED))
         if self.session.state is not SessionState.CANCELLED:
             self._record.check_goes_on()
         return self.session
@@ -108,7 +138,8 @@ class SessionEngine:
 
         `Engines.allow` has already stored this number, together with those of other sessions.
         """
-        await self._schedule.allow(episodes)
+        async with self._schedule.changing():
+            self._record.allow(episodes)
 
     async def pause(self) -> Session:
         """Pause the session: nothing new begins, and what is being played is played to its end.
@@ -116,7 +147,8 @@ class SessionEngine:
         Raises:
             ServiceError: The session is over.
         """
-        await self._schedule.set_paused(True)
+        async with self._schedule.changing():
+            await self._record.set_paused(True)
         return self.session
 
     async def resume(self) -> Session:
@@ -127,7 +159,8 @@ class SessionEngine:
                 agent's code counts as.
         """
         self._record.check_judged()
-        await self._schedule.set_paused(False)
+        async with self._schedule.changing():
+            await self._record.set_paused(False)
         return self.session
 
     async def invalidate(self, number: int, attempt: int | None, reason: str) -> Episode:
@@ -143,7 +176,29 @@ class SessionEngine:
                 does not count, or a certificate rests on it.
         """
         self._check_idle("declare an outcome invalid")
-        return await self._schedule.invalidate(number, attempt, reason)
+        store, session = self._parts.store, self.session
+        async with self._schedule.corrected():
+            attempts = readable(await asyncio.to_thread(store.episodes, session.id))
+            tries = [e for e in attempts if e.number == number and (e.counts or e.invalid)]
+            wanted = [e.attempt for e in tries if attempt in (e.attempt, None)]
+            if not wanted:
+                raise ServiceError(
+                    Code.UNKNOWN_EPISODE,
+                    f"no attempt at episode {number} of session {session.id} counts; list the "
+                    "session's episodes to see which do",
+                )
+            certified = await asyncio.to_thread(store.certificates, session.id)
+            if after := [n for n in certified if n > number - session.spec.practice]:
+                raise ServiceError(
+                    Code.IN_USE,
+                    f"episode {number} of session {session.id} is part of the certificate made at "
+                    f"{after[0]} episodes and has to stay; cancel the session and create a new one",
+                )
+            invalid = await asyncio.to_thread(
+                store.invalidate_episode, session.id, number, wanted[-1], reason
+            )
+        self._record.tell(invalid)
+        return invalid
 
     async def judge(self, ruling: Ruling) -> Session:
         """Say what the episodes count as at which the agent's code failed, and let it go on.
@@ -161,7 +216,13 @@ class SessionEngine:
                 f"no episode of session {self.session.id} waits to be judged: the agent's code "
                 "failed in none, or it was said already what that counts as",
             )
-        await self._schedule.judge(ruling)
+        async with self._schedule.corrected():
+            judged = await asyncio.to_thread(
+                self._parts.store.judge_failures, self.session.id, ruling
+            )
+            self._record.await_ruling()
+        for episode in judged:
+            self._record.tell(episode)
         return self.session
 
     async def dismiss(self, failure: str) -> Session:
@@ -172,9 +233,10 @@ class SessionEngine:
                 those go whose connection broke, and a person has to say what their episodes are.
         """
         if failure:
-            await self._seats.give_up(failure)
+            gone = [link for link in self._agents if link.away]
+            await self._let_go(Cause.AGENT_FAILED, failure, gone)
         else:
-            await self._seats.let_go(Cause.DISMISSED)
+            await self._let_go(Cause.DISMISSED)
         return self.session
 
     def _check_idle(self, before: str) -> None:
@@ -208,19 +270,44 @@ class SessionEngine:
         self._stopping = True
         self._ending.close()
         self._schedule.stop()
-        await self._seats.let_go(Cause.SERVER_STOPPED)
+        await self._let_go(Cause.SERVER_STOPPED)
 
     async def live_profile(self) -> dict[str, Any]:
         """Return the profile according to the live posterior as it is now, as JSON values."""
         await self._schedule.load()
-        return (await self._ending.live_report()).profile
+        return (await self._schedule.evidence.live_report(self.session)).profile
 
     async def posterior(self) -> FitResult:
-        """Return the posterior with draws: of the last fit once finished, before that the live."""
+        """Return the posterior with draws: a finished session's last fit, else the live one."""
         await self._schedule.load()
         if self.session.state.over:
             await self._schedule.settle(certify=False)
         return await self._ending.posterior()
+
+    async def _let_go(
+        self, cause: Cause, detail: str = "", links: Sequence[AgentLink] | None = None
+    ) -> None:
+        """Interrupt agents, all of them if none are named, and wait until they have gone."""
+        those = list(self._agents) if links is None else links
+        tasks = [self._agents[link] for link in those]
+        for link in those:
+            link.interrupt(cause, detail)
+        if tasks:
+            await asyncio.wait(tasks)
+
+    @asynccontextmanager
+    async def _present(self) -> AsyncGenerator[None]:
+        """Count one of the agents that have begun; without any, the session waits for one."""
+        self._begun += 1
+        try:
+            yield
+        finally:
+            async with self._state:
+                self._begun -= 1
+                if not self._begun:
+                    self._schedule.mend()
+                    if self.session.state is SessionState.RUNNING:
+                        await self._record.set_state(SessionState.WAITING)
 
     async def _run(self, link: AgentLink) -> Session:
         """Let an agent play until it leaves or the session is over, then clean up."""
@@ -233,9 +320,9 @@ class SessionEngine:
 
     async def _seat(self, link: AgentLink) -> Session:
         spec = self.session.spec
-        guest = Guest(self.session.id, partial(self._record.wait_for, link))
-        worker = await self._parts.workers.take(spec.backend, spec.observation_spec, guest)
-        async with self._seats.present(when_empty=self._schedule.mend):
+        borrower = Borrower(self.session.id, partial(self._record.wait_for, link))
+        worker = await self._parts.workers.take(spec.backend, spec.observation_spec, borrower)
+        async with self._present():
             try:
                 return await self._play(link, worker)
             except AgentLeftError as left:
@@ -254,7 +341,9 @@ class SessionEngine:
                 # Something may be half done. Once all agents have gone, the next one starts from
                 # the store.
                 self._schedule.break_off()
-                self._seats.interrupt(Cause.SESSION_STOPPED, but=link)
+                for other in self._agents:
+                    if other is not link:
+                        other.interrupt(Cause.SESSION_STOPPED)
                 if isinstance(error, NothingToPlayError):
                     await self._ending.fail(error.reason)
                 raise
@@ -268,7 +357,9 @@ class SessionEngine:
         self._ending.warm()
         await self._meet(link)
         await link.welcome(self.session)
-        await self._seats.begin()
+        async with self._state:
+            if self.session.state is SessionState.WAITING:
+                await self._record.set_state(SessionState.RUNNING)
         while True:
             gone: AgentLeftError | None = None
             try:
@@ -292,8 +383,8 @@ class SessionEngine:
             return
 
         async def meet(fingerprint: AgentFingerprint, whole: bool = True) -> None:
-            comer = Comer(fingerprint, whole, link.same_agent)
-            await self._identities.meet(comer, company=self._seats.number > 1)
+            arrival = Arrival(fingerprint, whole, link.same_agent)
+            await self._identities.meet(arrival, company=self.agents > 1)
 
         await meet(link.fingerprint, link.whole)
         link.ready = meet
@@ -317,7 +408,7 @@ class SessionEngine:
                 self._parts,
                 link,
                 worker,
-                second_chance=self._schedule.is_second_chance(episode),
+                second_chance=self._schedule.evidence.voided_before(episode),
             )
             await self._schedule.keep(finished)
             assert finished.outcome is not None
@@ -337,3 +428,18 @@ class SessionEngine:
             last = None if played.fault else played.last
             exceeded = played.exceeded
             await link.end(episode.number, played.steps, played.reward, last, exceeded)
+
+
+def _log_failure(task: asyncio.Task[Session]) -> None:
+    """Log an error, which perhaps nobody awaits any more; that an agent leaves is no error."""
+    error = None if task.cancelled() else task.exception()
+    if error is None or isinstance(error, AgentLeftError):
+        return
+    if isinstance(error, ServiceError) and error.code is Code.AGENT_CHANGED:
+        return  # it was refused, and may come as often as it likes
+    if (code := system_code(error)) is not None:
+        if times := _seldom.due((task.get_name(), code)):
+            again = f", {times} times since this was logged" if times > 1 else ""
+            log.warning("%s stopped: %s (%s)%s", task.get_name(), code.value, error, again)
+    else:
+        log.error("%s stopped: %s", task.get_name(), error, exc_info=error)

@@ -18,8 +18,8 @@ from animalcat.service.model import Campaign, Episode, Session, SessionState
 from animalcat.service.session.engine import SessionEngine
 from animalcat.service.session.events import Event
 from animalcat.service.session.parts import Parts
-from animalcat.service.session.play import RECORDINGS
-from animalcat.service.storage.base import readable
+from animalcat.service.storage.artefacts import RECORDINGS
+from animalcat.service.storage.errors import readable
 from animalcat.service.storage.listing import Listing, Page, SessionFilter
 
 log = logging.getLogger(__name__)

@@ -1,9 +1,10 @@
-"""Tells the outcomes of a session to its measurement, live and after a restart alike."""
+"""Keeps the attempts of a session, and tells their outcomes to its measurement."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -15,6 +16,7 @@ from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.certificates import CertificateMissingError, Certifier, Waiting
+from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.measuring.measurement import Measurement, OneAtATime
 from animalcat.service.measuring.report import (
     Report,
@@ -22,16 +24,16 @@ from animalcat.service.measuring.report import (
     live_profile,
 )
 from animalcat.service.model import Cause, Decision, Episode, Outcome, Session, StoredCertificate
-from animalcat.service.session.ledger import Ledger
 from animalcat.service.session.parts import Parts
-from animalcat.service.session.play import recording_key
 from animalcat.service.session.record import Progress, SessionRecord
-from animalcat.service.storage.base import readable
+from animalcat.service.storage.errors import readable
 
 log = logging.getLogger(__name__)
 
 AHEAD: Final = 2
 """Episodes that every other slot may play while one slot is still at a single episode."""
+MAX_FAULTS_IN_A_ROW: Final = 9
+"""Backend faults in a row, of any instances, after which the session pauses."""
 
 
 def lag(slots: int) -> int:
@@ -50,12 +52,14 @@ def lag(slots: int) -> int:
 class Evidence:
     """A session's attempts, its measurement and its certificates, kept consistent.
 
-    Outcomes are told in order of episode number, whichever slot ended first. Code that reads
-    `measurement` directly, rather than by a method of this class, must do so while nothing is being
-    told.
+    Episodes are numbered in the order in which they begin, and outcomes are told in order of that
+    number, whichever slot ended first. Code that reads `measurement` directly, rather than by a
+    method of this class, must do so while nothing is being told.
 
     Attributes:
-        ledger: The attempts.
+        attempts: The attempts that are over.
+        playing: Numbers of the episodes that are being played.
+        untold: The lowest number whose outcome has not been told.
         measurement: What the outcomes have told so far.
     """
 
@@ -67,10 +71,29 @@ class Evidence:
         parts: Parts,
         waiting: Waiting = nullcontext,
     ) -> None:
-        """Start before the first outcome; `load` also tells what is stored."""
+        """Start before the first outcome; `load` also tells what is stored.
+
+        Args:
+            session: The session.
+            measurement: Its measurement, to which nothing has been told.
+            attempts: The stored attempts, all of them over, in order of number and attempt.
+            parts: What the engines of the server share.
+            waiting: Shows that the session waits for a certificate.
+        """
         self.measurement = measurement
-        self.ledger = Ledger(attempts, session.spec.practice)
+        self.attempts: list[Episode] = []
+        self.playing: set[int] = set()
+        self.untold = session.spec.practice
         self._practice = session.spec.practice
+        self._told: set[int] = set()
+        self._counted: dict[int, Episode] = {}
+        self._open: set[int] = set()
+        self._decisions: dict[int, Decision] = {}
+        self._tries: Counter[int] = Counter()
+        self._faults: Counter[str] = Counter()
+        for episode in attempts:
+            self.begin(episode)
+            self.end(episode)
         self._think = OneAtATime()
         self._certify = session.spec.certify
         self._lag = lag(session.spec.slots)
@@ -110,7 +133,7 @@ class Evidence:
         for k, episode in enumerate(attempts):
             if episode.outcome is None:
                 attempts[k] = replace(episode, outcome=Outcome.FAULT, cause=open_because.value)
-                await asyncio.to_thread(finish, parts, attempts[k])
+                await asyncio.to_thread(parts.store.finish_episode, attempts[k], parts.files)
         layout = await asyncio.to_thread(layout_of, session.spec, parts.store)
         measurement = await asyncio.to_thread(
             Measurement, session.spec, battery, layout, session=session.id
@@ -123,12 +146,98 @@ class Evidence:
         last = max(attempts, key=lambda e: e.number, default=None)
         known = 0 if last is None else last.number - last.decision.pending
         try:
-            await found.take_in(max(known, found.due(found.ledger.begun)))
+            await found.take_in(max(known, found.due(found.begun)))
         except CertificateMissingError as error:  # it may still be read; a choice will ask again
             log.warning("session %s: %s", session.id, error)
-        for instance in found.ledger.set_aside:
-            await found.set_aside(instance)
+        for instance in found.set_aside:
+            await found.exclude(instance)
         return found
+
+    @property
+    def begun(self) -> int:
+        """How many episodes were begun, which is also the next new number."""
+        return len(self._decisions)
+
+    @property
+    def idle(self) -> int | None:
+        """The lowest number that was begun, is not settled yet, and is not being played."""
+        return min(self._open - self.playing, default=None)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds played in all but for practice, including attempts that did not count."""
+        return sum(episode.seconds for episode in self.attempts if not episode.practice)
+
+    @property
+    def practised(self) -> int:
+        """Number of practice episodes that are over."""
+        return sum(episode.practice and episode.settled for episode in self.attempts)
+
+    @property
+    def set_aside(self) -> set[str]:
+        """Names of the instances whose backend failed too often."""
+        return {name for name, count in self._faults.items() if count >= MAX_FAULTS}
+
+    @property
+    def backend_fails(self) -> bool:
+        """Whether the last `MAX_FAULTS_IN_A_ROW` attempts all failed because of the backend."""
+        latest = self.attempts[-MAX_FAULTS_IN_A_ROW:]
+        return len(latest) == MAX_FAULTS_IN_A_ROW and all(e.backend_fault for e in latest)
+
+    @property
+    def counted(self) -> list[Episode]:
+        """The episodes that count, in order of number."""
+        return [self._counted[number] for number in sorted(self._counted)]
+
+    def tries(self, number: int) -> int:
+        """Return how many attempts at this number were begun."""
+        return self._tries[number]
+
+    def decision(self, number: int) -> Decision | None:
+        """Return the decision made for this number; None if its instance was set aside since."""
+        decision = self._decisions[number]
+        return None if decision.instance in self.set_aside else decision
+
+    def pending(self, number: int) -> list[str]:
+        """List the instances of all other numbers whose outcomes have not been told."""
+        return [
+            self._decisions[k].instance
+            for k in range(self.untold, self.begun)
+            if k != number
+            and k not in self._told
+            and (k in self._counted or self.decision(k) is not None)
+        ]
+
+    def begin(self, episode: Episode) -> None:
+        """Note that an attempt, already stored, begins."""
+        self._decisions[episode.number] = episode.decision
+        self._tries[episode.number] += 1
+        self._open.add(episode.number)
+        self.playing.add(episode.number)
+
+    def end(self, episode: Episode) -> None:
+        """Note that an attempt, already stored, is over."""
+        self.playing.discard(episode.number)
+        self.attempts.append(episode)
+        if episode.settled:
+            self._open.discard(episode.number)
+            if episode.counts:
+                self._counted[episode.number] = episode
+        elif episode.backend_fault:
+            self._faults[episode.decision.instance] += 1
+
+    def drop(self, number: int) -> None:
+        """Note that this number is no longer played, even if its end could not be stored."""
+        self.playing.discard(number)
+
+    def voided_before(self, episode: Episode) -> bool:
+        """Return whether the agent voided an earlier attempt at this number and instance."""
+        return any(e.warns for e in self._before(episode.number, episode.decision))
+
+    def seen_before(self, number: int, decision: Decision) -> bool:
+        """Return whether the agent saw this arena, and its code failed there or it withdrew."""
+        before = self._before(number, decision)
+        return any(e.ruling is not None or e.kind is Cause.LOOKED for e in before)
 
     def close(self) -> None:
         """Cancel the computations that run beside the episodes."""
@@ -157,7 +266,7 @@ class Evidence:
 
     async def take_in_due(self) -> None:
         """Tell the outcomes that the next new decision is to know."""
-        await self.take_in(self.due(self.ledger.begun))
+        await self.take_in(self.due(self.begun))
 
     async def take_in(self, before: int) -> None:
         """Tell the outcomes of the episodes numbered below `before`, up to the first without one.
@@ -170,8 +279,8 @@ class Evidence:
                 untold.
         """
         await self._certifier.apply_due()
-        while (number := self.ledger.untold) < before:
-            episode = self.ledger.outcome(number)
+        while self.untold < before:
+            episode = self._counted.get(self.untold)
             if episode is None:
                 return
             await self._tell(episode)
@@ -186,51 +295,52 @@ class Evidence:
         """
         if certify:
             try:
-                await self.take_in(self.ledger.begun)
+                await self.take_in(self.begun)
             except CertificateMissingError as error:  # no decision follows that it could change
                 log.warning("the session ends without a certificate: %s", error)
-        for episode in self.ledger.rest:  # those after a number that will never be played
-            await self._tell(episode)
+        for episode in self.counted:
+            if episode.number not in self._told:  # it follows a number that will never be played
+                await self._tell(episode)
 
-    async def set_aside(self, instance: str) -> None:
+    async def exclude(self, instance: str) -> None:
         """Exclude an instance from all further choices."""
         await self._think(self.measurement.learner.set_aside, instance)
 
     async def choose(self, number: int) -> Decision | None:
         """Choose the instance for an episode number; None if none is left.
 
-        What is practised has no say in what is chosen later: randomness is keyed by the number
-        among the episodes that count. It is nothing that another slot may have begun already.
+        Practice changes nothing of what is chosen later, since randomness is keyed by the number
+        among the episodes that count. No arena is practised on that another slot has begun.
         """
         if number < self._practice:
-            return await self._think(self.measurement.practise, self.ledger.chosen())
-        pending = self.ledger.pending(number)
+            return await self._think(self.measurement.practise, self._chosen())
+        pending = self.pending(number)
         return await self._think(self.measurement.choose, number - self._practice, pending)
 
     async def verdict(self) -> Verdict:
         """Return the stopping rule's verdict on the outcomes told so far."""
-        return await self._think(self.measurement.verdict, self.ledger.seconds)
+        return await self._think(self.measurement.verdict, self.seconds)
 
     async def last_verdict(self, fit: FitResult | FitError, other: OtherEnd | None) -> Verdict:
         """Return what both posteriors say together; see `Measurement.last_verdict`."""
-        return await self._think(self.measurement.last_verdict, self.ledger.seconds, fit, other)
+        return await self._think(self.measurement.last_verdict, self.seconds, fit, other)
 
     async def progress(self) -> Progress:
         """Summarise all outcomes that count, for the session's record."""
         verdict = await self.verdict()
-        counted = self.ledger.counted
+        counted = self.counted
         return Progress(
             episodes=len(counted),
             successes=sum(e.outcome is Outcome.SUCCESS for e in counted),
             capabilities=await self._think(self.measurement.capabilities, verdict),
             misfit=self.measurement.learner.misfit,
-            practised=self.ledger.practised,
+            practised=self.practised,
         )
 
     async def live_report(self, session: Session) -> Report:
         """Return the profile according to the live posterior."""
         return await self._think(
-            live_profile, session, self.measurement, self.ledger.attempts, self._versions
+            live_profile, session, self.measurement, self.attempts, self._versions
         )
 
     async def live_fit(self) -> FitResult:
@@ -251,7 +361,7 @@ class Evidence:
             self.measurement,
             stop,
             fit,
-            self.ledger.attempts,
+            self.attempts,
             certificates,
             self._versions,
         )
@@ -266,18 +376,19 @@ class Evidence:
 
     async def _tell(self, episode: Episode) -> None:
         await self._think(self.measurement.tell, episode)
-        self.ledger.tell(episode.number)
+        self._told.add(episode.number)
+        while self.untold in self._told:
+            self.untold += 1
 
+    def _chosen(self) -> set[str]:
+        """Return the names of the battery's instances of which an attempt was begun."""
+        over = (episode.decision for episode in self.attempts)
+        return {decision.chosen for decision in (*self._decisions.values(), *over)}
 
-def finish(parts: Parts, episode: Episode) -> None:
-    """Store an attempt's recording, then how it ended, with the recording's digest.
-
-    Raises:
-        ArtefactsError: The recording cannot be stored; the attempt stays open.
-        NotOwnerError: Another server has the session by now; nothing is written.
-    """
-    parts.store.check_owned(episode.session)
-    recording = recording_key(episode.session, episode.number, episode.attempt)
-    digest = parts.files.digest(recording)
-    parts.files.put(recording)
-    parts.store.finish_episode(episode, digest)
+    def _before(self, number: int, decision: Decision) -> list[Episode]:
+        """Return the attempts at this number and instance that are over."""
+        return [
+            e
+            for e in self.attempts
+            if e.number == number and e.decision.instance == decision.instance
+        ]

@@ -33,7 +33,7 @@ class FinalFits:
         self._fitting: asyncio.Task[FitResult] | None = None
 
     def warm(self, layout: Layout) -> None:
-        """Compile a layout once, before its first fit is wanted, because that takes seconds."""
+        """Compile a layout before its first fit is wanted, since that takes seconds; only once."""
         if layout.digest not in self._warming:
             self._warming[layout.digest] = asyncio.create_task(self._warm(layout))
 

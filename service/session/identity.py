@@ -24,7 +24,7 @@ MAX_CHANGES: Final = 100_000
 """Most characters of what a session keeps of changes of its agent."""
 
 
-class Comer(NamedTuple):
+class Arrival(NamedTuple):
     """An agent that wants to play.
 
     Attributes:
@@ -40,7 +40,7 @@ class Comer(NamedTuple):
 
 def identified(
     known: Identity,
-    comer: Comer,
+    arrival: Arrival,
     simulator: Mapping[str, str],
     *,
     begun: bool,
@@ -49,11 +49,11 @@ def identified(
 ) -> Identity:
     """Return who plays a session once an agent has come.
 
-    Until an episode is over, the session is its agent's that comes: nothing was measured yet.
+    Until an episode is over, any agent may take the session, since nothing was measured yet.
 
     Args:
         known: Who played it before.
-        comer: The agent.
+        arrival: The agent.
         simulator: Environment variables that change what the simulator does now.
         begun: Whether an episode is over, so that only its agent may go on.
         company: Whether other processes of its agent are there, which must be the same agent.
@@ -64,7 +64,7 @@ def identified(
     """
     first = known.fingerprint
     if first is None or not (begun or company):
-        return Identity(comer.fingerprint, simulator=simulator)
+        return Identity(arrival.fingerprint, simulator=simulator)
     if begun and (other := environment_changes(known.simulator, simulator)):
         raise ServiceError(
             Code.SIMULATOR_CHANGED,
@@ -74,34 +74,34 @@ def identified(
         )
 
     def found(one: AgentFingerprint) -> tuple[str, ...]:
-        return differences(one, comer.fingerprint, known_whole=begun, now_whole=comer.whole)
+        return differences(one, arrival.fingerprint, known_whole=begun, now_whole=arrival.whole)
 
     everyone = (first, *known.others)
     same = next((one for one in everyone if not found(one)), None)
     if same is None:
         # Of two unknown agents in two slots nobody can say more than that both have its name.
-        beside = company and not first.known and not comer.fingerprint.known
-        if not comer.same and not beside:
+        beside = company and not first.known and not arrival.fingerprint.known
+        if not arrival.same and not beside:
             raise ServiceError(Code.AGENT_CHANGED, _refusal(in_words(found(first)), episode))
-        why = "it was said to be the same" if comer.same else "it plays beside the other"
+        why = "it was said to be the same" if arrival.same else "it plays beside the other"
         said = f"from episode {episode} on: {in_words(found(first))}; {why}"
-        kept = (*known.others, comer.fingerprint) if comer.whole else known.others
+        kept = (*known.others, arrival.fingerprint) if arrival.whole else known.others
         changes = known.changes if said in known.changes else (*known.changes, said)
         _check_room(kept, changes)
         return replace(known, others=kept, changes=changes)
     changes = known.changes
-    for one in environment_changes(same.environment, comer.fingerprint.environment):
+    for one in environment_changes(same.environment, arrival.fingerprint.environment):
         said = f"from episode {episode} on: {one}"
         if not any(change.endswith(one) for change in changes):
             changes = (*changes, said)
     _check_room(known.others, changes)
     if same is first and not begun:
-        first = together(first, comer.fingerprint, now_whole=comer.whole)
+        first = together(first, arrival.fingerprint, now_whole=arrival.whole)
     return replace(known, fingerprint=first, changes=changes)
 
 
 def _check_room(others: Sequence[AgentFingerprint], changes: Sequence[str]) -> None:
-    """Check that what is stored of an agent that changes again and again has an end.
+    """Check that an agent has not changed so often that too much would be stored of it.
 
     Raises:
         ServiceError: It would be too much.
@@ -128,11 +128,11 @@ class Identities:
         self._environment = environment
         self._one = asyncio.Lock()
 
-    async def meet(self, comer: Comer, *, company: bool) -> None:
+    async def meet(self, arrival: Arrival, *, company: bool) -> None:
         """Take in that an agent has come, or has become ready.
 
         Args:
-            comer: The agent.
+            arrival: The agent.
             company: Whether other processes of the session's agent are there.
 
         Raises:
@@ -143,7 +143,7 @@ class Identities:
             over = session.episodes + session.practised
             new = identified(
                 session.identity,
-                comer,
+                arrival,
                 self._environment,
                 begun=over > 0,
                 company=company,

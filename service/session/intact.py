@@ -17,9 +17,7 @@ from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.certificates import draws_key
 from animalcat.service.measuring.kept_fits import kept_fit_key
 from animalcat.service.model import Session, SessionState
-from animalcat.service.session.play import recording_key
-from animalcat.service.storage.artefacts import Artefacts, DamagedArchiveError
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.artefacts import Artefacts, DamagedArchiveError, recording_key
 from animalcat.service.storage.chain import (
     BEGINNING,
     CERTIFICATE,
@@ -28,10 +26,11 @@ from animalcat.service.storage.chain import (
     Link,
     make_link,
 )
+from animalcat.service.storage.sql import SqlStore
 
 
-class Intact(NamedTuple):
-    """What was found.
+class IntegrityReport(NamedTuple):
+    """Whether a session is as it was stored.
 
     Attributes:
         problems: What was changed, is gone or cannot be read, one sentence each; empty if nothing.
@@ -46,10 +45,10 @@ class Intact(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
+def look(store: SqlStore, files: Artefacts, session: str) -> IntegrityReport:
     """Compare a session with its chain, and its battery and layout with their digests.
 
-    Nothing that is found ends it, also not what cannot be read.
+    It goes on to the end whatever it finds, also where something cannot be read.
 
     Args:
         store: Keeps its records.
@@ -92,12 +91,12 @@ def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
             _compare_battery(problems, files, found)
             _compare_layout(problems, store, found)
             notes += _notes(store, found)
-    return Intact(tuple(problems), len(links), before, tuple(notes))
+    return IntegrityReport(tuple(problems), len(links), before, tuple(notes))
 
 
 @contextmanager
 def _told(problems: list[str], what: str) -> Generator[None]:
-    """Tell what cannot be read, instead of ending the look for it."""
+    """Add what cannot be read in the block to the problems, and go on."""
     try:
         yield
     except DBAPIError as error:
@@ -152,7 +151,7 @@ def _compare_battery(problems: list[str], files: Artefacts, session: Session) ->
             problems.append(f"{called} was changed: its arenas or their demands are others")
 
 
-def _compare_layout(problems: list[str], store: SessionStore, session: Session) -> None:
+def _compare_layout(problems: list[str], store: SqlStore, session: Session) -> None:
     """Compare the layout that a session uses with the digest of its specification."""
     wanted = session.spec.layout_digest
     if not wanted:
@@ -162,8 +161,8 @@ def _compare_layout(problems: list[str], store: SessionStore, session: Session) 
             problems.append(f"its layout {session.spec.layout} was changed")
 
 
-def _notes(store: SessionStore, session: Session) -> tuple[str, ...]:
-    """Say that the name of the session's battery stands for other arenas by now."""
+def _notes(store: SqlStore, session: Session) -> tuple[str, ...]:
+    """Return a note if the name of the session's battery stands for other arenas by now."""
     if not session.spec.battery_digest:
         return ()
     battery, own = session.spec.battery, session.spec.battery_digest

@@ -12,6 +12,7 @@ from animalcat.envs.answers import Note
 from animalcat.envs.types import Step
 from animalcat.service.model import Cause, Session
 from animalcat.service.session.notes import NoteRoom
+from animalcat.v1 import gateway_pb2
 
 T = TypeVar("T")
 
@@ -132,13 +133,11 @@ class AgentLink(ABC):
         """
 
     @abstractmethod
-    async def ask(self, done: int, reward: float, step: Step, waited: float = 0.0) -> None:
+    async def ask(self, question: gateway_pb2.EvaluateResponse, waited: float = 0.0) -> None:
         """Send an observation that asks for an action.
 
         Args:
-            done: Number of decisions taken so far.
-            reward: Reward since the previous observation.
-            step: The latest step.
+            question: A frame with an `ask`.
             waited: Seconds that the agent has had for this action elsewhere.
         """
 

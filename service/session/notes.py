@@ -27,8 +27,8 @@ class Purse(NamedTuple):
     words: str
 
 
-class Allotted(NamedTuple):
-    """What is left for an attempt that is played away from the server.
+class NoteBudget(NamedTuple):
+    """What an agent may still write in notes during an attempt that it plays with the worker.
 
     Attributes:
         left: Bytes that are left of the token's budget; None where there is no such budget.
@@ -65,19 +65,19 @@ class NoteRoom:
         self._pending = 0
 
     @classmethod
-    def allotted(cls, allotted: Allotted) -> NoteRoom:
-        """Return room for one attempt, where nobody else spends from the purse."""
-        if allotted.left is None:
+    def within(cls, budget: NoteBudget) -> NoteRoom:
+        """Return room for one attempt in the worker, where no other agent spends."""
+        if budget.left is None:
             return cls()
-        left = allotted.left
-        room = cls(Purse(lambda: left - room.written, _keep, allotted.words))
+        left = budget.left
+        room = cls(Purse(lambda: left - room.written, _keep, budget.words))
         return room
 
     @property
-    def rest(self) -> Allotted:
+    def rest(self) -> NoteBudget:
         """What is left for an attempt that is to be played elsewhere."""
         purse = self._purse
-        return Allotted() if purse is None else Allotted(purse.left(), purse.words)
+        return NoteBudget() if purse is None else NoteBudget(purse.left(), purse.words)
 
     def begin(self) -> None:
         """Begin an episode."""

@@ -13,8 +13,8 @@ from animalcat.service.session.disk import Disk
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.artefacts import Artefacts
-from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.claims import Claims
+from animalcat.service.storage.sql import SqlStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Parts:
         environment: The environment variables of the server, and so of its simulators.
     """
 
-    store: SessionStore
+    store: SqlStore
     data: Path
     files: Artefacts
     workers: Workers

@@ -20,7 +20,7 @@ from animalcat.service.model import (
     episodes_words,
 )
 from animalcat.service.session.events import Event, EventBus
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.sql import SqlStore
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class SessionRecord:
         session: The session as it stands.
     """
 
-    def __init__(self, session: Session, store: SessionStore, bus: EventBus) -> None:
+    def __init__(self, session: Session, store: SqlStore, bus: EventBus) -> None:
         self.session = session
         self._store = store
         self._bus = bus
@@ -84,13 +84,13 @@ class SessionRecord:
             )
 
     def await_ruling(self, *numbers: int) -> None:
-        """Show of which episodes a person has to say what they count as; the store knows."""
+        """Show which episodes a person has to judge; the store has them already."""
         self.session = replace(self.session, unjudged=tuple(sorted(set(numbers))))
 
     async def set_state(self, state: SessionState) -> None:
         """Store and announce a new state of the session, unless it has ended meanwhile.
 
-        Where it cannot be stored that nobody plays any more, it is shown even so: it is true.
+        If nobody plays any more and that cannot be stored, it is shown all the same, as it is true.
         """
         async with self._moving:
             if self.session.state.over:
@@ -123,7 +123,7 @@ class SessionRecord:
         self.tell(None)
 
     def wait_for(self, who: object, what: str) -> None:
-        """Show and announce what the session waits for; of several, what is waited for longest.
+        """Show and announce what the session waits for; of several, what has been longest.
 
         Args:
             who: What waits.

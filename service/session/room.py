@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(eq=False, slots=True)
-class _Waiting:
+class _Waiter:
     """One that waits for a place.
 
     Attributes:
@@ -41,7 +41,7 @@ class Room:
         self._abreast = abreast
         self._held: Counter[str] = Counter()
         self._coming = 0
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_Waiter] = []
 
     @property
     def waited_for(self) -> bool:
@@ -95,7 +95,7 @@ class Room:
 
     async def enter(self, group: str) -> None:
         """Wait for a place and take it; `arrive` or `leave` must follow."""
-        one = _Waiting(group, asyncio.get_running_loop().create_future())
+        one = _Waiter(group, asyncio.get_running_loop().create_future())
         self._waiting.append(one)
         self._admit()
         try:
@@ -130,7 +130,7 @@ class Room:
             self._coming += 1
             one.admitted.set_result(None)
 
-    def _next(self) -> _Waiting | None:
+    def _next(self) -> _Waiter | None:
         """Return the one that may enter now and comes first; None if nobody may."""
         full = self.most and self._held.total() >= self.most
         if full or (self._abreast and self._coming >= self._abreast):

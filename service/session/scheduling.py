@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd
@@ -12,12 +13,10 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import CapabilityStatus, Cause, Episode, Ruling
 from animalcat.service.session.disk import LOOK_SECONDS
-from animalcat.service.session.evidence import Evidence, finish
-from animalcat.service.session.ledger import MAX_FAULTS_IN_A_ROW
+from animalcat.service.session.evidence import MAX_FAULTS_IN_A_ROW, Evidence
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.record import SessionRecord
-from animalcat.service.storage.base import readable
 
 log = logging.getLogger(__name__)
 
@@ -98,33 +97,30 @@ class Schedule:
         if self._evidence is not None:
             self._evidence.close()
 
-    async def allow(self, episodes: int) -> None:
-        """Set the total number of episodes that may begin; the store has it already."""
+    @asynccontextmanager
+    async def changing(self) -> AsyncGenerator[None]:
+        """Let nothing be chosen or kept in the block; who waits for a turn looks again after it."""
         async with self._books:
-            self._record.allow(episodes)
+            yield
             self._books.notify_all()
 
-    async def set_paused(self, paused: bool) -> None:
-        """Pause or go on; what is being played is played to its end either way.
-
-        Raises:
-            ServiceError: The session is over.
-        """
-        async with self._books:
-            await self._record.set_paused(paused)
-            self._books.notify_all()
+    @asynccontextmanager
+    async def corrected(self) -> AsyncGenerator[None]:
+        """Have the block correct what is stored, then build the evidence from that again."""
+        async with self._loading:
+            yield
+            self._unload()
+        await self.load()
 
     async def drain(self) -> None:
         """Begin nothing more, because the server will stop; what is played is played to its end."""
-        async with self._books:
+        async with self.changing():
             self._draining = True
-            self._books.notify_all()
 
     async def conclude(self, end: OtherEnd) -> None:
         """Let nothing more begin, for a reason that the stopping rule does not know."""
-        async with self._books:
+        async with self.changing():
             self._conclusion = end
-            self._books.notify_all()
 
     def close(self) -> None:
         """Let nothing more begin, because the session is being ended with what is known."""
@@ -177,10 +173,6 @@ class Schedule:
                 await link.idle(self._books.wait())
             return None
 
-    def is_second_chance(self, episode: Episode) -> bool:
-        """Return whether the agent voided an earlier attempt at this episode."""
-        return self.evidence.ledger.voided_before(episode)
-
     async def keep(self, episode: Episode) -> None:
         """Store how an attempt ended, and tell what the next decision is to know.
 
@@ -189,8 +181,8 @@ class Schedule:
             ServiceError: The backend failed too often in a row, or a certificate cannot be made.
         """
         async with self._books:
-            await asyncio.to_thread(finish, self._parts, episode)
-            self.evidence.ledger.end(episode)
+            await asyncio.to_thread(self._parts.store.finish_episode, episode, self._parts.files)
+            self.evidence.end(episode)
             if episode.ruling is Ruling.AWAITED:
                 self._record.await_ruling(*self._record.session.unjudged, episode.number)
             if self._broken:
@@ -203,9 +195,8 @@ class Schedule:
 
     async def release(self, number: int) -> None:
         """Free an episode number for others, even if the end of its attempt could not be stored."""
-        async with self._books:
-            self.evidence.ledger.drop(number)
-            self._books.notify_all()
+        async with self.changing():
+            self.evidence.drop(number)
 
     async def is_spent(self) -> bool:
         """Return whether nothing is left to play, so that the session needs no more agents."""
@@ -215,7 +206,7 @@ class Schedule:
             if self._broken or self._record.session.state.over:
                 return False
             await self._tell_due()
-            if not self._conclusion and self.evidence.ledger.idle is not None:
+            if not self._conclusion and self.evidence.idle is not None:
                 return False
             if await self._may_begin():
                 return False
@@ -231,57 +222,8 @@ class Schedule:
         """
         async with self._books:
             self._books.notify_all()  # who waits for a turn need not
-            await self._books.wait_for(lambda: not self.evidence.ledger.playing)
+            await self._books.wait_for(lambda: not self.evidence.playing)
             await self.evidence.take_in_all(certify=certify)
-
-    async def invalidate(self, number: int, attempt: int | None, reason: str) -> Episode:
-        """Declare an outcome invalid and build the evidence again without it.
-
-        Args:
-            number: Number of the episode.
-            attempt: Which attempt at the episode; None for the one that counts.
-            reason: Why it is invalid, in words.
-
-        Raises:
-            ServiceError: There is no such attempt, it does not count, or a certificate rests on it.
-        """
-        store, session = self._parts.store, self._record.session.id
-        async with self._loading:
-            attempts = readable(await asyncio.to_thread(store.episodes, session))
-            tries = [e for e in attempts if e.number == number and (e.counts or e.invalid)]
-            wanted = [e.attempt for e in tries if attempt in (e.attempt, None)]
-            if not wanted:
-                raise ServiceError(
-                    Code.UNKNOWN_EPISODE,
-                    f"no attempt at episode {number} of session {session} counts; list the "
-                    "session's episodes to see which do",
-                )
-            certified = await asyncio.to_thread(store.certificates, session)
-            scored = number - self._record.session.spec.practice
-            if after := [n for n in certified if n > scored]:
-                raise ServiceError(
-                    Code.IN_USE,
-                    f"episode {number} of session {session} is part of the certificate made at "
-                    f"{after[0]} episodes and has to stay; cancel the session and create a new one",
-                )
-            invalid = await asyncio.to_thread(
-                store.invalidate_episode, session, number, wanted[-1], reason
-            )
-            self._unload()
-        await self.load()
-        self._record.tell(invalid)
-        return invalid
-
-    async def judge(self, ruling: Ruling) -> None:
-        """Store what episodes count as at which the agent's code failed, and go on from there."""
-        store, session = self._parts.store, self._record.session.id
-        async with self._loading:
-            judged = await asyncio.to_thread(store.judge_failures, session, ruling)
-            self._record.await_ruling()
-            self._unload()
-        await self.load()
-        for episode in judged:
-            self._record.tell(episode)
 
     def _unload(self) -> None:
         """Drop the evidence; the next `load` builds it again from what is stored."""
@@ -293,7 +235,7 @@ class Schedule:
         """Return whether `_choose` would begin something."""
         if self._paused or self._conclusion:
             return False
-        if self.evidence.ledger.idle is not None:
+        if self.evidence.idle is not None:
             return True
         await self._tell_due()
         return await self._may_begin()
@@ -301,7 +243,7 @@ class Schedule:
     async def _wait_for_disk(self, link: AgentLink) -> None:
         """Wait until there is room for what is to be played, or something has changed.
 
-        What is played writes a recording and an outcome, and to be kept it must have room.
+        An episode writes a recording and an outcome, and without room neither can be kept.
         """
         with self._record.waiting(self._parts.disk.wanted):
             while await self._parts.disk.short():
@@ -317,7 +259,7 @@ class Schedule:
         return over or self._broken or self._draining
 
     async def _look_again(self) -> None:
-        """Wait for a change or a while, letting others at the books."""
+        """Release the lock, and wait for a change or a while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._books.wait()
@@ -326,24 +268,24 @@ class Schedule:
         """Choose an attempt and begin it in the store; None if none can begin now."""
         if self._paused or self._conclusion:  # not even what was begun and does not count yet
             return None
-        ledger = self.evidence.ledger
-        number, decision = ledger.idle, None
+        evidence = self.evidence
+        number, decision = evidence.idle, None
         if number is not None:
-            decision = ledger.decision(number)
+            decision = evidence.decision(number)
         else:
             await self._tell_due()
             if not await self._may_begin():
                 return None
-            number = ledger.begun
+            number = evidence.begun
         session, known = self._record.session, _AS_BEFORE
         if decision is None:
-            decision, known = await self.evidence.choose(number), session.capabilities
+            decision, known = await evidence.choose(number), session.capabilities
             if decision is None:
                 return None
-        seen = ledger.seen_before(number, decision)
-        episode = Episode(session.id, number, ledger.tries(number), decision, process, seen=seen)
+        seen = evidence.seen_before(number, decision)
+        episode = Episode(session.id, number, evidence.tries(number), decision, process, seen=seen)
         await asyncio.to_thread(self._parts.store.open_episode, episode, known, session.misfit)
-        ledger.begin(episode)
+        evidence.begin(episode)
         return episode
 
     async def _tell_due(self) -> None:
@@ -355,7 +297,7 @@ class Schedule:
         """
         evidence = self.evidence
         await evidence.take_in_due()
-        begun = evidence.ledger.begun
+        begun = evidence.begun
         if evidence.due(begun) < begun and self._knows_due() and await self._is_enough():
             self._last_look = begun
         if self._last_look == begun:
@@ -363,11 +305,10 @@ class Schedule:
 
     def _knows_due(self) -> bool:
         """Return whether all outcomes were told that the next new decision is to know."""
-        ledger = self.evidence.ledger
-        wanted = ledger.begun
+        wanted = self.evidence.begun
         if self._last_look != wanted:
             wanted = self.evidence.due(wanted)
-        return ledger.untold >= wanted
+        return self.evidence.untold >= wanted
 
     async def _may_begin(self) -> bool:
         """Return whether a new episode may begin, judging by the outcomes told."""
@@ -375,7 +316,7 @@ class Schedule:
 
     async def _has_enough(self) -> bool:
         """Return whether the session is to end, given that nothing can begin now."""
-        if self.evidence.ledger.playing or self._paused:
+        if self.evidence.playing or self._paused:
             return False
         return self._is_allowed() or await self._is_enough()
 
@@ -401,7 +342,7 @@ class Schedule:
     @property
     def _scored(self) -> int:
         """How many episodes that are to count were begun; below 0 while practice goes on."""
-        return self.evidence.ledger.begun - self._record.session.spec.practice
+        return self.evidence.begun - self._record.session.spec.practice
 
     @property
     def _paused(self) -> bool:
@@ -410,15 +351,15 @@ class Schedule:
     async def _set_aside_after_fault(self, episode: Episode) -> None:
         """Set aside an instance that failed too often, and give up if too much has failed."""
         log.warning("session %s, %s: %s", episode.session, episode.decision.instance, episode.cause)
-        instance, ledger = episode.decision.instance, self.evidence.ledger
-        if instance in ledger.set_aside:
-            await self.evidence.set_aside(instance)
-        if not self.evidence.measurement.learner.left:
+        instance, evidence = episode.decision.instance, self.evidence
+        if instance in evidence.set_aside:
+            await evidence.exclude(instance)
+        if not evidence.measurement.learner.left:
             self.break_off()
             raise NothingToPlayError(
                 f"no instance can be played; the last attempt failed with: {episode.cause}"
             )
-        if ledger.backend_fails:
+        if evidence.backend_fails:
             self.break_off()
             raise ServiceError(
                 Code.SESSION_FAILED,

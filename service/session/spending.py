@@ -37,7 +37,7 @@ class Meter:
         self._allowance = allowance
 
     def take(self, seconds: float, notes: Sequence[Note] = ()) -> str:
-        """Add an answer, or how long one was waited for in vain.
+        """Add an answer, or the time for which none came.
 
         Args:
             seconds: How long the agent took.
@@ -64,7 +64,7 @@ class Meter:
         return self._exceeded(self.spent.tokens - before)
 
     def _exceeded(self, tokens: int) -> str:
-        """Say what was exceeded by an answer that took so many tokens."""
+        """Return which allowance the sums exceed now, if the last answer took so many tokens."""
         most = self._allowance
         if 0.0 < most.episode_seconds < self.spent.thinking_seconds:
             seconds = f"{most.episode_seconds:g} s of thinking"

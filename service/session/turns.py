@@ -44,8 +44,8 @@ class FrameError(ValueError):
         super().__init__(message)
 
 
-class Believed(NamedTuple):
-    """What is believed of an agent that says why it leaves; of most it is nothing.
+class Trust(NamedTuple):
+    """Which reasons are believed of an agent that leaves; of most agents, none.
 
     Attributes:
         failure: That its code failed.
@@ -64,8 +64,8 @@ class Believed(NamedTuple):
         return Cause.AGENT_LEFT, ""
 
 
-class Turns:
-    """The answers of one agent, with its notes and its bad frames.
+class AnswerReader:
+    """Reads what one agent answers, and keeps its notes until an action comes with them.
 
     Attributes:
         notes: Notes that the agent has made since they were last taken.
@@ -73,7 +73,7 @@ class Turns:
         room: How much its notes may still take.
     """
 
-    def __init__(self, believed: Believed = Believed(), room: NoteRoom | None = None) -> None:
+    def __init__(self, believed: Trust = Trust(), room: NoteRoom | None = None) -> None:
         self.notes: list[Note] = []
         self.room = room or NoteRoom()
         self.believed = believed
@@ -121,10 +121,10 @@ class Turns:
                 raise FrameError("BAD_FRAME", "only an action or a note may be sent here")
 
     def refuse(self, error: FrameError) -> gateway_pb2.EvaluateResponse:
-        """Return what the agent is told of a frame that is not taken.
+        """Return what the agent is told of a frame that is refused.
 
-        A note beyond a budget is well formed, and others may have spent the budget: it is no bad
-        frame.
+        A note beyond a budget counts as no bad frame: it is well formed, and other agents may have
+        spent the budget.
 
         Raises:
             AgentLeftError: There were too many bad ones in a row.

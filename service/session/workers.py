@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.backends import AUTOMATIC, unity_build
+from animalcat.envs.messages import Reply
 from animalcat.envs.patience import Patience
 from animalcat.envs.starting import Fork, Spawn
 from animalcat.envs.types import ObservationSpec, Step
@@ -25,12 +26,12 @@ REST_SECONDS: Final = 1.0
 """How long a worker at which nothing was played yet may rest before it gives way."""
 LOOK_SECONDS: Final = 1.0
 """How often one that takes long to open is asked what it waits for."""
-COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.service.session.direct")
-"""The program of a worker: one that agents may play with directly."""
+COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.service.session.player")
+"""The program of a worker that plays with agents."""
 
 
-class Placement(NamedTuple):
-    """Where workers are.
+class PoolStatus(NamedTuple):
+    """Where workers are, and how many there may be.
 
     Attributes:
         engine: Who starts them: "local" or "ray".
@@ -45,7 +46,7 @@ class Placement(NamedTuple):
     quota: int
 
 
-class Guest(NamedTuple):
+class Borrower(NamedTuple):
     """For whom a worker is lent.
 
     Attributes:
@@ -91,7 +92,7 @@ class Workers:
         forks = forked and Fork.works_here()
         self._starter = Fork(COMMAND, patience) if forks else self._spawn
         self._idle: list[Worker] = []
-        self._lent: list[Lent] = []
+        self._loans: list[Loan] = []
         self._groups: dict[str, str] = {}
 
     def check(self, backend: str) -> None:
@@ -129,21 +130,22 @@ class Workers:
         self._groups.update(dict.fromkeys(sessions, campaign))
         self.room.limit(campaign, most)
 
-    async def take(self, backend: str, spec: ObservationSpec, guest: Guest) -> Lent:
+    async def take(self, backend: str, spec: ObservationSpec, borrower: Borrower) -> Loan:
         """Lend a worker for a backend; its process starts at its first load at the latest.
 
         Args:
             backend: Name of the backend.
             spec: The observations that the worker is to make.
-            guest: For whom.
+            borrower: For whom.
 
         Raises:
             ServiceError: The backend does not exist, or this server may not run it.
         """
         await asyncio.to_thread(self.check, backend)
-        lent = Lent(self, backend, spec, guest, self._groups.get(guest.session, guest.session))
-        self._lent.append(lent)
-        return lent
+        group = self._groups.get(borrower.session, borrower.session)
+        loan = Loan(self, backend, spec, borrower, group)
+        self._loans.append(loan)
+        return loan
 
     def make(self, backend: str, spec: ObservationSpec) -> Worker:
         """Describe a worker; nothing is started."""
@@ -154,11 +156,11 @@ class Workers:
         """Name or address of the machine on which a worker is."""
         return socket.gethostname()
 
-    def placement(self) -> Placement:
+    def status(self) -> PoolStatus:
         """Where workers are, and whose."""
-        lent = [(one.guest.session, one.worker) for one in self._lent if one.worker is not None]
-        placed = [*lent, *(("", worker) for worker in self._idle)]
-        return Placement(
+        taken = [(it.borrower.session, it.worker) for it in self._loans if it.worker is not None]
+        placed = [*taken, *(("", worker) for worker in self._idle)]
+        return PoolStatus(
             self.engine,
             tuple((session, self.machine(worker)) for session, worker in placed if worker.running),
             self.room.most,
@@ -167,7 +169,7 @@ class Workers:
 
     @property
     def scarce(self) -> str:
-        """What another worker would wait for although it had a place here; empty if for nothing."""
+        """What another worker would still wait for once it has a place; empty for nothing."""
         return ""
 
     @property
@@ -175,37 +177,37 @@ class Workers:
         """Whether one that has a place here may wait for its engine to have room."""
         return False
 
-    async def place(self, lent: Lent) -> Worker:
+    async def place(self, loan: Loan) -> Worker:
         """Wait for a place and return a worker for it, which may have to be opened yet.
 
         Raises:
             WorkerFault: It cannot be started.
         """
-        if why := self.room.hindrance(lent.group) or self.scarce:
+        if why := self.room.hindrance(loan.group) or self.scarce:
             # An agent may wait for the outcome of this one, and rest in its place meanwhile.
-            resting = self._resting(lent.group if self.room.at_quota(lent.group) else None)
+            resting = self._resting(loan.group if self.room.at_quota(loan.group) else None)
             if resting is not None:
                 self.give_up(resting)
-            lent.tell(why)
+            loan.tell(why)
         try:
-            await self.room.enter(lent.group)
+            await self.room.enter(loan.group)
             try:
-                worker = await self._found(lent.backend, lent.spec)
-                await self.open(worker, lent)
+                worker = await self._found(loan.backend, loan.spec)
+                await self.open(worker, loan)
             except BaseException:
-                self.room.leave(lent.group, arrived=False)
+                self.room.leave(loan.group, arrived=False)
                 raise
             self.room.arrive()
         finally:
-            lent.tell("")
+            loan.tell("")
         return worker
 
-    async def open(self, worker: Worker, lent: Lent) -> None:
-        """Open a worker, and look meanwhile what it waits for."""
+    async def open(self, worker: Worker, loan: Loan) -> None:
+        """Open a worker, and tell meanwhile what it waits for."""
         opening = asyncio.ensure_future(worker.open())
         try:
             while not (await asyncio.wait([opening], timeout=LOOK_SECONDS))[0]:
-                lent.tell(self.scarce)
+                loan.tell(self.scarce)
         finally:
             opening.cancel()
             await asyncio.gather(opening, return_exceptions=True)
@@ -222,20 +224,20 @@ class Workers:
             await self._end_idle(0)
         return self.make(backend, spec)
 
-    def _resting(self, group: str | None = None) -> Lent | None:
-        """Return one of a group, or of the one that holds most, at which nothing is played."""
+    def _resting(self, group: str | None = None) -> Loan | None:
+        """Return a loan at which nothing is played: of a group, or of the group that holds most."""
         resting = [
             one
-            for one in self._lent
+            for one in self._loans
             if one.resting and one.worker is not None and group in (None, one.group)
         ]
         return max(resting, key=lambda one: self.room.held(one.group), default=None)
 
-    def rested(self, lent: Lent) -> None:
-        """Have a worker at which nothing is played give way if another needs the room."""
-        wanted = self.room.waited_for or self.room.over_quota(lent.group)
+    def rested(self, loan: Loan) -> None:
+        """Take the worker of a loan at which nothing is played, if another needs the room."""
+        wanted = self.room.waited_for or self.room.over_quota(loan.group)
         if wanted or (self.pressed and self.scarce):
-            self.give_up(lent)
+            self.give_up(loan)
 
     async def give_way(self) -> None:
         """End one worker at which nothing is played, if there is any."""
@@ -245,25 +247,25 @@ class Workers:
         elif resting is not None:
             self.give_up(resting)
 
-    def give_up(self, lent: Lent) -> None:
-        """Take the place of a worker; it is kept for whoever has the place next, if that can be."""
-        worker, lent.worker = lent.worker, None
+    def give_up(self, loan: Loan) -> None:
+        """Take its worker from a loan, with the place; the next to have the place may reuse it."""
+        worker, loan.worker = loan.worker, None
         if worker is None:
             return
         if self.pressed:  # the other waits for the end of a worker, and not for this one
             worker.drop()
         elif worker.running:
             self._idle.append(worker)
-        self.room.leave(lent.group)
+        self.room.leave(loan.group)
 
-    async def give_back(self, lent: Lent) -> None:
+    async def give_back(self, loan: Loan) -> None:
         """Keep a worker for the next session, or end it.
 
         A worker that drives Unity builds is always ended: it holds one or two of them, about a
         gigabyte of memory.
         """
-        self._lent.remove(lent)
-        worker, lent.worker = lent.worker, None
+        self._loans.remove(loan)
+        worker, loan.worker = loan.worker, None
         if worker is None:
             return
         try:
@@ -272,7 +274,7 @@ class Workers:
             elif worker.running:
                 self._idle.append(worker)
         finally:
-            self.room.leave(lent.group)
+            self.room.leave(loan.group)
         await self._end_idle(KEPT)
 
     async def close(self) -> None:
@@ -286,7 +288,7 @@ class Workers:
         await asyncio.gather(*(worker.close() for worker in old))
 
 
-class Lent:
+class Loan:
     """A worker as a session has it: while nothing is played, it may give its place to another.
 
     It keeps the contract of `Worker`.
@@ -295,19 +297,19 @@ class Lent:
         backend: Name of the backend.
         spec: Specification of its observations.
         versions: Versions of software outside this installation that plays, known once it is open.
-        guest: For whom it is lent.
+        borrower: For whom it is lent.
         group: The campaign of the session, or the session itself.
         worker: What plays; None while it has no place.
         resting: Whether nothing is played until the next `open`.
     """
 
     def __init__(
-        self, pool: Workers, backend: str, spec: ObservationSpec, guest: Guest, group: str
+        self, pool: Workers, backend: str, spec: ObservationSpec, borrower: Borrower, group: str
     ) -> None:
         self.backend = backend
         self.spec = spec
         self.versions: Mapping[str, str] = {}
-        self.guest = guest
+        self.borrower = borrower
         self.group = group
         self.worker: Worker | None = None
         self.resting = False
@@ -317,10 +319,10 @@ class Lent:
         self._later: asyncio.TimerHandle | None = None
 
     def tell(self, why: str) -> None:
-        """Say what it waits for, unless that was said already; empty: for nothing."""
+        """Tell the session what it waits for, unless it knows; empty for nothing."""
         if why != self._told:
             self._told = why
-            self.guest.tell(why)
+            self.borrower.tell(why)
 
     @property
     def running(self) -> bool:
@@ -354,18 +356,27 @@ class Lent:
         """Where it may listen for an agent; see `Worker`."""
         return self._there.place_for(place)
 
-    async def offer(self, terms: bytes) -> str:
-        """Let the agent come to it; see `Worker`."""
-        return await self._there.offer(terms)
+    async def play(self, terms: bytes) -> Reply:
+        """Play the episode with its agent; see `Worker`."""
+        return await self._there.play(terms)
 
-    async def played(self, waits: float) -> bytes:
-        """Wait until the agent has played; see `Worker`."""
-        return await self._there.played(waits)
+    async def turn(self, answer: bytes) -> Reply:
+        """Take what the agent answered; see `Worker`."""
+        return await self._there.turn(answer)
+
+    async def reply(self, waits: float) -> Reply:
+        """Wait for what it says of an agent that came to it; see `Worker`."""
+        return await self._there.reply(waits)
 
     def recall(self) -> None:
-        """Take the agent off; see `Worker`."""
+        """Have the agent go on by the server; see `Worker`."""
         if self.worker is not None:
             self.worker.recall()
+
+    def stop(self, waited: float) -> None:
+        """End the play; see `Worker`."""
+        if self.worker is not None:
+            self.worker.stop(waited)
 
     def rest(self) -> None:
         """Give way where another waits for room; the next `open` finds a place again."""

@@ -32,6 +32,8 @@ CACHE: Final = "cache"
 """Folder of a data directory with copies of what is in object storage."""
 ASIDE: Final = "aside"
 """Stands in the ending of what was moved aside, so that nothing wrote over it."""
+RECORDINGS: Final = "recordings"
+"""Folder of the recordings within a data directory; it has one folder per session."""
 PERSONS: Final = "play-"
 """What the folders begin with in which the recordings of people are."""
 _CHUNK: Final = 1 << 20
@@ -52,6 +54,16 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 """What is set so that storage that does not answer is found out within a minute."""
 _OURS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of what this machine lacks, which are no fault of the storage."""
+
+
+def recording_key(session: str, number: int, attempt: int) -> str:
+    """Return the path of an attempt's recording within a data directory."""
+    return f"{RECORDINGS}/{session}/{number}-{attempt}.mcap"
+
+
+def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:
+    """Return the path of an attempt's recording in a data directory."""
+    return data / recording_key(session, number, attempt)
 
 
 class ArtefactsError(Exception):
@@ -107,7 +119,7 @@ class Artefacts:
             return ""
 
     def set_mark(self, mark: str) -> None:
-        """Say which database the files belong to; what is said already stays.
+        """Say which database the files belong to; an earlier mark stays.
 
         Raises:
             ArtefactsError: The storage does not answer.
@@ -413,7 +425,7 @@ class ObjectStorage(Artefacts):
 
     @contextlib.contextmanager
     def _asked(self) -> Generator[None]:
-        """Make one kind of error of what the libraries of storages raise."""
+        """Turn the errors of storage libraries in the block into `ArtefactsError`."""
         try:
             yield
         except FileNotFoundError:
@@ -436,7 +448,7 @@ class ObjectStorage(Artefacts):
                 (self._cache / oldest).unlink(missing_ok=True)
 
     def _found(self) -> dict[str, int]:
-        """Size of each copy that is here from before, the oldest first; what is half is removed."""
+        """Return the sizes of copies from earlier runs, oldest first, and remove partial ones."""
         found: list[tuple[float, str, int]] = []
         for path in self._cache.rglob("*"):
             if path.is_file() and path.name.startswith("."):

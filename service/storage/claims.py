@@ -124,7 +124,7 @@ def _not_over(db: Connection, sessions: Sequence[str]) -> set[str]:
 
 
 def _now(db: Connection) -> float:
-    """The time in seconds; of several servers it is that of their database."""
+    """Return the time in seconds, by the clock of the database where several servers share it."""
     if db.dialect.name == "postgresql":
         return float(db.scalar(text("SELECT extract(epoch FROM clock_timestamp())")) or 0.0)
     return time.time()

@@ -61,7 +61,7 @@ def revision(db: Connection) -> str | None:
 
 
 def step(db: Connection) -> None:
-    """Take a database through all steps that are due; an empty one through all that there are."""
+    """Take a database through all steps that it has not been through."""
     from alembic import command
     from alembic.config import Config
 

@@ -41,7 +41,7 @@ from animalcat.service.model import (
     SessionSpec,
     Spent,
 )
-from animalcat.service.storage.base import UnreadableError
+from animalcat.service.storage.errors import UnreadableError
 
 Values = dict[str, Any]
 Count = Annotated[int, Field(ge=0, lt=2**31)]

@@ -64,14 +64,7 @@ from animalcat.service.model import (
     StoredCertificate,
 )
 from animalcat.service.storage import records, schema
-from animalcat.service.storage.base import (
-    AlreadyFinishedError,
-    InUseError,
-    SessionStore,
-    UnreadableError,
-    nothing,
-    readable,
-)
+from animalcat.service.storage.artefacts import Artefacts, recording_key
 from animalcat.service.storage.chain import (
     BEGINNING,
     CERTIFICATE,
@@ -83,6 +76,12 @@ from animalcat.service.storage.chain import (
     make_link,
 )
 from animalcat.service.storage.claims import Claims, check_owner
+from animalcat.service.storage.errors import (
+    AlreadyFinishedError,
+    InUseError,
+    UnreadableError,
+    readable,
+)
 from animalcat.service.storage.listing import (
     BadPageError,
     CampaignFilter,
@@ -100,8 +99,26 @@ _WAL_PAUSE_SECONDS: Final = 0.05
 """How often, and how long after one another, a new connection tries to write ahead."""
 
 
-class SqlStore(SessionStore):
-    """A store that keeps everything in one relational database.
+class SqlStore:
+    """Keeps batteries, layouts, sessions, decisions, episodes, certificates and profiles.
+
+    Everything is in one relational database. What follows holds on SQLite and on PostgreSQL:
+
+    - **Durable.** When a call returns, what it wrote survives the death of the process and of the
+      machine.
+    - **All or nothing.** A call that fails or is cut short has written nothing.
+    - **By value.** Arguments and results are values: changing one changes nothing in the store.
+    - **Snapshots.** A read sees one state of the store, never half of a write.
+    - **Finished means finished.** A finished episode never changes, except that a person may
+      declare its outcome invalid, or say what it is where the agent's code failed. At most one
+      attempt at an episode counts. A session that is over keeps the state in which it ended.
+    - **Threads.** Every method may be called from any thread at any time. Methods block, so never
+      call them on an event loop. Each session has one writer, its engine. The store relies on that
+      for the order of a session's records, and for nothing else.
+    - **Unreadable records** affect only what they describe. A list still shows an unreadable item,
+      with the reason (`SessionState.UNREADABLE`, `Campaign.unreadable`, `Episode.unreadable`). What
+      appears in no list, such as a profile, raises `UnreadableError`.
+    - **Unknown ids.** Reads return None or nothing; writes raise `KeyError`.
 
     Args:
         url: URL of the database: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/DATABASE`.
@@ -146,7 +163,7 @@ class SqlStore(SessionStore):
         return cls(f"sqlite:///{(data / DATABASE).resolve()}")
 
     def id(self) -> str:
-        """Return what tells this database from every other; it is drawn when it is first asked."""
+        """Return the id of this database, unlike that of any other; the first call draws it."""
         table, key = schema.meta, "id"
         query = select(table.c.value).where(table.c.key == key)
         with self._reader.connect() as db:
@@ -168,7 +185,14 @@ class SqlStore(SessionStore):
         return Claims(self._engine, self._owner, seconds)
 
     def check_owned(self, session: str) -> None:
-        """Check that this server may write what belongs to a session; see the base class."""
+        """Check that this server may write what belongs to a session; several may share a store.
+
+        A server that was frozen, and lost its sessions meanwhile, asks before it writes their files
+        as well.
+
+        Raises:
+            NotOwnerError: Another server owns the session by now.
+        """
         if self._owner:
             with self._reader.connect() as db:
                 check_owner(db, session, self._owner)
@@ -219,7 +243,15 @@ class SqlStore(SessionStore):
         return [_battery(row) for row in rows]
 
     def delete_battery(self, battery: str) -> bool:
-        """Delete a battery; see the base class."""
+        """Delete a battery.
+
+        Returns:
+            Whether its content may be deleted too, because no other battery has the same.
+
+        Raises:
+            KeyError: There is no such battery.
+            InUseError: A session or a campaign was made with it.
+        """
         table, sessions, campaigns = schema.batteries, schema.sessions, schema.campaigns
         with self._changing() as db:
             digest = db.scalar(select(table.c.digest).where(table.c.id == battery))
@@ -265,7 +297,20 @@ class SqlStore(SessionStore):
         request_id: str = "",
         allowed: int | None = None,
     ) -> Session:
-        """Store a new session; see the base class."""
+        """Store a new session that waits for its agent.
+
+        Args:
+            wanted: The id it should have; if that is taken, it gets `{wanted}-2`, `{wanted}-3`, ...
+            spec: The session's specification.
+            created: Time of creation, with time zone.
+            request_id: A repeated call with the same id returns the session of the first one and
+                writes nothing; empty for no such protection.
+            allowed: Number of episodes that may begin for now; None if the stopping rule alone
+                decides.
+
+        Raises:
+            ValueError: The request id was used for another request (see `ids.asked_for`).
+        """
         table = schema.sessions
         with self._changing() as db:
             if request_id:
@@ -315,7 +360,11 @@ class SqlStore(SessionStore):
     def sessions(
         self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
     ) -> Listing[Session]:
-        """List sessions, newest first; see the base class."""
+        """List sessions, newest first.
+
+        Raises:
+            BadPageError: The page's token did not come from such a list.
+        """
         table = schema.sessions
         query = _session_query()
         if wanted.agent:
@@ -328,15 +377,25 @@ class SqlStore(SessionStore):
         return Listing(map(_session, rows), following)
 
     def count_sessions(self) -> dict[str, int]:
-        """Return the number of sessions by the name of their state."""
+        """Return the number of sessions by the name of their state, without reading their specs."""
         state = schema.sessions.c.state
         with self._reader.connect() as db:
             return {
                 row[0]: row[1] for row in db.execute(select(state, func.count()).group_by(state))
             }
 
-    def delete_session(self, session: str, first: Callable[[], None] = nothing) -> None:
-        """Delete a session and everything that belongs to it; see the base class."""
+    def delete_session(self, session: str, first: Callable[[], None] = lambda: None) -> None:
+        """Delete a session and everything that belongs to it.
+
+        Args:
+            session: Its id.
+            first: Deletes what is kept elsewhere. It is called once the store has found that the
+                session may be deleted; if it fails, the store deletes nothing.
+
+        Raises:
+            KeyError: There is no such session.
+            InUseError: The session is running, or belongs to a campaign.
+        """
         table = schema.sessions
         with self._writing(session) as db:
             if _one_session(db, session).state is SessionState.RUNNING:
@@ -352,14 +411,24 @@ class SqlStore(SessionStore):
             db.execute(delete(table).where(table.c.id == session))
 
     def set_state(self, session: str, state: SessionState, reason: str = "") -> Session:
-        """Change a session's state; see the base class."""
+        """Change a session's state.
+
+        Raises:
+            KeyError: There is no such session.
+            AlreadyFinishedError: The session is over, in another state.
+        """
         with self._writing(session) as db:
             _change_state(db, session, state, reason)
             _add_link(db, session, STANDING)
             return _one_session(db, session)
 
     def pause(self, session: str, paused: bool) -> Session:
-        """Store whether a person has paused a session; see the base class."""
+        """Store whether a person has paused a session.
+
+        Raises:
+            KeyError: There is no such session.
+            AlreadyFinishedError: The session is over.
+        """
         table = schema.sessions
         with self._writing(session) as db:
             before = _one_session(db, session)
@@ -369,7 +438,13 @@ class SqlStore(SessionStore):
             return _one_session(db, session)
 
     def extend(self, session: str, stop: StoppingRule) -> Session:
-        """Store another stopping rule of a session; see the base class."""
+        """Store another stopping rule of a session, which then waits for its agent.
+
+        A profile that it has is kept until it ends again.
+
+        Raises:
+            KeyError: There is no such session.
+        """
         table = schema.sessions
         with self._writing(session) as db:
             before = _one_session(db, session)
@@ -381,7 +456,11 @@ class SqlStore(SessionStore):
             return _one_session(db, session)
 
     def identify(self, session: str, identity: Identity) -> None:
-        """Store who plays a session; see the base class."""
+        """Store who plays a session.
+
+        Raises:
+            KeyError: There is no such session.
+        """
         table = schema.sessions
         with self._writing(session) as db:
             one = update(table).where(table.c.id == session)
@@ -390,7 +469,14 @@ class SqlStore(SessionStore):
             _add_link(db, session, STANDING)
 
     def allow(self, episodes: Mapping[str, int]) -> None:
-        """Change how many episodes may begin for now; see the base class."""
+        """Change how many episodes of these sessions may begin for now, for all of them or none.
+
+        Args:
+            episodes: The number by session id; other sessions keep theirs.
+
+        Raises:
+            KeyError: One of the sessions does not exist.
+        """
         table = schema.sessions
         with self._changing() as db:
             for session, allowed in episodes.items():
@@ -401,7 +487,11 @@ class SqlStore(SessionStore):
                     raise KeyError(f"no session {session}")
 
     def create_campaign(self, campaign: Campaign) -> Campaign:
-        """Store a campaign; see the base class."""
+        """Store a campaign; if its id exists, only its limit of simulators becomes the given one.
+
+        Raises:
+            KeyError: One of its sessions does not exist.
+        """
         table = schema.campaigns
         with self._changing() as db:
             row = db.execute(select(table).where(table.c.id == campaign.id)).one_or_none()
@@ -440,7 +530,11 @@ class SqlStore(SessionStore):
     def campaigns(
         self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
     ) -> Listing[Campaign]:
-        """List campaigns, newest first; see the base class."""
+        """List campaigns, newest first.
+
+        Raises:
+            BadPageError: The page's token did not come from such a list.
+        """
         table = schema.campaigns
         query = select(table)
         if wanted.battery:
@@ -451,7 +545,12 @@ class SqlStore(SessionStore):
         return Listing(map(_campaign, rows), following)
 
     def delete_campaign(self, campaign: str) -> None:
-        """Delete a campaign but keep its sessions; see the base class."""
+        """Delete a campaign. Its sessions stay, and may then be deleted.
+
+        Raises:
+            KeyError: There is no such campaign.
+            InUseError: One of its sessions is not over.
+        """
         table, sessions = schema.campaigns, schema.sessions
         with self._changing() as db:
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
@@ -467,7 +566,11 @@ class SqlStore(SessionStore):
             db.execute(delete(table).where(table.c.id == campaign))
 
     def end_campaign(self, campaign: str, reason: str) -> Campaign:
-        """Store why a campaign hands out no more episodes; see the base class."""
+        """Store why a campaign hands out no more episodes; the first reason stays.
+
+        Raises:
+            KeyError: There is no such campaign.
+        """
         table = schema.campaigns
         with self._changing() as db:
             going_on = (table.c.id == campaign) & (table.c.reason == "")
@@ -483,7 +586,18 @@ class SqlStore(SessionStore):
         capabilities: tuple[CapabilityStatus, ...] = (),
         misfit: str = "",
     ) -> None:
-        """Store a decision and the beginning of an attempt at it; see the base class."""
+        """Store a decision and the beginning of an attempt at it, before anything moves.
+
+        Args:
+            episode: The attempt; its outcome is None.
+            capabilities: How well each capability is known before the attempt, for lists; if empty,
+                the stored ones and the stored misfit stay.
+            misfit: Where the alarm finds, before the attempt, that predictions fail.
+
+        Raises:
+            KeyError: There is no such session.
+            AlreadyFinishedError: The attempt exists, or another at this number counts already.
+        """
         table = schema.episodes
         with self._writing(episode.session) as db:
             _one_session(db, episode.session)
@@ -505,9 +619,25 @@ class SqlStore(SessionStore):
                 _set_knowledge(db, episode.session, capabilities, misfit)
                 _add_link(db, episode.session, STANDING)
 
-    def finish_episode(self, episode: Episode, recording: str = "") -> None:
-        """Store how an open attempt ended; see the base class."""
-        table = schema.episodes
+    def finish_episode(self, episode: Episode, files: Artefacts | None = None) -> None:
+        """Store an attempt's recording, then how it ended: outcome, summary and chain at once.
+
+        Args:
+            episode: The attempt with its outcome.
+            files: Where its recording is, if it has one; None where nothing is recorded.
+
+        Raises:
+            ArtefactsError: The recording cannot be stored; the attempt stays open.
+            NotOwnerError: Another server owns the session by now; nothing is written.
+            KeyError: There is no such attempt.
+            AlreadyFinishedError: The attempt is finished, or another at this number counts already.
+        """
+        table, recording = schema.episodes, ""
+        if files is not None:
+            self.check_owned(episode.session)
+            key = recording_key(episode.session, episode.number, episode.attempt)
+            recording = files.digest(key)
+            files.put(key)
         with self._writing(episode.session) as db:
             attempt = (
                 (table.c.session == episode.session)
@@ -531,7 +661,21 @@ class SqlStore(SessionStore):
             _add_link(db, episode.session, f"{episode.number}-{episode.attempt}", recording)
 
     def invalidate_episode(self, session: str, number: int, attempt: int, reason: str) -> Episode:
-        """Declare the outcome of an attempt invalid; see the base class."""
+        """Declare the outcome of an attempt invalid; its record stays but no longer counts.
+
+        Another attempt at the same number may then begin. The first reason stays.
+
+        Args:
+            session: Id of the session.
+            number: Number of the episode.
+            attempt: Which attempt at the episode; it must count, or have been declared invalid
+                before.
+            reason: Why it is invalid, in words.
+
+        Raises:
+            KeyError: There is no such attempt.
+            ValueError: The attempt never counted, or the reason is empty.
+        """
         if not reason:
             raise ValueError("give the reason why the outcome is invalid")
         table = schema.episodes
@@ -550,7 +694,21 @@ class SqlStore(SessionStore):
             return _episode(db.execute(select(table).where(this)).one())
 
     def judge_failures(self, session: str, ruling: Ruling) -> list[Episode]:
-        """Store what a person says of attempts that wait for it; see the base class."""
+        """Store what a person says of the attempts at which the agent's code failed.
+
+        Those that wait for it get the outcome of the ruling; all others stay as they are.
+
+        Args:
+            session: Id of the session.
+            ruling: What they are.
+
+        Returns:
+            The attempts that were judged, as they are now.
+
+        Raises:
+            KeyError: There is no such session.
+            ValueError: The ruling says nothing.
+        """
         table = schema.episodes
         waits = (table.c.session == session) & (table.c.ruling == Ruling.AWAITED.name)
         if ruling is Ruling.AWAITED:
@@ -575,7 +733,11 @@ class SqlStore(SessionStore):
     def episodes(
         self, session: str, wanted: EpisodeFilter = EpisodeFilter(), page: Page = Page()
     ) -> Listing[Episode]:
-        """List the attempts of a session in order of number and attempt; see the base class."""
+        """List the attempts of a session in order of number and attempt.
+
+        Raises:
+            BadPageError: The page's token did not come from such a list.
+        """
         table = schema.episodes
         place = tuple_(table.c.number, table.c.attempt)
         query = select(table).where(table.c.session == session)
@@ -610,7 +772,17 @@ class SqlStore(SessionStore):
     def put_certificate(
         self, session: str, certificate: StoredCertificate, draws: str = ""
     ) -> None:
-        """Store a certificate; see the base class."""
+        """Store a certificate.
+
+        Args:
+            session: The session.
+            certificate: The certificate.
+            draws: SHA-256 of the file of its draws; empty without one.
+
+        Raises:
+            KeyError: There is no such session.
+            AlreadyFinishedError: The session already has a certificate for that n.
+        """
         with self._writing(session) as db:
             _one_session(db, session)
             _insert(
@@ -645,7 +817,21 @@ class SqlStore(SessionStore):
         misfit: str = "",
         fit: str = "",
     ) -> Session:
-        """End a session and store its profile at once; see the base class."""
+        """End a session, and store its profile and what its alarm found, at once.
+
+        Args:
+            session: The session.
+            state: How it ended.
+            reason: Why.
+            profile: The profile.
+            capabilities: How well each capability is known.
+            misfit: What its alarm found.
+            fit: SHA-256 of the file of the fit that the profile rests on; empty without one.
+
+        Raises:
+            KeyError: There is no such session.
+            AlreadyFinishedError: The session is over already.
+        """
         with self._writing(session) as db:
             if _one_session(db, session).state.over:
                 raise AlreadyFinishedError(f"{session} is over")
@@ -659,14 +845,19 @@ class SqlStore(SessionStore):
             return _one_session(db, session)
 
     def profile(self, session: str) -> dict[str, Any] | None:
-        """Return the exported profile; None if the session has none yet."""
+        """Return the exported profile as JSON values; None if the session has none yet."""
         table = schema.profiles
         with self._reader.connect() as db:
             found = db.scalar(select(table.c.profile).where(table.c.session == session))
         return None if found is None else records.read_json(f"profile of {session}", found)
 
     def chain(self, session: str) -> Chain:
-        """Return the chain of a session beside what is stored now; see the base class."""
+        """Return the chain of a session, and the digests of what is stored now.
+
+        Whatever is stored for good adds a link (see `storage.chain`): the session's specification,
+        how it stands, the end of an attempt, a certificate, the profile, and an outcome declared
+        invalid. What cannot be read is told in the chain, and nothing is raised for it.
+        """
         table = schema.chain
         columns = (table.c.what, table.c.content, table.c.recording, table.c.digest)
         links: tuple[Link, ...] = ()
@@ -686,7 +877,7 @@ class SqlStore(SessionStore):
         return Chain(links, now, tuple(damage))
 
     def damage(self) -> tuple[str, ...]:
-        """Look for damage of the database itself; see the base class."""
+        """Look for damage of the database itself; one sentence each, and none where it is whole."""
         found: list[str] = []
         if self._reader.dialect.name == "sqlite":
             with _told(found, "the database"), self._reader.connect() as db:
@@ -695,7 +886,7 @@ class SqlStore(SessionStore):
         return tuple(found)
 
     def close(self) -> None:
-        """Close all connections to the database."""
+        """Free the store's resources; a second call does nothing."""
         self._engine.dispose()
 
 
@@ -768,7 +959,7 @@ def _begin_alone(connection: Connection) -> None:
 
 @contextmanager
 def _told(damage: list[str], what: str) -> Generator[None]:
-    """Tell what the database cannot give of something, instead of failing for it."""
+    """Add what the database cannot read in the block to the damage, and go on."""
     try:
         yield
     except DBAPIError as error:
@@ -831,7 +1022,7 @@ _CONTENTS: Final[Mapping[str, Callable[[Connection, str], dict[str, str]]]] = {
 
 
 def _content(db: Connection, session: str, what: str) -> str:
-    """Return the digest of what a link is to be about, as it is stored now."""
+    """Return the digest of what a link is about, as it is stored now."""
     if what == BEGINNING:
         found = _of_beginning(db, session)
     elif what == STANDING:

@@ -54,7 +54,7 @@ def simulates(node: Any) -> bool:
     """Whether a worker's process is on a node."""
     for process in processes(node):
         with suppress(psutil.NoSuchProcess):  # it may end while it is looked at
-            if "animalcat.service.session.direct" in process.cmdline():
+            if "animalcat.service.session.player" in process.cmdline():
                 return True
     return False
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from animalcat.service.model import Outcome
-from animalcat.service.session.play import recording_path
+from animalcat.service.storage.artefacts import recording_path
 from animalcat.service.storage.sql import SqlStore
 from tests.service import cluster_agents, clusters
 from tests.service.conftest import FILES

@@ -18,7 +18,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.service.cluster.connect import ClusterError, Connection, check_room, join
 from animalcat.service.cluster.pools import Needs, RayFits, RayWorkers
 from animalcat.service.session.room import Room
-from animalcat.service.session.workers import Guest, Lent
+from animalcat.service.session.workers import Borrower, Loan
 from animalcat.service.versions import versions
 from tests.service import clusters
 
@@ -55,8 +55,8 @@ def workers_of(connection: Connection, most: int = 0, wait_seconds: float = 1.0)
     return RayWorkers(connection, WORKER, Room(most), "", (), Patience(), wait_seconds)
 
 
-async def taken(pool: RayWorkers, session: str) -> Lent:
-    return await pool.take("sim", SPEC.observation_spec, Guest(session, print))
+async def taken(pool: RayWorkers, session: str) -> Loan:
+    return await pool.take("sim", SPEC.observation_spec, Borrower(session, print))
 
 
 @pytest.mark.cluster
@@ -84,7 +84,7 @@ async def test_who_idles_or_rests_gives_way_to_who_waits(
         await pool.give_back(second)
         async with asyncio.timeout(LIMIT):
             await waiting
-        assert [session for session, _ in pool.placement().workers] == ["third"]
+        assert [session for session, _ in pool.status().workers] == ["third"]
 
         # Whoever closes it goes away meanwhile.
         closing = asyncio.create_task(third.close())
@@ -93,7 +93,7 @@ async def test_who_idles_or_rests_gives_way_to_who_waits(
         with pytest.raises(asyncio.CancelledError):
             await closing
         assert not third.running
-        assert not pool.placement().workers
+        assert not pool.status().workers
 
         # So it is where the number of workers is what is short.
         pool = workers_of(connection, most=1, wait_seconds=LIMIT * 2)

@@ -23,24 +23,24 @@ from animalcat.client.async_client import aconnect
 from animalcat.client.direct import DirectError, DirectPlay
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.backends import make_environment
-from animalcat.envs.messages import MessageKind
+from animalcat.envs.messages import SECONDS, MessageKind
 from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
 from animalcat.envs.worker import receive, send
 from animalcat.envs.worker_client import WorkerClient
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
-from animalcat.service.recording import EpisodeRecorder, read_episode
+from animalcat.service.recording import read_episode
+from animalcat.service.recording.writer import begin_recording
 from animalcat.service.rpc.server import create_server
 from animalcat.service.session.direct import (
     MAX_FRAME,
-    Direct,
-    Played,
-    Terms,
-    _Agent,  # pyright: ignore[reportPrivateUsage]
-    _RecalledError,  # pyright: ignore[reportPrivateUsage]
+    Connection,
+    RecalledError,
+    StoppedError,
     framed,
 )
+from animalcat.service.session.player import Player, PlayReport, Question, Terms
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import spec_to_proto
 from benchmarks.kill import workers_of
@@ -360,17 +360,18 @@ class Table:
         self.environment.load(arena_config, 0)
         self.environment.step(0)  # compiles what is not yet
         first = self.environment.load(arena_config, 0)
-        self.recorder = EpisodeRecorder(
-            tmp_path / "0-0.mcap", results_pb2.EpisodeHeader(observation_spec=spec_to_proto(spec))
-        )
-        self.recorder.step(first, None)
+        self.recording = tmp_path / "0-0.mcap"
+        header = results_pb2.EpisodeHeader(observation_spec=spec_to_proto(spec))
+        begin_recording(self.recording, header)
         self.folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="unix-"))
         self.server, theirs = socket.socketpair()
         self.pulse = Pulse()
         self.spec = spec
-        terms = Terms("ab" * 32, timeout, self.recorder.hand_over(), f"unix:{self.folder}")
+        terms = Terms(
+            str(self.recording), False, 3, f"unix:{self.folder}", "ab" * 32, timeout=timeout
+        )
         work = asyncio.to_thread(
-            Direct(self.pulse), theirs, self.environment, first, terms.to_json()
+            Player(self.pulse), theirs, self.environment, first, terms.to_json()
         )
         self._playing = asyncio.create_task(work)
         self._theirs = theirs
@@ -381,9 +382,16 @@ class Table:
         assert frame is not None
         return gateway_pb2.Direct(address=frame[1].decode(), ticket=b"\xab" * 32)
 
-    async def played(self) -> Played:
-        """What was played, once that is over."""
-        return Played.unpack(await self._playing, self.spec)
+    async def asked(self) -> Question:
+        """What the agent is asked by way of the server."""
+        frame = await asyncio.to_thread(receive, self.server)
+        assert frame is not None
+        assert frame[0] is MessageKind.ASK
+        return Question.unpack(frame[1])
+
+    async def played(self) -> PlayReport:
+        """How it was played, once that is over."""
+        return PlayReport.unpack(await self._playing, self.spec)
 
     async def __aenter__(self) -> Table:
         return self
@@ -392,7 +400,6 @@ class Table:
         self.server.close()
         await asyncio.wait([self._playing])
         self.environment.close()
-        self.recorder.close()
         self._theirs.close()
         self.folder.rmdir()
 
@@ -405,8 +412,13 @@ async def test_an_agent_without_a_network_comes_by_a_unix_socket(tmp_path: Path)
         assert await turn(direct, 0, 3, 3) is not None
         send(table.server, MessageKind.RECALL, b"")
         assert await direct.receive() is None
+        asked = await table.asked()  # it goes on by way of the server
+        assert (asked.frame.ask.step, asked.broke) == (2, False)
+        send(table.server, MessageKind.STOP, SECONDS.pack(1.5))
         played = await table.played()
-        assert (played.left, len(played.trace), played.recording.steps) == ("", 2, 3)
+        assert (played.left, len(played.trace)) == ("", 2)
+        assert played.spent.thinking_seconds == asked.thinking + 1.5
+        assert len(read_episode(table.recording).steps) == 3
 
 
 def flooding(offer: gateway_pb2.Direct, steps: int) -> socket.socket:
@@ -437,10 +449,13 @@ def test_an_agent_that_never_lets_the_worker_wait_is_taken_off() -> None:
     agent, theirs = socket.socketpair()
     with server, worker, agent, theirs:
         sent = b"".join(framed(action(k, 0)) for k in range(2))
-        connection = _Agent(theirs, worker, sent)
+        connection = Connection(theirs, worker, sent)
         assert connection.read(math.inf).action.step == 0
         send(server, MessageKind.RECALL, b"")
-        with pytest.raises(_RecalledError):
+        with pytest.raises(RecalledError):
+            connection.read(math.inf)
+        send(server, MessageKind.STOP, SECONDS.pack(-1.0))
+        with pytest.raises(StoppedError):
             connection.read(math.inf)
 
 

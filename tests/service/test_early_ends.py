@@ -20,8 +20,9 @@ from animalcat.errors import AnimalcatError
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.campaigns.conductor import reserve
 from animalcat.service.model import ENDS, Cause, Outcome, Whose, cause_of
-from animalcat.service.session.play import Playthrough, judge
-from animalcat.service.session.turns import Believed
+from animalcat.service.session.play import judge
+from animalcat.service.session.playthrough import Playthrough
+from animalcat.service.session.turns import Trust
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 
 from .conftest import Service, Stream, action
@@ -75,9 +76,9 @@ class TestTable:
     def test_what_is_believed_of_whom(self) -> None:
         failed, taken = gateway_pb2.Leave(failure="x"), gateway_pb2.Leave(dismissed=True)
         for believed, of_failed, of_taken in (
-            (Believed(), Cause.AGENT_LEFT, Cause.AGENT_LEFT),
-            (Believed(failure=True), Cause.AGENT_FAILED, Cause.AGENT_LEFT),
-            (Believed(failure=True, dismissal=True), Cause.AGENT_FAILED, Cause.DISMISSED),
+            (Trust(), Cause.AGENT_LEFT, Cause.AGENT_LEFT),
+            (Trust(failure=True), Cause.AGENT_FAILED, Cause.AGENT_LEFT),
+            (Trust(failure=True, dismissal=True), Cause.AGENT_FAILED, Cause.DISMISSED),
         ):
             assert (believed.why(failed)[0], believed.why(taken)[0]) == (of_failed, of_taken)
             assert believed.why(gateway_pb2.Leave())[0] is Cause.AGENT_LEFT

@@ -41,16 +41,17 @@ from animalcat.service.host.doorman import (
 )
 from animalcat.service.host.settings import Settings
 from animalcat.service.model import NOBODY, Identity
-from animalcat.service.recording import EpisodeRecorder, read_episode
+from animalcat.service.recording import read_episode
 from animalcat.service.refusals import LOG_SECONDS, MOST_KEPT, OTHERS, Refusals
 from animalcat.service.rpc.agent_link import MAX_FINGERPRINT
 from animalcat.service.rpc.health import OF_ONE
 from animalcat.service.rpc.server import create_server
-from animalcat.service.session.identity import MAX_CHANGES, MAX_OTHERS, Comer, identified
+from animalcat.service.session import play
+from animalcat.service.session.identity import MAX_CHANGES, MAX_OTHERS, Arrival, identified
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import EPISODE_BYTES, NOTE_BYTES, STEP_BYTES, NoteRoom
-from animalcat.service.session.play import recording_path
-from animalcat.service.session.turns import MAX_BAD_FRAMES, FrameError, Turns
+from animalcat.service.session.turns import MAX_BAD_FRAMES, AnswerReader, FrameError
+from animalcat.service.storage.artefacts import recording_path
 from animalcat.v1 import (
     access_pb2,
     access_pb2_grpc,
@@ -216,18 +217,18 @@ class TestNotes:
         assert other.add(1000) == ""
 
     def test_who_plays_elsewhere_has_what_is_left(self) -> None:
-        there = NoteRoom.allotted(NoteRoom(Rates().purse("a", Quota(note_bytes=3000))).rest)
+        there = NoteRoom.within(NoteRoom(Rates().purse("a", Quota(note_bytes=3000))).rest)
         for _ in range(2):
             assert there.add(1000) == ""
             there.take()
         assert "at most 3,000 bytes a day" in there.add(1000)
         assert (there.written, there.refused) == (2 * (1000 + NOTE_BYTES), 1)
-        assert NoteRoom.allotted(NoteRoom().rest).add(1000) == ""
+        assert NoteRoom.within(NoteRoom().rest).add(1000) == ""
 
     def test_a_note_beyond_a_budget_is_no_bad_frame(self) -> None:
         """Another agent of the token may have spent it."""
-        turns = Turns(
-            room=NoteRoom.allotted(NoteRoom(Rates().purse("a", Quota(note_bytes=0))).rest)
+        turns = AnswerReader(
+            room=NoteRoom.within(NoteRoom(Rates().purse("a", Quota(note_bytes=0))).rest)
         )
         note = gateway_pb2.EvaluateRequest(note=types_pb2.Note(text="x"))
         for _ in range(2 * MAX_BAD_FRAMES):
@@ -298,7 +299,7 @@ class TestFingerprints:
             version = f"1.{number}" if what == "version" else "1"
             one = AgentFingerprint("declared", AGENT, version, environment=environment)
             return identified(
-                known, Comer(one, same=True), {}, begun=number > 0, company=False, episode=number
+                known, Arrival(one, same=True), {}, begun=number > 0, company=False, episode=number
             )
 
         number = 0
@@ -391,10 +392,10 @@ class TestDisk:
     async def test_a_deleted_session_holds_no_recording_open(
         self, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def full(self: EpisodeRecorder, *_: Any) -> None:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        def full(path: Path, *_: Any) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-        monkeypatch.setattr(EpisodeRecorder, "finish", full)
+        monkeypatch.setattr(play, "finish_recording", full)
         async with served(tmp_path, direct=False) as connected:
             service = connected()
             session = await service.create(2)

@@ -12,7 +12,7 @@ import pytest
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import NOBODY, Identity
-from animalcat.service.session.identity import Comer, identified
+from animalcat.service.session.identity import Arrival, identified
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 from animalcat.wire import fingerprint_to_proto
 from tests.service.conftest import Service, Stream, action, walk
@@ -32,9 +32,9 @@ def come(
     episodes: int = 4,
     company: bool = False,
 ) -> Identity:
-    comer = Comer(fingerprint, whole, same)
+    arrival = Arrival(fingerprint, whole, same)
     return identified(
-        known, comer, simulator or {}, begun=episodes > 0, company=company, episode=episodes
+        known, arrival, simulator or {}, begun=episodes > 0, company=company, episode=episodes
     )
 
 

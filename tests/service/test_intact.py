@@ -21,7 +21,7 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.measuring.certificates import draws_key
 from animalcat.service.measuring.kept_fits import kept_fit_key
 from animalcat.service.model import SessionSpec, SessionState, StoredCertificate
-from animalcat.service.session.intact import Intact, look
+from animalcat.service.session.intact import IntegrityReport, look
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
 from tests.service.conftest import walk
@@ -56,7 +56,7 @@ CHANGES = {
 }
 
 
-def verified(data: Path, session: str) -> Intact:
+def verified(data: Path, session: str) -> IntegrityReport:
     store = SqlStore.in_directory(data)
     try:
         return look(store, Artefacts(data), session)

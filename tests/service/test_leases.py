@@ -433,7 +433,7 @@ async def test_a_lease_runs_out_also_for_who_was_to_play_elsewhere(
 
 @pytest.mark.parametrize("wants", [True, False])
 async def test_without_a_lease_a_break_voids_at_once(service: Service, wants: bool) -> None:
-    """Where the session gives none, or the client does not come back."""
+    """Where the session gives none, or the client does not come back; even if the worker died."""
     agent = f"lease:none-{wants}"
     seconds = 0.0 if wants else 3600.0
     session = await service.create(1, agent=agent, lease_seconds=seconds)
@@ -444,8 +444,12 @@ async def test_without_a_lease_a_break_voids_at_once(service: Service, wants: bo
         assert (start.WhichOneof("frame"), first) == ("episode_start", 0)
         await stream.send(action(0, 3))
         await stream.receive("ask")
+        for worker in workers_of(os.getpid()) if wants else ():
+            with suppress(ProcessLookupError):  # it may have ended meanwhile
+                os.kill(worker, signal.SIGKILL)
     await service.settled(session, "WAITING", asyncio.sleep)
-    assert [e.cause for e in await service.list_episodes(session)] == ["the agent left"]
+    (only,) = await service.list_episodes(session)
+    assert (only.cause, only.steps) == ("the agent left", 1)
 
 
 async def test_to_come_back_gives_no_time(service: Service) -> None:

@@ -31,17 +31,17 @@ def whole(items: Callable[[], Sequence[str]], size: int) -> list[str]:
     token = ""
     while True:
         page = paged(items(), str, ask(size, token))
-        found += page.items
-        token = page.next_token
+        found += page
+        token = page.next
         if not token:
             return found
 
 
 async def test_pages_show_everything_once() -> None:
     assert whole(lambda: NAMES, 7) == whole(lambda: NAMES, 0) == NAMES
-    assert len(paged(NAMES, str, ask()).items) == PAGE
-    assert len(paged(NAMES, str, ask(100_000)).items) == MOST
-    assert paged([], str, ask()).next_token == ""
+    assert len(paged(NAMES, str, ask())) == PAGE
+    assert len(paged(NAMES, str, ask(100_000))) == MOST
+    assert paged([], str, ask()).next == ""
 
 
 async def test_what_is_added_meanwhile_moves_nothing() -> None:
@@ -60,8 +60,8 @@ async def test_what_is_added_meanwhile_moves_nothing() -> None:
     ("request_", "says"),
     [
         (ask(7, "nonsense"), "not belong to this list"),
-        (ask(7, paged(NAMES, str, ask(7)).next_token, "another"), "not belong to this list"),
-        (ask(7, paged(["gone", "b"], str, ask(1)).next_token), "no longer in the list"),
+        (ask(7, paged(NAMES, str, ask(7)).next, "another"), "not belong to this list"),
+        (ask(7, paged(["gone", "b"], str, ask(1)).next), "no longer in the list"),
     ],
 )
 async def test_a_token_of_another_list_is_refused(request_: Any, says: str) -> None:

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -48,7 +49,11 @@ from animalcat.service.recording.live import LiveFile
 from animalcat.service.recording.reader import Log, whole_length
 from animalcat.service.recording.sums import DamageError
 from animalcat.service.recording.verify import load_arena
-from animalcat.service.recording.writer import left_behind
+from animalcat.service.recording.writer import (
+    begin_recording,
+    finish_recording,
+    left_behind,
+)
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
@@ -340,13 +345,11 @@ def test_a_killed_process_loses_no_step(tmp_path: Path) -> None:
     recording = read_episode(path)
     assert recording.damage == ""
     assert recorded < len(recording.steps) <= recorded + 1001
-    left = left_behind(path)
-    assert (left.steps, path.stat().st_size) == (
-        len(recording.steps),
-        whole_length(path.read_bytes()),
-    )
-    recorder = EpisodeRecorder.resume(left)
-    recorder.finish(types_pb2.OUTCOME_FAULT)
+    assert left_behind(path).steps == recording.steps
+    assert path.stat().st_size == whole_length(path.read_bytes())
+    steps = len(recording.steps) - 1
+    footer = results_pb2.EpisodeFooter(outcome=types_pb2.OUTCOME_FAULT, steps=steps)
+    finish_recording(path, footer, 0)
     again = read_episode(path)
     assert again.complete
     assert again.steps == recording.steps
@@ -354,18 +357,21 @@ def test_a_killed_process_loses_no_step(tmp_path: Path) -> None:
 
 def test_what_is_left_to_another_process_goes_on(rays: Played, tmp_path: Path) -> None:
     path = tmp_path / "0-0.mcap"
-    recorder = EpisodeRecorder(path, header(ObservationSpec(rays=None)))
-    steps = list(episode_steps(5))
-    recorder.step(steps[0], None)
-    other = EpisodeRecorder.resume(recorder.hand_over())
-    for step in steps[1:4]:
-        other.step(step, 3)
-    recorder.go_on(other.hand_over())
-    recorder.step(steps[4], 3)
+    """One begins it, two record, and one finishes it: the bytes are those of a single recorder."""
+    head, steps = header(ObservationSpec(rays=None)), list(episode_steps(5))
+    recorder = EpisodeRecorder(tmp_path / "whole.mcap", head)
+    for number, step in enumerate(steps):
+        recorder.step(step, 3 if number else None)
     footer = recorder.finish(types_pb2.OUTCOME_VOID)
-    assert footer.steps == recorder.steps == 4
-    assert footer.episode_return == recorder.episode_return == sum(step.reward for step in steps)
-    assert [step.step for step in read_episode(path).steps] == list(range(5))
+    assert (footer.steps, footer.episode_return) == (4, sum(step.reward for step in steps))
+    begin_recording(path, head)
+    for numbers in (range(3), range(3, 5)):
+        with closing(LiveFile(path, anew=False)) as file:
+            writer = StepWriter(file, head.observation_spec.decision_period, head.pixels)
+            for number in numbers:
+                writer.add(number, steps[number], 3 if number else None, ())
+    finish_recording(path, footer, head.observation_spec.decision_period)
+    assert path.read_bytes() == recorder.path.read_bytes()
 
 
 def test_the_compact_form_is_what_the_library_writes(tmp_path: Path) -> None:
@@ -373,7 +379,7 @@ def test_the_compact_form_is_what_the_library_writes(tmp_path: Path) -> None:
     recorder = EpisodeRecorder(path, header(ObservationSpec(rays=None)))
     for number, step in enumerate(episode_steps(3000)):
         recorder.step(step, 3 if number else None)
-    recorder.hand_over()
+    recorder.close()
     live = path.read_bytes()
     by_library = BytesIO()
     writer = Writer(by_library, CHUNK_BYTES, enable_data_crcs=True)

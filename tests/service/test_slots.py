@@ -142,7 +142,7 @@ async def test_a_failure_in_one_slot_pauses_the_session(
         session = await service.create(4, slots=2, certify=False)
         store = service.running.engines.parts.store
 
-        def full(episode: Episode) -> None:
+        def full(*_: object) -> None:
             raise OSError("the disk is full")
 
         async with (
@@ -203,5 +203,5 @@ async def test_after_a_restart_as_much_is_known_as_the_last_decision_knew(
     # The decision for number 4 knew all four outcomes before it, where two were due; so one more
     # decision must not know less.
     evidence = await Evidence.load(stored, battery, engines.parts)
-    assert evidence.due(5) < told == evidence.ledger.untold
+    assert evidence.due(5) < told == evidence.untold
     evidence.close()

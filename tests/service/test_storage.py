@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,13 +14,11 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from animalcat.service.model import Outcome, SessionState
-from animalcat.service.recording import EpisodeRecorder
-from animalcat.service.session.evidence import finish
-from animalcat.service.session.play import Judgement, end_recording, recording_key
+from animalcat.service.model import SessionState
+from animalcat.service.recording.writer import begin_recording
+from animalcat.service.session.play import end_recording
 from animalcat.service.storage import sql
-from animalcat.service.storage.artefacts import Artefacts
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.artefacts import Artefacts, recording_path
 from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.migrate import StoreUnreachableError
 from animalcat.service.storage.sql import SqlStore
@@ -37,7 +35,7 @@ from tests.suites.storage import (
 
 class TestSqlite(StorageSuite):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[SessionStore]:
+    def store(self, tmp_path: Path) -> Iterator[SqlStore]:
         store = SqlStore.in_directory(tmp_path)
         yield store
         store.close()
@@ -52,7 +50,7 @@ def server() -> Iterator[postgres.Postgres]:
 @pytest.mark.xdist_group("postgres")
 class TestPostgres(StorageSuite):
     @pytest.fixture
-    def store(self, server: postgres.Postgres) -> Iterator[SessionStore]:
+    def store(self, server: postgres.Postgres) -> Iterator[SqlStore]:
         with postgres.schema(server) as url:
             store = SqlStore(url)
             yield store
@@ -118,20 +116,20 @@ class TestClaims:
         begun = attempt(session, 0)
         two[0].open_episode(begun)
         files = Artefacts(tmp_path)
-        path = tmp_path / recording_key(session, begun.number, begun.attempt)
+        path = recording_path(tmp_path, session, begun.number, begun.attempt)
         spec = types_pb2.ObservationSpec(decision_period=3)
-        recorder = EpisodeRecorder(path, results_pb2.EpisodeHeader(observation_spec=spec))
+        begin_recording(path, results_pb2.EpisodeHeader(observation_spec=spec))
         time.sleep(0.1)
         assert quick.claim(session) is None
         (tmp_path / "new").write_bytes(b"as the successor has stored it")
         (tmp_path / "new").replace(path)
-        frozen, heir = (cast(Any, SimpleNamespace(store=one, files=files)) for one in two)
-        with closing(recorder), pytest.raises(NotOwnerError):
-            end_recording(frozen, begun, recorder, Judgement(Outcome.SUCCESS))
+        frozen = cast(Any, SimpleNamespace(store=two[0], data=tmp_path))
         with pytest.raises(NotOwnerError):
-            finish(frozen, finished(begun))
+            end_recording(frozen, begun, results_pb2.EpisodeFooter(), 3)
+        with pytest.raises(NotOwnerError):
+            two[0].finish_episode(finished(begun), files)
         assert path.read_bytes() == b"as the successor has stored it"
-        finish(heir, finished(begun))
+        two[1].finish_episode(finished(begun), files)
 
     def test_the_sessions_of_a_campaign_that_are_not_over_are_claimed_together(
         self, two: list[SqlStore]

@@ -30,7 +30,7 @@ from animalcat.service.model import (
     SessionState,
 )
 from animalcat.service.storage import records
-from animalcat.service.storage.base import InUseError, UnreadableError, readable
+from animalcat.service.storage.errors import InUseError, UnreadableError, readable
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
 from tests.suites.storage import NOW, SPEC, attempt

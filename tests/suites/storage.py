@@ -1,4 +1,4 @@
-"""Tests the laws of a store; whoever writes a store inherits the class and gives the fixture."""
+"""Tests the laws of `SqlStore`; each database inherits the class and gives the fixture."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,8 +28,9 @@ from animalcat.service.model import (
     SessionState,
     StoredCertificate,
 )
-from animalcat.service.storage.base import AlreadyFinishedError, InUseError, SessionStore
+from animalcat.service.storage.artefacts import Artefacts, recording_key
 from animalcat.service.storage.chain import make_link
+from animalcat.service.storage.errors import AlreadyFinishedError, InUseError
 from animalcat.service.storage.listing import (
     BadPageError,
     CampaignFilter,
@@ -35,6 +38,7 @@ from animalcat.service.storage.listing import (
     Page,
     SessionFilter,
 )
+from animalcat.service.storage.sql import SqlStore
 
 NOW = datetime(2026, 11, 20, 12, 30, 15, 250, tzinfo=UTC)
 SPEC = SessionSpec(
@@ -75,7 +79,7 @@ def finished(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
     )
 
 
-WRITES_TO_X: list[Callable[[SessionStore], Any]] = [
+WRITES_TO_X: list[Callable[[SqlStore], Any]] = [
     lambda s: s.set_state("x", SessionState.RUNNING),
     lambda s: s.pause("x", True),
     lambda s: s.allow({"x": 1}),
@@ -87,26 +91,26 @@ WRITES_TO_X: list[Callable[[SessionStore], Any]] = [
 
 
 class StorageSuite:
-    """What every store must do."""
+    """What the store does on every database."""
 
     @pytest.fixture
-    def store(self) -> SessionStore:
+    def store(self) -> SqlStore:
         """An empty store."""
         raise NotImplementedError("give the store under test")
 
     @pytest.fixture
-    def session(self, store: SessionStore) -> str:
+    def session(self, store: SqlStore) -> str:
         """A session in the store."""
         return store.create_session("s", SPEC, NOW).id
 
-    def test_a_session_comes_back_as_it_went_in(self, store: SessionStore, session: str) -> None:
+    def test_a_session_comes_back_as_it_went_in(self, store: SqlStore, session: str) -> None:
         """Every value of a specification survives, including 64-bit seeds and the time."""
         found = store.session(session)
         assert found is not None
         assert (found.spec, found.created, found.state) == (SPEC, NOW, SessionState.WAITING)
         assert (found.episodes, found.successes, found.capabilities) == (0, 0, ())
 
-    def test_what_is_allowed_can_change(self, store: SessionStore, session: str) -> None:
+    def test_what_is_allowed_can_change(self, store: SqlStore, session: str) -> None:
         """At first the stopping rule alone decides how many episodes may begin."""
         assert [found.allowed for found in store.sessions()] == [None]
         store.allow({session: 8})
@@ -115,11 +119,17 @@ class StorageSuite:
         store.allow({session: 9, "other": 4})
         assert [found.allowed for found in store.sessions()] == [4, 9]
 
-    def test_what_is_stored_for_good_is_chained(self, store: SessionStore, session: str) -> None:
+    def test_what_is_stored_for_good_is_chained(
+        self, store: SqlStore, session: str, tmp_path: Path
+    ) -> None:
         """A link says what it is about, and holds the digest of what is stored now."""
+        files = Artefacts(tmp_path)
+        recording = tmp_path / recording_key(session, 0, 0)
+        recording.parent.mkdir(parents=True)
+        recording.write_bytes(b"steps")
         store.open_episode(attempt(session, 0))
         assert [link.what for link in store.chain(session).links] == ["session", "standing"]
-        store.finish_episode(finished(attempt(session, 0)), "ab" * 32)
+        store.finish_episode(finished(attempt(session, 0)), files)
         store.invalidate_episode(session, 0, 0, "a bad day")
         store.put_certificate(session, StoredCertificate(16, True, {"a": 0.1}), "cd" * 32)
         nodes: dict[str, Any] = {"nodes": {}}
@@ -129,7 +139,7 @@ class StorageSuite:
         about = ["session", "standing", "0-0", "0-0", "certificate 16", "profile", "standing"]
         assert [link.what for link in links] == about
         assert now == {link.what: link.content for link in links}
-        of = ["", "", "ab" * 32, "ab" * 32, "cd" * 32, "ef" * 32, ""]
+        of = ["", "", *[sha256(b"steps").hexdigest()] * 2, "cd" * 32, "ef" * 32, ""]
         assert [link.recording for link in links] == of
         assert (damage, store.damage()) == ((), ())
         before = ""
@@ -137,20 +147,20 @@ class StorageSuite:
             assert link == make_link(before, link.what, link.content, link.recording)
             before = link.digest
 
-    def test_sessions_are_counted_by_state(self, store: SessionStore, session: str) -> None:
+    def test_sessions_are_counted_by_state(self, store: SqlStore, session: str) -> None:
         """A state that no session is in is left out."""
         store.create_session("other", SPEC, NOW)
         store.set_state(session, SessionState.RUNNING)
         assert store.count_sessions() == {"WAITING": 1, "RUNNING": 1}
 
-    def test_sessions_are_allowed_all_or_none(self, store: SessionStore, session: str) -> None:
+    def test_sessions_are_allowed_all_or_none(self, store: SqlStore, session: str) -> None:
         """If one session does not exist, the others keep their numbers."""
         other = store.create_session("other", SPEC, NOW, allowed=3).id
         with pytest.raises(KeyError):
             store.allow({other: 4, session: 8, "x": 1})
         assert [found.allowed for found in store.sessions()] == [3, None]
 
-    def test_a_campaign_comes_back_as_it_went_in(self, store: SessionStore, session: str) -> None:
+    def test_a_campaign_comes_back_as_it_went_in(self, store: SqlStore, session: str) -> None:
         """A campaign is created once and ends once."""
         other = store.create_session("s", SPEC, NOW).id
         spec = CampaignSpec(("a", "b"), SPEC, Allocation(200, common=5))
@@ -168,7 +178,7 @@ class StorageSuite:
         store.create_campaign(replace(campaign, id="d"))
         assert [found.id for found in store.campaigns()] == ["d", "c"]
 
-    def test_a_campaign_needs_its_sessions(self, store: SessionStore, session: str) -> None:
+    def test_a_campaign_needs_its_sessions(self, store: SqlStore, session: str) -> None:
         """A campaign that names an unknown session is not stored."""
         spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
         with pytest.raises(KeyError):
@@ -178,13 +188,13 @@ class StorageSuite:
         with pytest.raises(KeyError):
             store.end_campaign("c", "")
 
-    def test_ids_that_are_taken_get_a_number(self, store: SessionStore) -> None:
+    def test_ids_that_are_taken_get_a_number(self, store: SqlStore) -> None:
         """Sessions that want the same id get different ones; the list shows the newest first."""
         ids = [store.create_session("s", SPEC, NOW).id for _ in range(3)]
         assert ids == ["s", "s-2", "s-3"]
         assert [s.id for s in store.sessions()] == ["s-3", "s-2", "s"]
 
-    def test_same_request_id_is_applied_once(self, store: SessionStore) -> None:
+    def test_same_request_id_is_applied_once(self, store: SqlStore) -> None:
         """A repeated request id returns the first session, or is refused for another spec."""
         assert store.requested("r1") is None
         first = store.create_session("s", SPEC, NOW, "r1")
@@ -197,13 +207,13 @@ class StorageSuite:
         with pytest.raises(ValueError, match="r1"):
             store.create_session("s", replace(SPEC, layout="own", layout_digest="1"), NOW, "r1")
 
-    def test_a_request_may_come_again_after_an_upgrade(self, store: SessionStore) -> None:
+    def test_a_request_may_come_again_after_an_upgrade(self, store: SqlStore) -> None:
         """What the server adds is not part of the request: the first session is returned."""
         first = store.create_session("s", SPEC, NOW, "r1")
         newer = replace(SPEC, rules=2, layout_digest="ef" * 32)
         assert store.create_session("s", newer, NOW, "r1") == first
 
-    def test_a_layout_comes_back_as_it_went_in(self, store: SessionStore) -> None:
+    def test_a_layout_comes_back_as_it_went_in(self, store: SqlStore) -> None:
         """A layout's digest always means the same layout; the list is by name and variant."""
         mine = LayoutRecord("ab" * 32, "mine", "", "name: mine\nunit: 'é'\n")
         other = LayoutRecord("cd" * 32, "mine", "no-noise", "name: mine\n")
@@ -213,7 +223,7 @@ class StorageSuite:
         assert store.layouts() == [mine, other]
         assert store.layout("x") is None
 
-    def test_unknown_things_read_as_nothing(self, store: SessionStore) -> None:
+    def test_unknown_things_read_as_nothing(self, store: SqlStore) -> None:
         """Reads of unknown ids return nothing."""
         assert store.session("x") is None
         assert store.battery("x") is None
@@ -223,7 +233,7 @@ class StorageSuite:
 
     @pytest.mark.parametrize("write", WRITES_TO_X)
     def test_writes_to_unknown_sessions_are_errors(
-        self, store: SessionStore, write: Callable[[SessionStore], Any]
+        self, store: SqlStore, write: Callable[[SqlStore], Any]
     ) -> None:
         """Writes to unknown ids are refused and write nothing."""
         with pytest.raises(KeyError):
@@ -231,7 +241,7 @@ class StorageSuite:
         assert store.sessions() == []
 
     def test_an_attempt_brings_the_state_of_the_capabilities(
-        self, store: SessionStore, session: str
+        self, store: SqlStore, session: str
     ) -> None:
         """A repeated attempt, before which nothing was learnt, keeps the stored capabilities."""
         store.open_episode(attempt(session, 0), STATUS, MISFIT)
@@ -241,7 +251,7 @@ class StorageSuite:
         assert found is not None
         assert (found.capabilities, found.misfit) == (STATUS, MISFIT)
 
-    def test_outcomes_are_counted(self, store: SessionStore, session: str) -> None:
+    def test_outcomes_are_counted(self, store: SqlStore, session: str) -> None:
         """Successes and failures count; voids and faults do not."""
         for number, outcome in enumerate(Outcome):
             store.open_episode(attempt(session, number))
@@ -251,14 +261,14 @@ class StorageSuite:
         assert (found.episodes, found.successes) == (2, 1)
         assert [e.outcome for e in store.episodes(session)] == list(Outcome)
 
-    def test_an_episode_comes_back_as_it_went_in(self, store: SessionStore, session: str) -> None:
+    def test_an_episode_comes_back_as_it_went_in(self, store: SqlStore, session: str) -> None:
         """Every value of an attempt survives, first open and then finished."""
         store.open_episode(attempt(session, 0))
         assert store.episodes(session) == [attempt(session, 0)]
         store.finish_episode(finished(attempt(session, 0)))
         assert store.episodes(session) == [finished(attempt(session, 0))]
 
-    def test_a_finished_episode_is_immutable(self, store: SessionStore, session: str) -> None:
+    def test_a_finished_episode_is_immutable(self, store: SqlStore, session: str) -> None:
         """A finished attempt is neither finished again, nor opened again, nor counted twice."""
         store.open_episode(attempt(session, 0))
         store.finish_episode(finished(attempt(session, 0)))
@@ -270,7 +280,7 @@ class StorageSuite:
             store.open_episode(attempt(session, 0, 1))
         assert store.episodes(session) == [finished(attempt(session, 0))]
 
-    def test_of_two_open_attempts_one_counts(self, store: SessionStore, session: str) -> None:
+    def test_of_two_open_attempts_one_counts(self, store: SqlStore, session: str) -> None:
         """At most one attempt at a number counts, whatever callers do."""
         for k in (0, 1):
             store.open_episode(attempt(session, 0, k))
@@ -280,7 +290,7 @@ class StorageSuite:
         assert [e.outcome for e in store.episodes(session)] == [None, Outcome.SUCCESS]
 
     def test_a_person_says_what_attempts_are_at_which_code_failed(
-        self, store: SessionStore, session: str
+        self, store: SqlStore, session: str
     ) -> None:
         """Only those that wait for it change, the chain knows, and the session says which wait."""
         for number in range(3):
@@ -313,7 +323,7 @@ class StorageSuite:
             store.judge_failures(session, Ruling.AWAITED)
 
     def test_an_invalid_outcome_is_kept_and_does_not_count(
-        self, store: SessionStore, session: str
+        self, store: SqlStore, session: str
     ) -> None:
         """The number of an invalid episode may be played again; the first reason stays."""
         for number in (0, 1):
@@ -337,7 +347,7 @@ class StorageSuite:
         with pytest.raises(ValueError, match="reason"):
             store.invalidate_episode(session, 1, 0, "")
 
-    def test_a_pause_is_kept(self, store: SessionStore, session: str) -> None:
+    def test_a_pause_is_kept(self, store: SqlStore, session: str) -> None:
         """A session is paused until it is let go on; one that is over cannot be paused."""
         assert store.pause(session, True).paused
         assert [s.paused for s in store.sessions()] == [True]
@@ -346,7 +356,7 @@ class StorageSuite:
         with pytest.raises(AlreadyFinishedError):
             store.pause(session, True)
 
-    def test_a_session_that_is_over_stays_over(self, store: SessionStore, session: str) -> None:
+    def test_a_session_that_is_over_stays_over(self, store: SqlStore, session: str) -> None:
         """A session that is over has its profile and keeps its state."""
         profile = {"nodes": {"navigationAbility": {"mean": 2.5, "hdi": [1.0, 4.0]}}}
         ended = store.finish_session(
@@ -366,7 +376,7 @@ class StorageSuite:
         assert store.session(session) == ended
         assert store.profile(session) == profile
 
-    def test_reads_are_values(self, store: SessionStore, session: str) -> None:
+    def test_reads_are_values(self, store: SqlStore, session: str) -> None:
         """Changing what was read or written changes nothing in the store."""
         result: dict[str, Any] = {"max_mean_error": 0.05, "reasons": []}
         store.put_certificate(session, StoredCertificate(16, True, result, "a/16.npz"))
@@ -379,7 +389,7 @@ class StorageSuite:
         with pytest.raises(AlreadyFinishedError):
             store.put_certificate(session, StoredCertificate(16, False, {}))
 
-    def test_a_battery_name_points_to_its_latest_content(self, store: SessionStore) -> None:
+    def test_a_battery_name_points_to_its_latest_content(self, store: SqlStore) -> None:
         """A battery's name can be stored, stored again with other content, and listed."""
         first = BatteryRecord("b", "00" * 32, 3, ("f.yaml:3: odd",))
         store.put_battery(first)
@@ -389,7 +399,7 @@ class StorageSuite:
         store.put_battery(BatteryRecord("a", "22" * 32, 1))
         assert [b.digest for b in store.batteries()] == ["22" * 32, "11" * 32]
 
-    def test_sessions_are_listed_page_by_page(self, store: SessionStore) -> None:
+    def test_sessions_are_listed_page_by_page(self, store: SqlStore) -> None:
         """Pages go from new to old; changes meanwhile neither repeat nor hide another session."""
         for _ in range(5):
             store.create_session("s", SPEC, NOW)
@@ -405,7 +415,7 @@ class StorageSuite:
         with pytest.raises(BadPageError, match="first page"):
             store.sessions(page=Page(2, "s-3"))
 
-    def test_sessions_are_found_by_what_they_are(self, store: SessionStore) -> None:
+    def test_sessions_are_found_by_what_they_are(self, store: SqlStore) -> None:
         """Filters by agent, battery and state, and by all of them, hold on every page."""
         for agent in ("ann", "bob"):
             for battery in ("b", "c", "c"):
@@ -421,7 +431,7 @@ class StorageSuite:
         states = SessionFilter(states=(SessionState.RUNNING, SessionState.FAILED))
         assert [s.id for s in store.sessions(states)] == ["ann-3", "ann"]
 
-    def test_attempts_are_listed_page_by_page(self, store: SessionStore, session: str) -> None:
+    def test_attempts_are_listed_page_by_page(self, store: SqlStore, session: str) -> None:
         """Attempts are in order of number and attempt, and can be filtered by outcome."""
         for number, outcome in enumerate((Outcome.SUCCESS, Outcome.VOID, Outcome.FAILURE)):
             store.open_episode(attempt(session, number))
@@ -439,7 +449,7 @@ class StorageSuite:
         still_open = EpisodeFilter(over=False)
         assert [(e.number, e.attempt) for e in store.episodes(session, still_open)] == [(1, 1)]
 
-    def test_campaigns_are_listed_page_by_page(self, store: SessionStore, session: str) -> None:
+    def test_campaigns_are_listed_page_by_page(self, store: SqlStore, session: str) -> None:
         """Campaigns can be filtered by battery, and by whether they go on."""
         for name, battery in (("c", "b"), ("d", "b"), ("e", "other")):
             spec = CampaignSpec(("x", "y"), replace(SPEC, battery=battery), Allocation(200))
@@ -454,7 +464,7 @@ class StorageSuite:
         going_on = CampaignFilter(battery="b", going_on=True)
         assert [c.id for c in store.campaigns(going_on)] == ["d"]
 
-    def test_a_deleted_session_leaves_nothing(self, store: SessionStore, session: str) -> None:
+    def test_a_deleted_session_leaves_nothing(self, store: SqlStore, session: str) -> None:
         """Neither records nor the request id stay behind, and the id may be used again."""
         made = store.create_session("t", SPEC, NOW, "r1").id
         store.open_episode(attempt(made, 0))
@@ -472,7 +482,7 @@ class StorageSuite:
         with pytest.raises(KeyError):
             store.delete_session("x")
 
-    def test_what_is_in_use_is_not_deleted(self, store: SessionStore, session: str) -> None:
+    def test_what_is_in_use_is_not_deleted(self, store: SqlStore, session: str) -> None:
         """What is in use stays: sessions, campaigns with open sessions, and their battery."""
         store.put_battery(BatteryRecord("b", SPEC.battery_digest, 3))
         store.set_state(session, SessionState.RUNNING)
@@ -499,7 +509,7 @@ class StorageSuite:
             with pytest.raises(KeyError):
                 delete("x")
 
-    def test_a_failed_deletion_deletes_nothing(self, store: SessionStore, session: str) -> None:
+    def test_a_failed_deletion_deletes_nothing(self, store: SqlStore, session: str) -> None:
         """If what belongs to a session cannot be deleted, the session stays too."""
 
         def fail() -> None:
@@ -511,7 +521,7 @@ class StorageSuite:
         assert [s.id for s in store.sessions()] == [session]
         assert store.episodes(session) == [attempt(session, 0)]
 
-    def test_threads_may_write_at_once(self, store: SessionStore) -> None:
+    def test_threads_may_write_at_once(self, store: SqlStore) -> None:
         """Eight writers, one per session, and a reader that never sees half of a write."""
         ids = [store.create_session("s", SPEC, NOW).id for _ in range(8)]
         failures: list[BaseException] = []
