@@ -438,7 +438,13 @@ class SqlStore:
             return _one_session(db, session)
 
     def extend(self, session: str, stop: StoppingRule) -> Session:
-        """Store another stopping rule of a session; see the base class."""
+        """Store another stopping rule of a session, which then waits for its agent.
+
+        A profile that it has is kept until it ends again.
+
+        Raises:
+            KeyError: There is no such session.
+        """
         table = schema.sessions
         with self._writing(session) as db:
             before = _one_session(db, session)

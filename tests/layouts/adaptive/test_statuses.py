@@ -10,7 +10,7 @@ from typing import Any, Final, cast, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from animalcat.client import values
@@ -41,6 +41,12 @@ from .conftest import Draw, Play
 ROOT: Final = Path(__file__).parents[3]
 AAIO: Final = load_layout("aaio")
 NAMES: Final = [AAIO.latents[k].name for k in AAIO.capabilities]
+DRAWN: Final = settings(
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],  # of a busy machine
+)
 
 
 @st.composite
@@ -141,17 +147,20 @@ def contradictions(told: Facts, said: Judgement) -> list[str]:
     return [claim for claim, holds in claims.items() if not holds]
 
 
+@DRAWN
 @given(facts())
 def test_nothing_that_is_said_contradicts_anything_else(told: Facts) -> None:
     assert contradictions(told, judge(told)) == []
 
 
+@DRAWN
 @given(facts())
 def test_a_fit_that_says_the_same_changes_nothing(told: Facts) -> None:
     live = judge(replace(told, fit=None))
     assert judge(replace(told, fit=told.live)) == live
 
 
+@DRAWN
 @given(facts())
 def test_play_goes_on_where_the_fit_does_not_confirm_what_the_live_posterior_found(
     told: Facts,
