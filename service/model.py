@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.agents.fingerprint import AgentFingerprint
@@ -15,7 +15,19 @@ from animalcat.envs.types import EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import RULES, Allocation, Policy, StoppingRule
+from animalcat.ranges import Range, check_ranges
 from animalcat.service.batteries.instance import Instance
+
+MAX_EPISODES: Final = 100_000
+"""Most episodes of one session."""
+MAX_THINKING: Final = 10_000_000
+"""Most seconds of thinking that an allowance may name; about four months."""
+MAX_TOKENS: Final = 10**15
+"""Most tokens that an allowance may name."""
+MAX_SECRET: Final = 200
+"""Most characters of a secret."""
+MAX_SLOTS: Final = 64
+"""Most episodes of one session played at once."""
 
 
 class SessionState(IntEnum):
@@ -108,23 +120,42 @@ class SessionSpec:
     layout_variant: str = ""
     policy: Policy = field(default_factory=Policy)
     stop: StoppingRule = field(default_factory=StoppingRule)
-    seed: int = 0
+    seed: Annotated[int, Range(0, 2**64 - 1)] = 0
     backend: str = "sim"
     observation_spec: ObservationSpec = field(default_factory=ObservationSpec)
-    action_timeout_seconds: float = 60.0
+    action_timeout_seconds: Annotated[float, Range(0, 86_400, above=True)] = 60.0
     record_pixels: bool = False
     certify: bool = True
-    slots: int = 1
+    slots: Annotated[int, Range(1, MAX_SLOTS)] = 1
     layout_digest: str = ""
     rules: int = RULES
     fresh: bool = False
     twins_of: str = ""
     against: Opponent | None = None
-    lease_seconds: float = 30.0
+    lease_seconds: Annotated[float, Range(0, 3600)] = 30.0
     allowance: Allowance = UNLIMITED
-    practice: int = 0
+    practice: Annotated[int, Range(0, MAX_EPISODES)] = 0
     keep_unpassable: bool = False
     secret: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.stop.max_episodes > MAX_EPISODES:
+            raise _bad("stop.max_episodes", f"1 to {MAX_EPISODES}")
+        if len(self.secret) > MAX_SECRET:
+            raise _bad("secret", f"at most {MAX_SECRET} characters")
+        if not 0.0 <= self.allowance.episode_seconds <= MAX_THINKING:
+            raise _bad("allowance.episode_seconds", f"0 (any number) to {MAX_THINKING}")
+        tokens = (self.allowance.decision_tokens, self.allowance.episode_tokens)
+        if min(tokens) < 0 or max(tokens) > MAX_TOKENS:
+            raise _bad("allowance", f"at most {MAX_TOKENS} tokens, or 0 for any number")
+        if self.observation_spec.camera is None and self.observation_spec.rays is None:
+            raise _bad("observation_spec", "a camera, rays or both")
+        if self.observation_spec.privileged and self.backend != "sim":
+            raise ValueError(
+                f"observation_spec.privileged: the backend {self.backend} does not tell the state "
+                'of an arena; choose the backend "sim", or a session that is not privileged'
+            )
 
     @property
     def root(self) -> int:
@@ -143,20 +174,25 @@ class SessionSpec:
         return int.from_bytes(said[:8]) >> 1  # as a seed of the wire, which has 63 bits
 
 
-class Spent(NamedTuple):
-    """What an agent spent on an attempt.
+def _bad(field: str, wanted: str) -> ValueError:
+    return ValueError(f"{field} is out of range; give {wanted}")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What an agent spent on an attempt at an episode, or on several.
 
     Attributes:
-        thinking_seconds: Seconds between what it was asked and its answers.
+        thinking_seconds: Seconds between what it was asked and its answers, as the server saw it.
         tokens_in: Sum of the tokens that its notes say a language model was given.
         tokens_out: Sum of the tokens that its notes say the model returned.
-        costs: Sums of what its notes say that cost, each with its currency, in order of these.
+        costs: Sums of what its notes say that cost, by currency.
     """
 
     thinking_seconds: float = 0.0
     tokens_in: int = 0
     tokens_out: int = 0
-    costs: tuple[tuple[str, float], ...] = ()
+    costs: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def tokens(self) -> int:

@@ -17,7 +17,6 @@ from animalcat.service.access.secret import ServerSecret
 from animalcat.service.batteries.battery import Tick
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.converters import (
-    MAX_EPISODES,
     checked_id,
     operation_to_proto,
     session_to_proto,
@@ -27,7 +26,7 @@ from animalcat.service.converters import (
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import campaign_id, session_id
 from animalcat.service.library.layouts import refuse_known_agent
-from animalcat.service.model import Campaign, CampaignSpec, SessionSpec
+from animalcat.service.model import MAX_EPISODES, Campaign, CampaignSpec, SessionSpec
 from animalcat.service.operations import Kind, Operations
 from animalcat.service.rpc import paging
 from animalcat.service.rpc.requests import Requests

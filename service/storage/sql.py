@@ -283,18 +283,18 @@ class SqlStore(SessionStore):
                 insert(table).values(
                     id=name,
                     request_id=request_id or None,
-                    spec=records.write_spec(spec),
+                    spec=records.SPEC.write(spec),
                     state=SessionState.WAITING.name,
                     reason="",
                     created=created.astimezone(UTC).replace(tzinfo=None),
-                    capabilities=records.write_capabilities(()),
+                    capabilities=records.CAPABILITIES.write(records.Capabilities()),
                     allowed=allowed,
                     misfit="",
                     agent=spec.agent,
                     battery=spec.battery,
                     battery_digest=spec.battery_digest,
                     paused=False,
-                    identity=records.write_identity(NOBODY),
+                    identity=records.IDENTITY.write(NOBODY),
                 )
             )
             _add_link(db, name, BEGINNING)
@@ -373,7 +373,7 @@ class SqlStore(SessionStore):
         table = schema.sessions
         with self._writing(session) as db:
             one = update(table).where(table.c.id == session)
-            if not db.execute(one.values(identity=records.write_identity(identity))).rowcount:
+            if not db.execute(one.values(identity=records.IDENTITY.write(identity))).rowcount:
                 raise KeyError(f"no session {session}")
             _add_link(db, session, STANDING)
 
@@ -402,7 +402,7 @@ class SqlStore(SessionStore):
             db.execute(
                 insert(table).values(
                     id=campaign.id,
-                    spec=records.write_campaign(campaign.spec),
+                    spec=records.CAMPAIGN.write(campaign.spec),
                     sessions=list(campaign.sessions),
                     created=campaign.created.astimezone(UTC).replace(tzinfo=None),
                     reason=campaign.reason,
@@ -919,7 +919,10 @@ def _set_knowledge(
     db.execute(
         update(table)
         .where(table.c.id == session)
-        .values(capabilities=records.write_capabilities(capabilities), misfit=misfit)
+        .values(
+            capabilities=records.CAPABILITIES.write(records.Capabilities(capabilities)),
+            misfit=misfit,
+        )
     )
 
 
@@ -929,7 +932,7 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "session": episode.session,
         "number": episode.number,
         "attempt": episode.attempt,
-        "decision": records.write_decision(episode.decision),
+        "decision": records.DECISION.write(episode.decision),
         "agent_instance": episode.agent_instance,
         "outcome": None if outcome is None else outcome.name,
         "counts": episode.counts,
@@ -941,7 +944,7 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "seconds": episode.seconds,
         "outcomes": dict(episode.outcomes),
         "versions": dict(episode.versions),
-        "spent": records.write_spent(episode.spent),
+        "spent": records.SPENT.write(episode.spent),
         "ruling": "" if episode.ruling is None else episode.ruling.name,
         "seen": episode.seen,
     }
@@ -953,7 +956,7 @@ def _episode(row: Row[Any]) -> Episode:
             session=row.session,
             number=row.number,
             attempt=row.attempt,
-            decision=records.read_decision(row.decision),
+            decision=records.DECISION.read(row.decision),
             agent_instance=row.agent_instance,
             outcome=None
             if row.outcome is None
@@ -968,7 +971,7 @@ def _episode(row: Row[Any]) -> Episode:
             outcomes=records.read_json("outcomes", row.outcomes),
             versions=records.read_json("versions", row.versions),
             invalid=row.invalid,
-            spent=records.read_spent(row.spent),
+            spent=records.SPENT.read(row.spent),
             ruling=records.read_name("ruling", Ruling, row.ruling) if row.ruling else None,
             seen=row.seen,
         )
@@ -987,19 +990,19 @@ def _session(row: Row[Any]) -> Session:
     try:
         return Session(
             id=row.id,
-            spec=records.read_spec(row.spec),
+            spec=records.SPEC.read(row.spec),
             state=records.read_name("state", SessionState, row.state),
             reason=row.reason,
             created=created,
             episodes=row.episodes,
             successes=row.successes,
-            capabilities=records.read_capabilities(row.capabilities),
+            capabilities=records.CAPABILITIES.read(row.capabilities).capabilities,
             allowed=row.allowed,
             misfit=row.misfit,
             paused=row.paused,
             practised=row.practised,
             unjudged=tuple(sorted(map(int, row.unjudged.split(",")))) if row.unjudged else (),
-            identity=records.read_identity(row.identity),
+            identity=records.IDENTITY.read(row.identity),
         )
     except UnreadableError as error:
         return Session(
@@ -1016,7 +1019,7 @@ def _session(row: Row[Any]) -> Session:
 def _campaign(row: Row[Any]) -> Campaign:
     created = row.created.replace(tzinfo=UTC)
     try:
-        spec = records.read_campaign(row.spec)
+        spec = records.CAMPAIGN.read(row.spec)
     except UnreadableError as error:
         nothing_known = CampaignSpec((), _no_spec("", row.battery), Allocation(1))
         why = f"unreadable: {error}"

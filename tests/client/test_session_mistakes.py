@@ -17,7 +17,7 @@ from animalcat.envs.types import ObservationSpec, RaySpec
 from animalcat.errors import AnimalcatError
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "S1 no episodes": ({"max_episodes": 0}, "max_episodes 0 must be 1 at least"),
+    "S1 no episodes": ({"max_episodes": 0}, "max_episodes 0 is out of range; give 1"),
     "S3 two budgets": (
         {"stop": StoppingRule(100), "max_episodes": 3},
         "max_episodes is given as 3, and stop says 100",

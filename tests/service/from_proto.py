@@ -63,7 +63,7 @@ def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
             message.spent.thinking_seconds,
             message.spent.tokens_in,
             message.spent.tokens_out,
-            tuple(sorted(message.spent.costs.items())),
+            dict(message.spent.costs),
         ),
     )
 

@@ -127,7 +127,7 @@ async def test_an_agent_that_always_or_never_succeeds(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"stop": rule(target_sd=1.5)}, r"target_sd 1.5 is not in [0, 1)"),
+        ({"stop": rule(target_sd=1.5)}, r"target_sd 1.5 is out of range; give 0 to less than 1"),
         (
             {"stop": rule(target_width=0.5, combine=sessions_pb2.COMBINE_ALL)},
             "target_width needs a target_sd",
