@@ -16,8 +16,8 @@ from animalcat.cli.session.commands import run_agent
 from animalcat.cli.shared.output import FAILED, fail, progress_console, status
 from animalcat.cli.shared.remote import client_for, session_row
 from animalcat.cli.shared.tables import print_profile, print_verdict
-from animalcat.client.values import Episode
 from animalcat.files import write_whole
+from animalcat.values import Episode
 
 AGENT: Final = "builtin:braitenberg"
 SECRET: Final = "demo"

@@ -19,8 +19,9 @@ from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
 from animalcat.service.errors import Code, ServiceError, unknown
-from animalcat.service.model import LayoutRecord, SessionSpec
+from animalcat.service.model import LayoutRecord
 from animalcat.service.storage.base import SessionStore
+from animalcat.values import SessionSpec
 
 MAX_BYTES: Final = 1024 * 1024
 """Most bytes of a layout's text."""

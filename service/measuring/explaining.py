@@ -12,7 +12,7 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import Episode, Session
+from animalcat.values import Episode, Session
 
 
 def explained_episode(

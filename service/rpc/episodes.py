@@ -7,11 +7,10 @@ import json
 from typing import Any
 
 from animalcat import names
-from animalcat.service.converters import episode_to_proto
+from animalcat.codec import encode
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.explaining import explained_episode
-from animalcat.service.model import Outcome
 from animalcat.service.person import recordings
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.rpc import paging
@@ -19,6 +18,7 @@ from animalcat.service.session.engines import Engines
 from animalcat.service.session.play import recording_key
 from animalcat.service.storage.listing import EpisodeFilter
 from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2
+from animalcat.values import Outcome
 
 
 class Episodes(results_pb2_grpc.EpisodesServicer):
@@ -40,7 +40,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
                     parts.store.episodes, sessions[0], wanted, paging.stored(request)
                 )
                 return results_pb2.ListEpisodesResponse(
-                    episodes=[episode_to_proto(one) for one in page], next_page_token=page.next
+                    episodes=[encode(one) for one in page], next_page_token=page.next
                 )
         else:
             known = [session.id for session in reversed(await self._engines.sessions())]
@@ -111,7 +111,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
                 return played
         await self._engines.session(session)
         found = await asyncio.to_thread(parts.store.episodes, session)
-        return [episode_to_proto(episode) for episode in found]
+        return [encode(episode) for episode in found]
 
 
 def _outcomes(request: results_pb2.ListEpisodesRequest) -> tuple[Outcome, ...]:

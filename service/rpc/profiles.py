@@ -20,10 +20,10 @@ from animalcat.service.measuring.report import (
     provenance,
     reanalysis,
 )
-from animalcat.service.model import SessionState
 from animalcat.service.rpc.posterior import posterior_netcdf
 from animalcat.service.session.engines import Engines
 from animalcat.v1 import results_pb2, results_pb2_grpc
+from animalcat.values import SessionState
 
 
 class Profiles(results_pb2_grpc.ProfilesServicer):

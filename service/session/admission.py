@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from animalcat.service.errors import Code, ServiceError, system_code
-from animalcat.service.model import Cause, Session, SessionState
 from animalcat.service.refusals import Seldom
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.record import SessionRecord
+from animalcat.values import Cause, Session, SessionState
 
 log = logging.getLogger(__name__)
 _seldom = Seldom()

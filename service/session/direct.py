@@ -30,13 +30,13 @@ from animalcat.envs.messages import MessageKind, pack_steps, unpack_steps
 from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 from animalcat.envs.worker import receive, run, send
-from animalcat.service.model import Cause, Spent
 from animalcat.service.recording.writer import EpisodeRecorder, Unfinished
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import Allotted, NoteRoom
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import FrameError, Turns
 from animalcat.v1 import gateway_pb2
+from animalcat.values import Cause, Spent
 from animalcat.wire import observation_to_proto
 
 MAX_FRAME: Final = 64 * 1024

@@ -14,7 +14,6 @@ from animalcat.layouts.inference.fit import FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.logs import about
-from animalcat.service.model import Cause, Episode, Ruling, Session, SessionState
 from animalcat.service.session.admission import Seats
 from animalcat.service.session.ending import Ending
 from animalcat.service.session.identity import Comer, Identities
@@ -24,6 +23,7 @@ from animalcat.service.session.play import play_attempt
 from animalcat.service.session.record import SessionRecord
 from animalcat.service.session.scheduling import NothingToPlayError, Schedule
 from animalcat.service.session.workers import Guest
+from animalcat.values import Cause, Episode, Ruling, Session, SessionState
 
 log = logging.getLogger(__name__)
 

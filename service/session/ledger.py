@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from animalcat.service.measuring.faults import MAX_FAULTS
-from animalcat.service.model import Cause, Decision, Episode
+from animalcat.values import Cause, Decision, Episode
 
 MAX_FAULTS_IN_A_ROW: Final = 9
 """Backend faults in a row, of any instances, after which the session pauses."""

@@ -9,7 +9,6 @@ from typing import Final
 
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import CapabilityStatus, Cause, Episode, Ruling
 from animalcat.service.session.disk import LOOK_SECONDS
 from animalcat.service.session.evidence import Evidence, finish
 from animalcat.service.session.ledger import MAX_FAULTS_IN_A_ROW
@@ -17,6 +16,7 @@ from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.record import SessionRecord
 from animalcat.service.storage.base import readable
+from animalcat.values import CapabilityStatus, Cause, Episode, Ruling
 
 log = logging.getLogger(__name__)
 

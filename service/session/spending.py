@@ -11,7 +11,7 @@ from typing import Final
 
 from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.answers import Note
-from animalcat.service.model import NOTHING, Cause, Spent
+from animalcat.values import NOTHING, Cause, Spent
 
 MOST_TOKENS: Final = 2**63 - 1
 """Where sums of tokens end: the largest whole number that every reader of JSON columns knows."""

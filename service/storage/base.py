@@ -7,19 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from animalcat.service.model import (
-    BatteryRecord,
-    Campaign,
-    CapabilityStatus,
-    Episode,
-    Identity,
-    LayoutRecord,
-    Ruling,
-    Session,
-    SessionSpec,
-    SessionState,
-    StoredCertificate,
-)
+from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
 from animalcat.service.storage.chain import Chain
 from animalcat.service.storage.listing import (
     CampaignFilter,
@@ -27,6 +15,15 @@ from animalcat.service.storage.listing import (
     Listing,
     Page,
     SessionFilter,
+)
+from animalcat.values import (
+    CapabilityStatus,
+    Episode,
+    Identity,
+    Ruling,
+    Session,
+    SessionSpec,
+    SessionState,
 )
 
 
@@ -228,7 +225,7 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
-    def create_campaign(self, campaign: Campaign) -> Campaign:
+    def create_campaign(self, campaign: StoredCampaign) -> StoredCampaign:
         """Store a campaign; if its id exists, only its limit of simulators becomes the given one.
 
         Raises:
@@ -236,17 +233,17 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
-    def campaign(self, campaign: str) -> Campaign | None:
+    def campaign(self, campaign: str) -> StoredCampaign | None:
         """Return the campaign with this id; None if there is none."""
 
     @abstractmethod
-    def campaign_of(self, session: str) -> Campaign | None:
+    def campaign_of(self, session: str) -> StoredCampaign | None:
         """Return the campaign to which a session belongs; None if there is none."""
 
     @abstractmethod
     def campaigns(
         self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
-    ) -> Listing[Campaign]:
+    ) -> Listing[StoredCampaign]:
         """List campaigns, newest first.
 
         Raises:
@@ -263,7 +260,7 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
-    def end_campaign(self, campaign: str, reason: str) -> Campaign:
+    def end_campaign(self, campaign: str, reason: str) -> StoredCampaign:
         """Store why a campaign hands out no more episodes; the first reason stays.
 
         Raises:

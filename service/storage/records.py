@@ -17,15 +17,8 @@ from pydantic_core import SchemaSerializer, SchemaValidator, from_json, to_json
 
 from animalcat import names
 from animalcat.layouts.adaptive.plan import insist_on_rules
-from animalcat.service.model import (
-    CampaignSpec,
-    CapabilityStatus,
-    Decision,
-    Identity,
-    SessionSpec,
-    Spent,
-)
 from animalcat.service.storage.base import UnreadableError
+from animalcat.values import CampaignSpec, CapabilityStatus, Decision, Identity, SessionSpec, Spent
 
 VERSION: Final = 1
 """Version of the records. It rises when a record is no longer what it was, and what reads records

@@ -45,24 +45,7 @@ from animalcat.envs.types import EndedBy
 from animalcat.installing import install
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.ids import asked_for
-from animalcat.service.model import (
-    BY_DEFAULT,
-    NOBODY,
-    BatteryRecord,
-    Campaign,
-    CampaignSpec,
-    CapabilityStatus,
-    Decision,
-    Episode,
-    Identity,
-    LayoutRecord,
-    Outcome,
-    Ruling,
-    Session,
-    SessionSpec,
-    SessionState,
-    StoredCertificate,
-)
+from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
 from animalcat.service.storage import records, schema
 from animalcat.service.storage.base import (
     AlreadyFinishedError,
@@ -92,6 +75,20 @@ from animalcat.service.storage.listing import (
     SessionFilter,
 )
 from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError, bring_up_to_date
+from animalcat.values import (
+    BY_DEFAULT,
+    NOBODY,
+    CampaignSpec,
+    CapabilityStatus,
+    Decision,
+    Episode,
+    Identity,
+    Outcome,
+    Ruling,
+    Session,
+    SessionSpec,
+    SessionState,
+)
 
 DATABASE: Final = "animalcat.sqlite"
 """File of the database in a data directory."""
@@ -388,7 +385,7 @@ class SqlStore(SessionStore):
                 if not db.execute(one.values(allowed=allowed)).rowcount:
                     raise KeyError(f"no session {session}")
 
-    def create_campaign(self, campaign: Campaign) -> Campaign:
+    def create_campaign(self, campaign: StoredCampaign) -> StoredCampaign:
         """Store a campaign; see the base class."""
         table = schema.campaigns
         with self._changing() as db:
@@ -413,21 +410,21 @@ class SqlStore(SessionStore):
             )
         return campaign
 
-    def campaign(self, campaign: str) -> Campaign | None:
+    def campaign(self, campaign: str) -> StoredCampaign | None:
         """Return the campaign with this id; None if there is none."""
         table = schema.campaigns
         with self._reader.connect() as db:
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
         return None if row is None else _campaign(row)
 
-    def campaign_of(self, session: str) -> Campaign | None:
+    def campaign_of(self, session: str) -> StoredCampaign | None:
         """Return the campaign to which a session belongs; None if there is none."""
         with self._reader.connect() as db:
             return _campaign_of(db, session)
 
     def campaigns(
         self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
-    ) -> Listing[Campaign]:
+    ) -> Listing[StoredCampaign]:
         """List campaigns, newest first; see the base class."""
         table = schema.campaigns
         query = select(table)
@@ -454,7 +451,7 @@ class SqlStore(SessionStore):
                     )
             db.execute(delete(table).where(table.c.id == campaign))
 
-    def end_campaign(self, campaign: str, reason: str) -> Campaign:
+    def end_campaign(self, campaign: str, reason: str) -> StoredCampaign:
         """Store why a campaign hands out no more episodes; see the base class."""
         table = schema.campaigns
         with self._changing() as db:
@@ -1016,19 +1013,19 @@ def _session(row: Row[Any]) -> Session:
         )
 
 
-def _campaign(row: Row[Any]) -> Campaign:
+def _campaign(row: Row[Any]) -> StoredCampaign:
     created = row.created.replace(tzinfo=UTC)
     try:
         spec = records.CAMPAIGN.read(row.spec)
     except UnreadableError as error:
         nothing_known = CampaignSpec((), _no_spec("", row.battery), Allocation(1))
         why = f"unreadable: {error}"
-        return Campaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
+        return StoredCampaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
     sessions, most = _sessions_of(row), row.max_workers
-    return Campaign(row.id, spec, sessions, created, row.reason, max_workers=most)
+    return StoredCampaign(row.id, spec, sessions, created, row.reason, max_workers=most)
 
 
-def _campaign_of(db: Connection, session: str) -> Campaign | None:
+def _campaign_of(db: Connection, session: str) -> StoredCampaign | None:
     rows = db.execute(select(schema.campaigns))
     return next((_campaign(row) for row in rows if session in _sessions_of(row)), None)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from animalcat.service.batteries.instance import Instance
-from animalcat.service.model import PRACTICE, Cause, Decision, Episode, Made, MadeAs, Outcome
+from animalcat.arena_configs.instance import Instance
 from animalcat.service.session.evidence import AHEAD, lag
 from animalcat.service.session.ledger import MAX_FAULTS, Ledger
+from animalcat.values import PRACTICE, Cause, Decision, Episode, MadeAs, MadeInstance, Outcome
 
 
 def decision(instance: str) -> Decision:
@@ -17,7 +17,7 @@ def decision(instance: str) -> Decision:
 def twin(of: str) -> Decision:
     instance = Instance(f"{of}-twin", "p", {}, 0.0, 250, 7, "")
     return Decision(
-        instance.name, 0.0, 0.0, 0.0, {}, PRACTICE, made=Made(of, instance, "", MadeAs.TWIN)
+        instance.name, 0.0, 0.0, 0.0, {}, PRACTICE, made=MadeInstance(of, instance, "", MadeAs.TWIN)
     )
 
 

@@ -16,10 +16,10 @@ import pytest
 from animalcat.layouts.library import text_of
 from animalcat.service.measuring.coverage import SAME_ARENA
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import Cause
 from animalcat.service.rpc.gateway import GrpcLink
 from animalcat.service.session.link import AgentLeftError
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.values import Cause
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

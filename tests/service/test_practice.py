@@ -22,7 +22,11 @@ from animalcat.layouts.adaptive.plan import Policy
 from animalcat.service.batteries.battery import ArenaFile, import_files
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.measurement import Measurement, practice_order
-from animalcat.service.model import (
+from animalcat.service.recording import read_episode, verify
+from animalcat.service.session.evidence import Evidence
+from animalcat.service.session.ledger import MAX_FAULTS
+from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.values import (
     PRACTICE,
     Decision,
     Episode,
@@ -31,10 +35,6 @@ from animalcat.service.model import (
     SessionSpec,
     SessionState,
 )
-from animalcat.service.recording import read_episode, verify
-from animalcat.service.session.evidence import Evidence
-from animalcat.service.session.ledger import MAX_FAULTS
-from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
 from tests.service.conftest import FILES, NOW, Service, action, walk
 from tests.service.test_direct import Walker
 

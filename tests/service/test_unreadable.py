@@ -14,23 +14,18 @@ from typing import Any, cast
 import grpc
 import pytest
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, StoppingRule
-from animalcat.service.batteries.instance import Instance
-from animalcat.service.model import (
-    Campaign,
-    CampaignSpec,
-    Decision,
-    Made,
-    SessionState,
-)
+from animalcat.service.model import StoredCampaign
 from animalcat.service.storage import records
 from animalcat.service.storage.base import InUseError, UnreadableError, readable
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
+from animalcat.values import CampaignSpec, Decision, MadeInstance, SessionState
 from tests.suites.storage import NOW, SPEC, attempt
 
 
@@ -102,7 +97,7 @@ def test_a_decision_is_read_with_the_arena_that_was_made_for_it() -> None:
         *("i", 0.1, 0.2, 0.3),
         margins={},
         reason="made",
-        made=Made("offer", instance, "arena"),
+        made=MadeInstance("offer", instance, "arena"),
         peers=Peers(3, 0.1, 0.2, True),
         wager=Wager(2, (-0.25, 0.5), (0.125, -50.0)),
     )
@@ -151,7 +146,7 @@ def test_a_campaign_with_a_bad_session_can_be_deleted(
     for name in ("a", "b"):
         store.create_session(name, SPEC, NOW)
     spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
-    store.create_campaign(Campaign("c", spec, ("a", "b"), NOW))
+    store.create_campaign(StoredCampaign("c", spec, ("a", "b"), NOW))
     damage(tmp_path, "sessions", column, value, "id = 'b'")
     with pytest.raises(InUseError, match="session a of campaign c is not over"):
         store.delete_campaign("c")
@@ -193,7 +188,7 @@ async def test_a_server_serves_what_can_be_read(
     store.create_session("bad", SPEC, NOW)
     store.open_episode(attempt("bad", 0))
     spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
-    store.create_campaign(Campaign("c", spec, ("bad",), NOW))
+    store.create_campaign(StoredCampaign("c", spec, ("bad",), NOW))
     store.close()
     policy = {**asdict(SPEC.policy), "name": "magic"}
     damage(tmp_path, "sessions", "spec", text(policy=policy), "id = 'bad'")

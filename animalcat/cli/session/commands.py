@@ -12,7 +12,7 @@ import typer
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
-from animalcat.cli.session.options import SPEC, Plan, bounds_of, takes_plan
+from animalcat.cli.session.options import Plan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
@@ -26,6 +26,7 @@ from animalcat.cli.shared.agent_process import (
 )
 from animalcat.cli.shared.apart import AgentEnv, AgentMay, AgentSees, Permission
 from animalcat.cli.shared.command_help import SameAgent
+from animalcat.cli.shared.option_table import shown
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -52,10 +53,11 @@ from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.cli.shared.unplayable import unplayable
 from animalcat.client import Client
 from animalcat.client.credentials import is_local
-from animalcat.client.values import Session, Spent
 from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
+from animalcat.values import Session, Spent
+from animalcat.values.options import SessionOptions
 
 app = typer.Typer(
     help="Measure an agent, and list, show, watch, export, pause, resume, cancel and re-analyse "
@@ -77,7 +79,7 @@ def run(plan: Plan) -> None:
 
     The agent plays until every capability of the layout is known, or until a limit is reached.
     """
-    check_reference(plan.agent, plan.fields["observation_spec"] or SPEC.observation_spec)
+    check_reference(plan.agent, shown(SessionOptions, plan.options))
     check_apart([plan.agent], plan.bounds, None if plan.server else data_folder(plan.data))
     with plan.client() as client:
         session = plan.create(client)
@@ -290,7 +292,7 @@ def run_agent(
             for _ in range(max(1, session.spec.slots or 1))
         ]
     except typer.Exit:  # it cannot be started as it is asked for
-        if made and session.agent_fingerprint is None and not session.practised:
+        if made and session.identity.fingerprint is None and not session.practised:
             client.delete_session(session)
         raise
     if processes[0].note:
@@ -319,7 +321,7 @@ def run_agent(
     if not found.over:
         for output in dict.fromkeys(process.output() for process in processes):
             typer.echo(output, err=True)
-        if made and found.agent_fingerprint is None and not found.practised:
+        if made and found.identity.fingerprint is None and not found.practised:
             client.delete_session(found)
             fail("the agent did not start, so no session was kept; run it again", FAILED)
         if found.unjudged:
@@ -334,18 +336,18 @@ def run_agent(
 
 def _identity(session: Session) -> dict[str, Any]:
     """What the agent is, as JSON values."""
-    known = session.agent_fingerprint
+    known = session.identity.fingerprint
     return {
         "agent_fingerprint": None if known is None else known.to_dict(),
-        "other_fingerprints": [one.to_dict() for one in session.other_fingerprints],
-        "agent_changes": list(session.agent_changes),
-        "simulator_environment": dict(session.simulator_environment),
+        "other_fingerprints": [one.to_dict() for one in session.identity.others],
+        "agent_changes": list(session.identity.changes),
+        "simulator_environment": dict(session.identity.simulator),
     }
 
 
 def _show_agent(session: Session) -> None:
     """Print what the agent is, and what differed later."""
-    known = session.agent_fingerprint
+    known = session.identity.fingerprint
     if known is None:
         return
     typer.echo(f"{'identity':13} {known.words}")
@@ -353,11 +355,11 @@ def _show_agent(session: Session) -> None:
         typer.echo(f"{'':13} {digest[:SHORT]} {name}")
     for kind, variables in (
         ("agent", known.environment),
-        ("simulator", session.simulator_environment),
+        ("simulator", session.identity.simulator),
     ):
         for name, value in variables.items():
             typer.echo(f"{'':13} {name}={value} (of the {kind})")
-    for change in session.agent_changes:
+    for change in session.identity.changes:
         typer.echo(f"{'changed':13} {change}")
 
 

@@ -2,67 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 from animalcat.cli.shared.output import BAD_INPUT, fail
-from animalcat.client.values import (
-    Capability,
-    Combine,
-    Decision,
-    Episode,
-    PolicyName,
-    Spent,
-    StoppingRule,
-)
 from animalcat.envs.agents.base import Allowance
 from animalcat.layouts.adaptive.plan import PRESETS
 from animalcat.layouts.model.units import plain_unit
-from animalcat.words import COMBINES, POLICIES
+from animalcat.values import (
+    CapabilityStatus,
+    Decision,
+    Episode,
+    Spent,
+)
 
 
-def stopping_rule(preset: str, targets: Sequence[str], given: Mapping[str, Any]) -> StoppingRule:
-    """A preset, with what was given on the command line instead.
-
-    Args:
-        preset: Name of a preset; empty: the server's default rule.
-        targets: Targets of single capabilities, each "NAME=SHARE".
-        given: Fields of the rule; None: as the preset has it.
-    """
+def preset_options(preset: str) -> dict[str, Any]:
+    """The options that a preset stands for; none where there is no name."""
     if preset and preset not in PRESETS:
         fail(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}", BAD_INPUT)
-    fields: dict[str, Any] = {}
-    if preset:
-        chosen = PRESETS[preset]
-        fields = {name: getattr(chosen, name) for name in ("max_episodes", "target_sd", "futility")}
-    fields |= {name: value for name, value in given.items() if value is not None}
-    shares: dict[str, float] = {}
-    for target in targets:
-        name, _, share = target.partition("=")
-        if name in shares:
-            fail(f"--target {target}: {name} has a target already; give it once", BAD_INPUT)
-        try:
-            shares[name] = float(share)
-        except ValueError:
-            fail(f"--target {target}: give NAME=SHARE, for example visualAbility=0.1", BAD_INPUT)
-    return StoppingRule(**fields, targets=shares)
+    chosen = PRESETS.get(preset)
+    names = ("max_episodes", "target_sd", "futility") if chosen else ()
+    return {name: getattr(chosen, name) for name in names}
 
 
-def policy_name(name: str) -> PolicyName | None:
-    """The policy of a name; None where none is given."""
-    if name and name not in POLICIES:
-        fail(f"there is no policy {name!r}; there are: {', '.join(POLICIES)}", BAD_INPUT)
-    return cast("PolicyName", name) if name else None
-
-
-def combine(name: str) -> Combine | None:
-    """How the parts of a stopping rule go together; None where nothing is given."""
-    if name and name not in COMBINES:
-        fail(f"--stop {name!r}: give one of {', '.join(COMBINES)}", BAD_INPUT)
-    return cast("Combine", name) if name else None
-
-
-def unreachable(capability: Capability) -> str:
+def unreachable(capability: CapabilityStatus) -> str:
     """That a capability's target is out of the battery's reach."""
     return f"{capability.name}: its target {capability.limit}"
 
@@ -80,7 +44,7 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
         f"{'above' if margin >= 0 else 'below'} the demand"
         for name, margin in sorted(decision.margins.items())
     ]
-    reason = decision.reason or ""
+    reason = decision.reason
     if episode.practice:
         first = f"episode {episode.number}: {decision.instance}, for practice: it does not count"
         return "\n".join([first, *_because(decision), *_ended(episode)])
@@ -112,10 +76,8 @@ def _ended(episode: Episode) -> list[str]:
     return lines
 
 
-def allowance_words(allowance: Allowance | None) -> str:
+def allowance_words(allowance: Allowance) -> str:
     """What an agent may spend, in words; empty for any amount."""
-    if allowance is None:
-        return ""
     seconds, tokens = allowance.episode_seconds, allowance.episode_tokens
     parts = [
         f"{seconds:g} s of thinking in an episode" if seconds else "",
@@ -148,6 +110,5 @@ def _because(decision: Decision) -> list[str]:
     note = [f"  {made.note}"] if made.note else []
     if made.made_as != "offer":
         return [f"  a {made.made_as} of {made.offer}", *note]
-    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(made.features.items()))
-    reason = decision.reason or ""
-    return [f"  {reason} because {decision.because}; made for {demands}", *note]
+    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(made.instance.features.items()))
+    return [f"  {decision.reason} because {decision.because}; made for {demands}", *note]

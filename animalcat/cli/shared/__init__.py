@@ -4,7 +4,8 @@
 `tables`, `outcome_table` and `agent_comparison` are tables, and `unplayable` tells of arenas that
 could not be played. `arena_outcomes` joins outcomes with arenas, `evidence` says which
 rows of a table count, `earlier_outcomes` reads what earlier agents did, `outcome_options` are the
-options of tables, `progress` says how far a command is, and `command_help` lays out help pages.
+options of tables, `option_table` makes those of sessions and campaigns, `progress` says how far a
+command is, and `command_help` lays out help pages.
 `remote` finds or starts the server, and `agent_process` runs an agent beside the command.
 `agent_view` says what that sees, `apart` how it is kept to that, `confine` does so, `agent_memory`
 ends it where it takes too much, and `agent_output` reads what it prints. `same_agent` sees whether

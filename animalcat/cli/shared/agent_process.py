@@ -31,7 +31,6 @@ from animalcat.cli.shared.confine import CANNOT
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.client import AsyncClient, Client
 from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN, is_local
-from animalcat.client.values import Episode, Session, SessionEvent, SessionState, Ticket
 from animalcat.envs.agents import AgentLoadError
 from animalcat.envs.agents.limits import check_observation
 from animalcat.envs.agents.limits.reference import Reference
@@ -39,6 +38,7 @@ from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
 from animalcat.folders import SERVER_FOLDER, SOCKET
 from animalcat.terminals import harmless
+from animalcat.values import Episode, Session, SessionEvent, SessionState, Ticket
 
 POLL_SECONDS: Final = 0.2
 """How often the agent's process is looked at."""
