@@ -389,7 +389,9 @@ class _Part:
     Attributes:
         inside: What the field is in; nothing as a rule.
         last: Name of the field there.
-        field: Its descriptor.
+        holds: What it holds: one plain item or message, several, or a map.
+        sparse: Whether it is set only where there is something.
+        presence: Whether it can be told from 0 that it is not set.
         told: Gives what a value has for it.
         attribute: The attribute that it is read into; empty for none.
         write: Makes what the wire has of one item.
@@ -400,7 +402,9 @@ class _Part:
 
     inside: tuple[str, ...]
     last: str
-    field: Any
+    holds: Literal["plain", "message", "several", "map"]
+    sparse: bool
+    presence: bool
     told: Callable[[Any], Any]
     attribute: str
     write: Callable[[Any], Any]
@@ -414,29 +418,28 @@ class _Part:
 
     def put(self, message: Any, given: Any) -> None:
         """Set the field; None, and what is empty where only something is ever set, leave it."""
-        group = self.field.containing_oneof
-        one_of_several = group is not None and len(group.fields) > 1
-        if given is None or (not given and (self.inside or one_of_several)):
+        if given is None or (self.sparse and not given):
             return
         holder = reduce(getattr, self.inside, message)
-        if _is_map(self.field):
-            getattr(holder, self.last).update(given)
-        elif self.field.is_repeated:
-            getattr(holder, self.last).extend(map(self.write, given))
-        elif self.field.message_type is None:
-            setattr(holder, self.last, self.write(given))
-        else:
-            getattr(holder, self.last).CopyFrom(self.write(given))
+        match self.holds:
+            case "plain":
+                setattr(holder, self.last, self.write(given))
+            case "message":
+                getattr(holder, self.last).CopyFrom(self.write(given))
+            case "several":
+                getattr(holder, self.last).extend(map(self.write, given))
+            case "map":
+                getattr(holder, self.last).update(given)
 
     def read(self, message: Any, strict: bool) -> Any:
         """What the attribute is; `_LEFT_OUT` for its default."""
         holder = reduce(getattr, self.inside, message)
         raw = getattr(holder, self.last)
-        if _is_map(self.field):
+        if self.holds == "map":
             return dict(sorted(raw.items()))
-        if self.field.is_repeated:
+        if self.holds == "several":
             return tuple(self.item(one, strict) for one in raw)
-        there = holder.HasField(self.last) if self.field.has_presence else bool(raw)
+        there = holder.HasField(self.last) if self.presence else bool(raw)
         if not there and (self.optional or self.default):
             return None if self.optional else _LEFT_OUT
         return self.item(raw, strict)
@@ -483,14 +486,19 @@ def _plan(kind: type) -> _Plan:
         attribute = "" if name in pair.unread else pair.moved.get(name, name)
         if attribute and attribute not in attributes:
             raise TypeError(f"{kind.__name__} has no attribute for the field {name}")
-        hint, default = attributes[attribute] if attribute else (object, False)
+        hint, default = attributes[attribute] if attribute else (object, MISSING)
         read.add(attribute)
+        if isinstance(default, int | float) and default and not descriptor.has_presence:
+            raise TypeError(f"{kind.__name__}: {name} has to be optional: its default is {default}")
         told = pair.told.get(name) or attrgetter(attribute)
         write, item = _conversion(descriptor, hint, f"{kind.__name__}: {name}")
         optional = NoneType in get_args(hint)
         *inside, last = name.split(".")
-        at = (tuple(inside), last, descriptor)
-        parts.append(_Part(*at, told, attribute, write, item, optional, default))
+        group = descriptor.containing_oneof
+        sparse = bool(inside) or (group is not None and len(group.fields) > 1)
+        at = (tuple(inside), last, _holds(descriptor), sparse, descriptor.has_presence)
+        has_default = default is not MISSING
+        parts.append(_Part(*at, told, attribute, write, item, optional, has_default))
     _insist(kind, "attributes", attributes.keys() ^ (read - {""}))
     return _Plan(pair, tuple(parts), inner)
 
@@ -512,24 +520,23 @@ def _fields(pair: Pair) -> dict[str, Any]:
     return found
 
 
-def _attributes(kind: type) -> dict[str, tuple[Any, bool]]:
-    """The type of each attribute of a dataclass or named tuple, and whether it has a default."""
+def _attributes(kind: Any) -> dict[str, tuple[Any, Any]]:
+    """The type and the default of each attribute of a dataclass or named tuple."""
+    defaults: dict[str, Any]
+    if hasattr(kind, "_fields"):
+        defaults = {name: kind._field_defaults.get(name, MISSING) for name in kind._fields}
+    else:
+        known: tuple[Any, ...] = fields(kind)
+        defaults = {o.name: o.default_factory if o.default is MISSING else o.default for o in known}
     hints = get_type_hints(kind)
-    if issubclass(kind, tuple):
-        named = cast("Any", kind)
-        return {name: (hints[name], name in named._field_defaults) for name in named._fields}
-    return {
-        one.name: (
-            hints[one.name],
-            one.default is not MISSING or one.default_factory is not MISSING,
-        )
-        for one in fields(cast("Any", kind))
-    }
+    return {name: (hints[name], default) for name, default in defaults.items()}
 
 
-def _is_map(descriptor: Any) -> bool:
+def _holds(descriptor: Any) -> Literal["plain", "message", "several", "map"]:
     inner = descriptor.message_type
-    return inner is not None and inner.GetOptions().map_entry
+    if inner is not None and inner.GetOptions().map_entry:
+        return "map"
+    return "several" if descriptor.is_repeated else "plain" if inner is None else "message"
 
 
 def _conversion(
@@ -540,9 +547,11 @@ def _conversion(
     Raises:
         TypeError: The type of the attribute does not fit the field.
     """
-    one = _item_type(hint, repeated=descriptor.is_repeated and not _is_map(descriptor))
-    inner = descriptor.message_type
-    if _is_map(descriptor):
+    holds, inner = _holds(descriptor), descriptor.message_type
+    one = _item_type(hint, repeated=holds == "several")
+    if holds == "map":
+        keys = [_plain(inner.fields_by_name[name]) for name in ("key", "value")]
+        _insist_on(one is object or list(get_args(one)) == keys, where)
         return _same, _as_it_is
     if inner is not None and inner.full_name == Timestamp.DESCRIPTOR.full_name:
         _insist_on(one is datetime, where)
@@ -558,9 +567,14 @@ def _conversion(
     if (key := f"{descriptor.containing_type.name}.{descriptor.name}") in _RESOURCES:
         to, back = _RESOURCES[key]
         return lambda text: text and to(text), lambda raw, _: raw and back(raw)
-    text = bytes if descriptor.type == descriptor.TYPE_BYTES else str
-    _insist_on(one in (_PLAIN.get(descriptor.cpp_type, text), object), where)
+    _insist_on(one in (_plain(descriptor), object), where)
     return _same, _as_it_is
+
+
+def _plain(descriptor: Any) -> type:
+    """The type of what a field holds that is neither message nor enum."""
+    text = bytes if descriptor.type == descriptor.TYPE_BYTES else str
+    return _PLAIN.get(descriptor.cpp_type, text)
 
 
 def _same(item: Any) -> Any:
@@ -604,13 +618,16 @@ def _enum(
         _insist_on(set(known) == set(get_args(hint)), where)
     back = {number: one for one, number in known.items()}
 
+    def write(one: Any) -> int:
+        return known.get(one, 0) if hint in (str, object) else known[one]
+
     def item(raw: int, strict: bool) -> Any:
         if strict and raw not in back:
             words = ", ".join(known)
             raise WireError("", f"{raw} is unknown to this server; it knows {words}")
         return back.get(raw)
 
-    return lambda one: known.get(one, 0), item
+    return write, item
 
 
 @cache

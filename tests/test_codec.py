@@ -326,6 +326,16 @@ class Odd:
     colour: str = ""
 
 
+@dataclass(frozen=True)
+class Dear:
+    """What was spent, in whole numbers, where nothing that is said means 1."""
+
+    costs: Mapping[str, int]
+    thinking_seconds: float = 1.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
 @pytest.mark.parametrize(
     ("pair", "words"),
     [
@@ -344,6 +354,19 @@ class Odd:
             "attributes without a partner: colour",
         ),
         (Pair(values.PlacedFit, sessions_pb2.Alternative), "no attribute for the field instance"),
+        (
+            Pair(Dear, sessions_pb2.Spent, ignored=frozenset({"costs"}), kept={"costs": {}}),
+            "thinking_seconds has to be optional: its default is 1.0",
+        ),
+        (
+            Pair(
+                Dear,
+                sessions_pb2.Spent,
+                ignored=frozenset({"thinking_seconds"}),
+                kept={"thinking_seconds": 1.0},
+            ),
+            "costs: the attribute has another type",
+        ),
     ],
 )
 def test_what_has_no_partner_is_an_error(

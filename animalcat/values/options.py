@@ -42,12 +42,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One option of the table.
+    """One option of the table; the sentence of help stands beside it.
 
     Attributes:
-        path: Where it stands in the specification; empty: beside it.
+        path: Where it stands in the specification.
         group: What it is about.
-        help: What it says, in a sentence or two.
         metavar: What its value is, in a word of capitals; empty for what is on or off.
         shown: Its default in words, where the value's own does not say it.
         flag: Its name on the command line, where that is another than its own.
@@ -55,7 +54,6 @@ class Row:
 
     path: str
     group: Group
-    help: str
     metavar: str = ""
     shown: str = ""
     flag: str = ""
@@ -66,233 +64,140 @@ class SharedOptions(TypedDict, total=False):
 
     camera: Annotated[
         int,
-        Row(
-            "observation_spec.camera.resolution",
-            "agent",
-            "The agent sees camera images with sides of this length. Without it there is no "
-            "camera.",
-            "PIXELS",
-            "none",
-        ),
+        Row("observation_spec.camera.resolution", "agent", "PIXELS", "none"),
+        "The agent sees camera images with sides of this length. Without it there is no camera.",
     ]
     decision_period: Annotated[
         int,
-        Row(
-            "observation_spec.decision_period",
-            "agent",
-            "How many steps of the physics go by from one decision to the next.",
-            "STEPS",
-        ),
+        Row("observation_spec.decision_period", "agent", "STEPS"),
+        "How many steps of the physics go by from one decision to the next.",
     ]
     action_timeout_seconds: Annotated[
         float,
-        Row(
-            "action_timeout_seconds",
-            "agent",
-            "The longest that the agent may take for one action.",
-            "SECONDS",
-            flag="--action-timeout",
-        ),
+        Row("action_timeout_seconds", "agent", "SECONDS", flag="--action-timeout"),
+        "The longest that the agent may take for one action.",
     ]
     lease_seconds: Annotated[
         float,
-        Row(
-            "lease_seconds",
-            "agent",
-            "How long an agent whose connection broke may take to come back to the step that it "
-            "left; 0 voids its episode at once.",
-            "SECONDS",
-            flag="--lease",
-        ),
+        Row("lease_seconds", "agent", "SECONDS", flag="--lease"),
+        "How long an agent whose connection broke may take to come back to the step that it "
+        "left; 0 voids its episode at once.",
     ]
     episode_seconds: Annotated[
         float,
-        Row(
-            "allowance.episode_seconds",
-            "agent",
-            "The longest that the agent may think in one episode, all its decisions together. "
-            "Beyond it the episode is a failure. 0 sets no limit.",
-            "SECONDS",
-            "no limit",
-        ),
+        Row("allowance.episode_seconds", "agent", "SECONDS", "no limit"),
+        "The longest that the agent may think in one episode, all its decisions together. "
+        "Beyond it the episode is a failure. 0 sets no limit.",
     ]
     decision_tokens: Annotated[
         int,
-        Row(
-            "allowance.decision_tokens",
-            "agent",
-            "The most tokens that the agent's notes may tell of in one decision. Beyond it the "
-            "episode is a failure. 0 sets no limit.",
-            "NUMBER",
-            "no limit",
-        ),
+        Row("allowance.decision_tokens", "agent", "NUMBER", "no limit"),
+        "The most tokens that the agent's notes may tell of in one decision. Beyond it the "
+        "episode is a failure. 0 sets no limit.",
     ]
     episode_tokens: Annotated[
         int,
-        Row(
-            "allowance.episode_tokens",
-            "agent",
-            "As --decision-tokens, for one episode.",
-            "NUMBER",
-            "no limit",
-        ),
+        Row("allowance.episode_tokens", "agent", "NUMBER", "no limit"),
+        "As --decision-tokens, for one episode.",
     ]
     fresh: Annotated[
         bool,
-        Row(
-            "fresh",
-            "played",
-            "Play a twin of each arena: another one with the same demands that no other session "
-            "has, so that a battery cannot be learnt by heart.",
-        ),
+        Row("fresh", "played"),
+        "Play a twin of each arena: another one with the same demands that no other session "
+        "has, so that a battery cannot be learnt by heart.",
     ]
     practice: Annotated[
         int,
-        Row(
-            "practice",
-            "played",
-            "Play so many episodes first that do not count, on arenas that are not used again.",
-            "NUMBER",
-        ),
+        Row("practice", "played", "NUMBER"),
+        "Play so many episodes first that do not count, on arenas that are not used again.",
     ]
     keep_unpassable: Annotated[
         bool,
-        Row(
-            "keep_unpassable",
-            "played",
-            "Play arenas that no play can pass too, since no return exceeds their pass mark; the "
-            "profile says so. Without it they are set aside.",
-            flag="--keep-unpassable",
-        ),
+        Row("keep_unpassable", "played", flag="--keep-unpassable"),
+        "Play arenas that no play can pass too, since no return exceeds their pass mark; the "
+        "profile says so. Without it they are set aside.",
     ]
     secret: Annotated[
         str,
-        Row(
-            "secret",
-            "played",
-            "What all chance follows from beside the seed, so that no agent can work out which "
-            "arenas come. The same seed and secret give the same decisions on any server; an empty "
-            "one lets the seed alone decide.",
-            "WORDS",
-            "one that the server makes; exports name it",
-        ),
+        Row("secret", "played", "WORDS", "one that the server makes; exports name it"),
+        "What all chance follows from beside the seed, so that no agent can work out which "
+        "arenas come. The same seed and secret give the same decisions on any server; an "
+        "empty one lets the seed alone decide.",
     ]
     policy: Annotated[
         Name,
-        Row(
-            "policy.name",
-            "choice",
-            "How the next arena is chosen: variance, information, threshold, stratified, random "
-            "or listed.",
-            "NAME",
-        ),
+        Row("policy.name", "choice", "NAME"),
+        "How the next arena is chosen: variance, information, threshold, stratified, random "
+        "or listed.",
     ]
     about: Annotated[
         Sequence[str],
-        Row(
-            "policy.about",
-            "choice",
-            "With the policy information: learn about this capability. Repeat it for several.",
-            "CAPABILITY",
-            "all",
-        ),
+        Row("policy.about", "choice", "CAPABILITY", "all"),
+        "With the policy information: learn about this capability. Repeat it for several.",
     ]
     random_share: Annotated[
         float,
-        Row(
-            "policy.random_share",
-            "choice",
-            "This share of the arenas is drawn at random, so that a wrong layout shows.",
-            "SHARE",
-        ),
+        Row("policy.random_share", "choice", "SHARE"),
+        "This share of the arenas is drawn at random, so that a wrong layout shows.",
     ]
     sharpness: Annotated[
         float,
-        Row(
-            "policy.sharpness",
-            "choice",
-            "How strongly arenas that tell more are preferred. Chances are proportional to "
-            "this power of what they tell. 0 always takes the one that tells most.",
-            "POWER",
-        ),
+        Row("policy.sharpness", "choice", "POWER"),
+        "How strongly arenas that tell more are preferred. Chances are proportional to this "
+        "power of what they tell. 0 always takes the one that tells most.",
     ]
     per_second: Annotated[
         bool,
-        Row(
-            "policy.per_second",
-            "choice",
-            "Prefer what tells most per second of play, and so short episodes.",
-        ),
+        Row("policy.per_second", "choice"),
+        "Prefer what tells most per second of play, and so short episodes.",
     ]
     repeats: Annotated[
         int,
-        Row(
-            "policy.exposures",
-            "choice",
-            "How often the same arena may be played. 0 sets no limit.",
-            "TIMES",
-        ),
+        Row("policy.exposures", "choice", "TIMES"),
+        "How often the same arena may be played. 0 sets no limit.",
     ]
     probes: Annotated[
         float,
-        Row(
-            "policy.probes",
-            "choice",
-            "Where repeats are allowed: this share of the arenas is played again, until it is "
-            "known how random the agent is.",
-            "SHARE",
-        ),
+        Row("policy.probes", "choice", "SHARE"),
+        "Where repeats are allowed: this share of the arenas is played again, until it is "
+        "known how random the agent is.",
     ]
     cool_down: Annotated[
         int,
-        Row(
-            "policy.cool_down",
-            "choice",
-            "For so many episodes no arena with the same demands is chosen again.",
-            "EPISODES",
-        ),
+        Row("policy.cool_down", "choice", "EPISODES"),
+        "For so many episodes no arena with the same demands is chosen again.",
     ]
     generate: Annotated[
         bool,
-        Row(
-            "policy.generate",
-            "choice",
-            "Make new arenas where none of the battery would tell enough.",
-        ),
+        Row("policy.generate", "choice"),
+        "Make new arenas where none of the battery would tell enough.",
     ]
     enough: Annotated[
         float,
-        Row(
-            "policy.enough",
-            "choice",
-            "Where new arenas are made: an arena of the battery tells enough when it tells this "
-            "share of what the best new one would.",
-            "SHARE",
-        ),
+        Row("policy.enough", "choice", "SHARE"),
+        "Where new arenas are made: an arena of the battery tells enough when it tells this "
+        "share of what the best new one would.",
     ]
     backend: Annotated[
         str,
-        Row(
-            "backend",
-            "running",
-            "What simulates the arenas: sim is the built-in simulator, unity:auto the Unity "
-            "build of `animalcat unity setup`, and unity:PATH any other build.",
-            "NAME",
-        ),
+        Row("backend", "running", "NAME"),
+        "What simulates the arenas: sim is the built-in simulator, unity:auto the Unity build "
+        "of `animalcat unity setup`, and unity:PATH any other build.",
     ]
     seed: Annotated[
-        int, Row("seed", "running", "The seed of everything that is left to chance.", "NUMBER")
+        int,
+        Row("seed", "running", "NUMBER"),
+        "The seed of everything that is left to chance.",
     ]
     certify: Annotated[
         bool,
-        Row(
-            "certify",
-            "running",
-            "Check the quick estimates against a full fit (NUTS) from time to time.",
-        ),
+        Row("certify", "running"),
+        "Check the quick estimates against a full fit (NUTS) from time to time.",
     ]
     record_pixels: Annotated[
-        bool, Row("record_pixels", "running", "Keep camera images in the recordings.")
+        bool,
+        Row("record_pixels", "running"),
+        "Keep camera images in the recordings.",
     ]
 
 
@@ -301,108 +206,67 @@ class SessionOptions(SharedOptions, total=False):
 
     slots: Annotated[
         int,
-        Row(
-            "slots",
-            "agent",
-            "How many copies of the agent play at once, each in a process of its own.",
-            "NUMBER",
-        ),
+        Row("slots", "agent", "NUMBER"),
+        "How many copies of the agent play at once, each in a process of its own.",
     ]
     privileged: Annotated[
         bool,
         Row(
             "observation_spec.privileged",
             "agent",
-            "Show the agent the arena's true state as well: for agents that check arenas, not "
-            "for those that are measured. The profile says so.",
             shown="only for builtin:planner",
             flag="--privileged",
         ),
+        "Show the agent the arena's true state as well: for agents that check arenas, not for "
+        "those that are measured. The profile says so.",
     ]
     first: Annotated[
         Sequence[str],
-        Row(
-            "policy.order",
-            "choice",
-            "Begin with this arena. Repeat it for several; the policy listed plays only these.",
-            "INSTANCE",
-            "none",
-        ),
+        Row("policy.order", "choice", "INSTANCE", "none"),
+        "Begin with this arena. Repeat it for several; the policy listed plays only these.",
     ]
     max_episodes: Annotated[
         int,
-        Row("stop.max_episodes", "end", "End after so many episodes.", "NUMBER", "by the preset"),
+        Row("stop.max_episodes", "end", "NUMBER", "by the preset"),
+        "End after so many episodes.",
     ]
     max_seconds: Annotated[
         float,
-        Row(
-            "stop.max_seconds",
-            "end",
-            "End after so many seconds of play. 0 sets no limit.",
-            "SECONDS",
-            "no limit",
-        ),
+        Row("stop.max_seconds", "end", "SECONDS", "no limit"),
+        "End after so many seconds of play. 0 sets no limit.",
     ]
     target_sd: Annotated[
         float,
-        Row(
-            "stop.target_sd",
-            "end",
-            "A capability is known when its standard deviation is this share of its range. "
-            "0: never.",
-            "SHARE",
-            "by the preset",
-        ),
+        Row("stop.target_sd", "end", "SHARE", "by the preset"),
+        "A capability is known when its standard deviation is this share of its range. 0: never.",
     ]
     targets: Annotated[
         Mapping[str, float],
-        Row(
-            "stop.targets",
-            "end",
-            "As --target-sd, for one capability. Repeat it for several.",
-            "CAPABILITY=SHARE",
-            "none",
-            flag="--target",
-        ),
+        Row("stop.targets", "end", "CAPABILITY=SHARE", "none", flag="--target"),
+        "As --target-sd, for one capability. Repeat it for several.",
     ]
     target_width: Annotated[
         float,
-        Row(
-            "stop.target_width",
-            "end",
-            "A capability is known only when its 90 % interval is no wider than this share "
-            "of its range. 0 does not ask for it.",
-            "SHARE",
-        ),
+        Row("stop.target_width", "end", "SHARE"),
+        "A capability is known only when its 90 % interval is no wider than this share of its "
+        "range. 0 does not ask for it.",
     ]
     futility: Annotated[
         float,
-        Row(
-            "stop.futility",
-            "end",
-            "Give a capability up when 25 more episodes would lower its standard deviation "
-            "by less than this share. 0: never.",
-            "SHARE",
-            "by the preset",
-        ),
+        Row("stop.futility", "end", "SHARE", "by the preset"),
+        "Give a capability up when 25 more episodes would lower its standard deviation by "
+        "less than this share. 0: never.",
     ]
     stop: Annotated[
         Literal["any", "all"],
-        Row(
-            "stop.combine",
-            "end",
-            "any ends the session at the first limit, or when every capability is known or "
-            "given up. all waits until all that is set has come.",
-            "any|all",
-        ),
+        Row("stop.combine", "end", "any|all"),
+        "any ends the session at the first limit, or when every capability is known or given "
+        "up. all waits until all that is set has come.",
     ]
     stop_at_alarm: Annotated[
         bool,
-        Row(
-            "stop.stop_at_alarm",
-            "end",
-            "End when the layout turns out not to describe the agent.",
-        ),
+        Row("stop.stop_at_alarm", "end"),
+        "End when the layout turns out not to describe the agent.",
     ]
 
 
@@ -411,71 +275,41 @@ class CampaignOptions(SharedOptions, total=False):
 
     common: Annotated[
         int,
-        Row(
-            "allocation.common",
-            "shares",
-            "How many random arenas all agents play first, the same ones.",
-            "ARENAS",
-        ),
+        Row("allocation.common", "shares", "ARENAS"),
+        "How many random arenas all agents play first, the same ones.",
     ]
     block: Annotated[
         int,
-        Row(
-            "allocation.block",
-            "shares",
-            "How many episodes an agent gets at a time after these.",
-            "EPISODES",
-        ),
+        Row("allocation.block", "shares", "EPISODES"),
+        "How many episodes an agent gets at a time after these.",
     ]
     at_once: Annotated[
         int,
-        Row(
-            "allocation.at_once",
-            "shares",
-            "How many agents get episodes at the same time.",
-            "AGENTS",
-        ),
+        Row("allocation.at_once", "shares", "AGENTS"),
+        "How many agents get episodes at the same time.",
     ]
     alike: Annotated[
         float,
-        Row(
-            "allocation.alike",
-            "shares",
-            "Two agents need not be told apart when they differ by less than this share of a "
-            "capability's range.",
-            "SHARE",
-        ),
+        Row("allocation.alike", "shares", "SHARE"),
+        "Two agents need not be told apart when they differ by less than this share of a "
+        "capability's range.",
     ]
     confidence: Annotated[
         float,
-        Row(
-            "allocation.confidence",
-            "shares",
-            "The probability with which the order of two agents must be known, or that they are "
-            "alike.",
-            "PROBABILITY",
-        ),
+        Row("allocation.confidence", "shares", "PROBABILITY"),
+        "The probability with which the order of two agents must be known, or that they are alike.",
     ]
     max_workers: Annotated[
         int,
-        Row(
-            "max_workers",
-            "shares",
-            "How many simulators may play the campaign at the same time, beside what the "
-            "server allows. It changes no result. 0 sets no limit of its own.",
-            "NUMBER",
-            "no limit of its own",
-        ),
+        Row("max_workers", "shares", "NUMBER", "no limit of its own"),
+        "How many simulators may play the campaign at the same time, beside what the server "
+        "allows. It changes no result. 0 sets no limit of its own.",
     ]
     take: Annotated[
         int,
-        Row(
-            "take",
-            "agent",
-            "Which campaign of all with the same options. Another number begins another one, "
-            "for agents that have changed.",
-            "NUMBER",
-        ),
+        Row("take", "agent", "NUMBER"),
+        "Which campaign of all with the same options. Another number begins another one, for "
+        "agents that have changed.",
     ]
 
 
@@ -486,6 +320,7 @@ class Option:
     Attributes:
         name: Name of the option.
         row: The row.
+        help: What it says, in a sentence or two.
         kind: Type of its value.
         span: From where to where it goes; None for no numbers, and where there are no bounds.
         default: Its default; None where the specification has none.
@@ -493,6 +328,7 @@ class Option:
 
     name: str
     row: Row
+    help: str
     kind: Any
     span: Range | None
     default: Any
@@ -525,9 +361,8 @@ def options_of(kind: type) -> Mapping[str, Option]:
     """The options of `SessionOptions` or of another such class, by name."""
     found: dict[str, Option] = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
-        value, row = get_args(hint)
-        span, default = _place(row.path)
-        found[name] = Option(name, row, value, span, default)
+        of, row, words = get_args(hint)
+        found[name] = Option(name, row, words, of, *_place(row.path))
     return found
 
 
@@ -538,7 +373,7 @@ def described(kind: type) -> Callable[[F], F]:
         lines = list[str]()
         for option in options_of(kind).values():
             default = option.default if option.kind is bool else option.shown
-            lines.append(f"    {option.name}: {option.row.help} Default: {default}.")
+            lines.append(f"    {option.name}: {option.help} Default: {default}.")
         text = inspect.cleandoc(function.__doc__ or "")
         function.__doc__ = "\n".join([text, "", "Options:", *lines])
         return function

@@ -98,7 +98,7 @@ def _parameter(option: Option) -> inspect.Parameter:
         metavar=option.row.metavar or None,
         min=None if span is None or span.above else span.low,
         max=None if span is None or span.high >= _MOST else span.high,
-        help=option.row.help,
+        help=option.help,
         show_default=option.shown or False,
         rich_help_panel=_GROUPS[option.row.group],
     )
