@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
+from textwrap import wrap
 from types import NoneType
 from typing import (
     Annotated,
@@ -98,7 +99,7 @@ class SharedOptions(TypedDict, total=False):
     episode_tokens: Annotated[
         int,
         Row("allowance.episode_tokens", "agent", "NUMBER", "no limit"),
-        "As --decision-tokens, for one episode.",
+        "The same for one episode, all its decisions together.",
     ]
     fresh: Annotated[
         bool,
@@ -243,7 +244,7 @@ class SessionOptions(SharedOptions, total=False):
     targets: Annotated[
         Mapping[str, float],
         Row("stop.targets", "end", "CAPABILITY=SHARE", "none", flag="--target"),
-        "As --target-sd, for one capability. Repeat it for several.",
+        "The same for one capability. Repeat it for several.",
     ]
     target_width: Annotated[
         float,
@@ -372,8 +373,10 @@ def described(kind: type) -> Callable[[F], F]:
     def describe(function: F) -> F:
         lines = list[str]()
         for option in options_of(kind).values():
-            default = option.default if option.kind is bool else option.shown
-            lines.append(f"    {option.name}: {option.help} Default: {default}.")
+            plain = option.kind in (bool, int, float) and option.default is not None
+            said = f"{option.name}: {option.help} Default: "
+            said += f"{option.default if plain else option.shown}."
+            lines += wrap(said, 96, initial_indent=" " * 4, subsequent_indent=" " * 8)
         text = inspect.cleandoc(function.__doc__ or "")
         function.__doc__ = "\n".join([text, "", "Options:", *lines])
         return function
