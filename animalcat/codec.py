@@ -567,7 +567,8 @@ def _conversion(
     if (key := f"{descriptor.containing_type.name}.{descriptor.name}") in _RESOURCES:
         to, back = _RESOURCES[key]
         return lambda text: text and to(text), lambda raw, _: raw and back(raw)
-    _insist_on(one in (_plain(descriptor), object), where)
+    texts = get_origin(one) is Literal and all(isinstance(text, str) for text in get_args(one))
+    _insist_on((str if texts else one) in (_plain(descriptor), object), where)
     return _same, _as_it_is
 
 

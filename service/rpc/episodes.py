@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from animalcat import names
-from animalcat.codec import encode
+from animalcat.codec import encode, word
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.explaining import explained_episode
@@ -17,7 +17,7 @@ from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.play import recording_key
 from animalcat.service.storage.listing import EpisodeFilter
-from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2
+from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.values import Outcome
 
 
@@ -121,9 +121,9 @@ def _outcomes(request: results_pb2.ListEpisodesRequest) -> tuple[Outcome, ...]:
         ServiceError: A number stands for no outcome.
     """
     try:
-        return tuple(Outcome(number) for number in request.outcomes)
+        return tuple(Outcome(word(types_pb2.Outcome, number)) for number in request.outcomes)
     except ValueError as error:
         raise ServiceError(
             Code.INVALID_REQUEST,
-            f"outcomes: {error}; give numbers of animalcat.v1.Outcome other than 0",
+            "outcomes: one is unknown; give numbers of animalcat.v1.Outcome other than 0",
         ) from error

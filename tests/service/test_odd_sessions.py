@@ -134,7 +134,7 @@ async def test_an_agent_that_always_or_never_succeeds(
         ),
         (
             {"stop": rule(combine=99)},
-            "stop.combine 99 is unknown to this server; it knows any, all",
+            "stop.combine: 99 is unknown to this server; it knows any, all",
         ),
         ({"stop": rule(targets={"courage": 0.1})}, "courage: no capability"),
         (
