@@ -95,7 +95,7 @@ class EpisodeRecorder:
         self._period = unfinished.period
         self._next = unfinished.steps
         self._return = unfinished.episode_return
-        self._ended_by = EndedBy(unfinished.ended_by) if unfinished.ended_by else None
+        self._ended_by = EndedBy.of(unfinished.ended_by)
         self._file = file
         self._steps = StepWriter(file, self._period, self._pixels)
 
@@ -106,7 +106,7 @@ class EpisodeRecorder:
             Where the recording stands. This recorder only goes on by `go_on`.
         """
         self.close()
-        ended_by = int(self._ended_by or 0)
+        ended_by = self._ended_by.number if self._ended_by else 0
         return Unfinished(
             str(self.path), self._pixels, self._period, self._next, self._return, ended_by
         )
@@ -208,7 +208,7 @@ def left_behind(path: Path) -> Unfinished:
         recording.header.observation_spec.decision_period,
         len(steps),
         sum(step.reward for step in steps),
-        int(ended_by or 0),
+        ended_by.number if ended_by else 0,
     )
 
 

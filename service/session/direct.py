@@ -30,13 +30,13 @@ from animalcat.envs.messages import MessageKind, pack_steps, unpack_steps
 from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 from animalcat.envs.worker import receive, run, send
-from animalcat.service.model import Cause, Spent
 from animalcat.service.recording.writer import EpisodeRecorder, Unfinished
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import Allotted, NoteRoom
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import FrameError, Turns
 from animalcat.v1 import gateway_pb2
+from animalcat.values import Cause, Spent
 from animalcat.wire import observation_to_proto
 
 MAX_FRAME: Final = 64 * 1024
@@ -120,7 +120,7 @@ class Played(NamedTuple):
 
     def pack(self) -> bytes:
         """Return it as bytes."""
-        told = json.dumps(self[:10]).encode()
+        told = json.dumps([*self[:6], astuple(self.spent), *self[7:10]]).encode()
         trace = self.trace.tobytes()
         return _NUMBERS.pack(len(told), len(trace)) + told + trace + pack_steps([self.last])
 
@@ -135,12 +135,10 @@ class Played(NamedTuple):
         middle = _NUMBERS.size + size
         told = json.loads(data[_NUMBERS.size : middle])
         left, fault, disk, reward, waited, recording, sums, exceeded, noted, refused = told
-        thinking, tokens_in, tokens_out, costs = sums
-        amounts = tuple((str(currency), float(amount)) for currency, amount in costs)
         trace = array("d")
         trace.frombytes(data[middle : middle + length])
         (last,) = unpack_steps(data[middle + length :], spec)
-        where, spent = Unfinished(*recording), Spent(thinking, tokens_in, tokens_out, amounts)
+        where, spent = Unfinished(*recording), Spent(*sums)
         stood = (reward, waited, where, spent, exceeded, noted, refused)
         return cls(left, fault, tuple(disk), *stood, trace, last)
 

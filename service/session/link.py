@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Step
-from animalcat.service.model import Cause, Session
 from animalcat.service.session.notes import NoteRoom
+from animalcat.values import Cause, Session
 
 T = TypeVar("T")
 

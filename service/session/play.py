@@ -14,24 +14,14 @@ from typing import Any, Final, TypeAlias
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
+from animalcat.codec import encode, number
 from animalcat.envs.agents.base import Allowance
 from animalcat.envs.answers import Note
 from animalcat.envs.types import EndedBy, Phase, Step
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.converters import episode_header
 from animalcat.service.measuring.generation import played_arena, played_instance
-from animalcat.service.model import (
-    BY_DEFAULT,
-    ENDS,
-    Cause,
-    Episode,
-    Outcome,
-    Ruling,
-    SessionSpec,
-    Whose,
-)
 from animalcat.service.recording import EpisodeRecorder, read_episode
 from animalcat.service.recording.difference import compare_step
 from animalcat.service.recording.writer import left_behind
@@ -42,6 +32,18 @@ from animalcat.service.session.parts import Parts
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import note_from_proto
 from animalcat.service.storage.artefacts import recording_path
+from animalcat.v1 import types_pb2
+from animalcat.values import (
+    BY_DEFAULT,
+    ENDS,
+    Cause,
+    Episode,
+    EpisodeHeader,
+    Outcome,
+    Ruling,
+    SessionSpec,
+    Whose,
+)
 
 log = logging.getLogger(__name__)
 
@@ -142,10 +144,25 @@ async def play_attempt(
     instance = played_instance(battery, episode.decision)
     arena_yaml = await asyncio.to_thread(played_arena, battery, episode.decision)
     versions = {**parts.versions, **worker.versions}
+    header = EpisodeHeader(
+        session=episode.session,
+        number=episode.number,
+        attempt=episode.attempt,
+        instance=episode.decision.instance,
+        arena_yaml=arena_yaml,
+        seed=instance.seed,
+        observation_spec=spec.observation_spec,
+        backend=spec.backend,
+        versions=versions,
+        decision=episode.decision,
+        agent=spec.agent,
+        pixels=spec.record_pixels,
+        places=instance.places,
+    )
     recorder = await asyncio.to_thread(
         EpisodeRecorder,
         recording_path(parts.data, episode.session, episode.number, episode.attempt),
-        episode_header(episode, spec, arena_yaml, instance, versions),
+        encode(header),
     )
     opening = EpisodeOpening(
         episode.number,
@@ -196,7 +213,7 @@ def end_recording(
         NotOwnerError: It has; the recording stays as the other left it.
     """
     parts.store.check_owned(episode.session)
-    recorder.finish(verdict.outcome, verdict.outcomes)
+    recorder.finish(number(types_pb2.Outcome, verdict.outcome), verdict.outcomes)
 
 
 def _agent_seed(spec: SessionSpec, episode: Episode) -> int:
