@@ -24,7 +24,7 @@ reads each `Ray` of it. `Actions` are several actions in one answer; a `Noted` a
 on it. `evaluate` gives an `EvaluationSummary` of each `PlayedEpisode`.
 
 The other names are what a server tells: frozen dataclasses, documented in
-`animalcat.client.values`.
+`animalcat.values`.
 
 Importing it makes `animalcat/Arena-v0` known to Gymnasium. The names load when they are first used.
 """
@@ -47,11 +47,17 @@ if TYPE_CHECKING:
     from animalcat.client.evaluation import AsyncAgent, EvaluationSummary, PlayedEpisode
     from animalcat.client.remote_env import RemoteEnv
     from animalcat.client.remote_episodes import SessionOver
-    from animalcat.client.values import (
+    from animalcat.envs.agents.base import Agent, Allowance, EpisodeInfo
+    from animalcat.envs.agents.fingerprint import AgentFingerprint
+    from animalcat.envs.answers import Actions, Note, Noted
+    from animalcat.envs.rays import Ray, Rays
+    from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
+    from animalcat.errors import AnimalcatError
+    from animalcat.values import (
         Battery,
         Campaign,
         CampaignSpec,
-        Capability,
+        CapabilityStatus,
         Decision,
         Episode,
         EpisodeFooter,
@@ -69,12 +75,6 @@ if TYPE_CHECKING:
         StoppingRule,
         Verdict,
     )
-    from animalcat.envs.agents.base import Agent, Allowance, EpisodeInfo
-    from animalcat.envs.agents.fingerprint import AgentFingerprint
-    from animalcat.envs.answers import Actions, Note, Noted
-    from animalcat.envs.rays import Ray, Rays
-    from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
-    from animalcat.errors import AnimalcatError
 
 __version__: str
 
@@ -90,7 +90,7 @@ __all__ = [
     "CameraSpec",
     "Campaign",
     "CampaignSpec",
-    "Capability",
+    "CapabilityStatus",
     "Client",
     "Decision",
     "Episode",
@@ -149,7 +149,7 @@ _HOME = {
     "aconnect": "client.async_client",
     "connect": "client.blocking_client",
 }
-"""Where a public name lives; what is not here is a value of `client.values`."""
+"""Where a public name lives; what is not here is one of `animalcat.values`."""
 
 
 register_with_gymnasium()
@@ -163,7 +163,7 @@ def __getattr__(name: str) -> Any:
         return version()
     if name not in __all__:
         raise AttributeError(f"module 'animalcat' has no attribute {name!r}")
-    home = import_module(f"animalcat.{_HOME.get(name, 'client.values')}")
+    home = import_module(f"animalcat.{_HOME.get(name, 'values')}")
     value = globals()[name] = getattr(home, name)
     return value
 

@@ -23,7 +23,7 @@ from animalcat.service.batteries.recipes import build_recipe
 from animalcat.service.library.batteries import FAMILY_SIZE
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import irrelevant
-from animalcat.service.model import SessionSpec
+from animalcat.values import SessionSpec
 from benchmarks.recovery_agents import interval_of_share
 from benchmarks.recovery_sessions import Place
 

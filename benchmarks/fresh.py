@@ -29,7 +29,7 @@ from animalcat.service.batteries.battery import Battery, build_family
 from animalcat.service.batteries.recipes import build_recipe
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.twins import Twins
-from animalcat.service.model import Made, SessionSpec
+from animalcat.values import MadeInstance, SessionSpec
 
 AGENTS: Final = 200
 """Simulated agents, of which each plays two sessions."""
@@ -78,9 +78,9 @@ class _Twins:
 
     maker: Twins
     key: str
-    made: dict[str, Made] = field(default_factory=dict[str, Made])
+    made: dict[str, MadeInstance] = field(default_factory=dict[str, MadeInstance])
 
-    def of(self, name: str) -> Made:
+    def of(self, name: str) -> MadeInstance:
         """The twin of an instance."""
         if name not in self.made:
             self.made[name] = self.maker.twin(name, self.key)

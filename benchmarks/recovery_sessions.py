@@ -30,7 +30,7 @@ from animalcat.processes import process_pool
 from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import irrelevant
-from animalcat.service.model import SessionSpec
+from animalcat.values import SessionSpec
 from benchmarks.recovery_outcomes import COMPARED, Outcomes, Strength
 
 SPEC: Final = ObservationSpec(None, None, privileged=True)

@@ -97,7 +97,7 @@ def pack_steps(steps: Sequence[Step]) -> bytes:
         parts.append(
             _STEP.pack(
                 step.phase,
-                step.ended_by or 0,
+                step.ended_by.number if step.ended_by else 0,
                 step.reached,
                 step.reward,
                 seen.health,
@@ -149,7 +149,7 @@ def unpack_steps(data: bytes, spec: ObservationSpec) -> list[Step]:
             ),
             state=state,
         )
-        cause = EndedBy(ended_by) if ended_by else None
+        cause = EndedBy.of(ended_by)
         steps.append(Step(Phase(phase), reward, cause, observation, reached))
     return steps
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from enum import IntEnum, StrEnum, auto
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from animalcat.arena_configs.tags import RAY_TAGS
+from animalcat.ranges import Range, check_ranges
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.model import Arena
@@ -38,30 +39,48 @@ class Phase(IntEnum):
     LAST = 2
 
 
-class EndedBy(IntEnum):
-    """Why an episode ended. The numbers are those of the wire.
+class EndedBy(StrEnum):
+    """Why an episode ended.
 
     A build ends an episode without saying why when health is used up, by whatever. It counts as a
     time limit if in the last decision and in the one before it nothing but time took health; else
     it is a death.
     """
 
-    GOAL = 1
-    DEATH = 2
-    TIME_LIMIT = 3
-    FAULT = 4
+    GOAL = auto()
+    DEATH = auto()
+    TIME_LIMIT = auto()
+    FAULT = auto()
+
+    @property
+    def number(self) -> int:
+        """Its number on the wire and in memory, from 1."""
+        return _ENDS.index(self) + 1
+
+    @staticmethod
+    def of(number: int) -> EndedBy | None:
+        """The one that has a number; None for 0, where nothing has ended.
+
+        Raises:
+            ValueError: None has that number.
+        """
+        if not 0 <= number <= len(_ENDS):
+            raise ValueError(f"no end has the number {number}")
+        return _ENDS[number - 1] if number else None
+
+
+_ENDS: Final = tuple(EndedBy)
 
 
 @dataclass(frozen=True, slots=True)
 class CameraSpec:
     """A square camera image: its side in pixels (4 to 512), and whether it has one channel."""
 
-    resolution: int = 84
+    resolution: Annotated[int, Range(4, 512)] = 84
     grayscale: bool = False
 
     def __post_init__(self) -> None:
-        if not 4 <= self.resolution <= 512:
-            raise ValueError(f"camera resolution {self.resolution} is not in 4..512")
+        check_ranges(self)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -76,15 +95,12 @@ class RaySpec:
     Without any on a side there is the middle one alone. `animalcat.Rays` reads what they tell.
     """
 
-    per_side: int = 2
-    max_degrees: float = 60.0
+    per_side: Annotated[int, Range(0, 50)] = 2
+    max_degrees: Annotated[float, Range(0, 180)] = 60.0
     tags: int = 12
 
     def __post_init__(self) -> None:
-        if not 0 <= self.per_side <= 50:
-            raise ValueError(f"{self.per_side} rays a side is not in 0..50")
-        if not 0.0 <= self.max_degrees <= 180.0:
-            raise ValueError(f"max_degrees {self.max_degrees} is not in [0, 180]")
+        check_ranges(self)
         if self.tags not in (12, 18):
             raise ValueError(f"{self.tags} ray tags: builds have 12 (to 4.3) or 18 (from 4.4)")
 
@@ -120,12 +136,11 @@ class ObservationSpec:
 
     camera: CameraSpec | None = None
     rays: RaySpec | None = RaySpec()
-    decision_period: int = 3
+    decision_period: Annotated[int, Range(1, 20)] = 3
     privileged: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.decision_period <= 20:
-            raise ValueError(f"decision_period {self.decision_period} is not in 1..20")
+        check_ranges(self)
 
     def validate(self, observation: Observation) -> None:
         """Check that an observation conforms to this specification.

@@ -5,8 +5,7 @@ episodes, `measuring` chooses instances and judges outcomes, and `campaigns` con
 sessions on one budget. `batteries` and `library` hold what sessions are made of, and `reporting`
 tells what a battery measures. `storage` and `recording` hold what sessions leave behind. `person`
 lets a person play, `host` deals with the machine that a server runs on, and `cluster` with many
-machines. `model` defines the values of the domain, `ids` names sessions and campaigns, `errors`
-lists what can go wrong, `refusals` counts what is refused, `logs` writes the log, and `versions`
-tells what could change a result. `operations` are calls that take long, and `converters` translates
-between values and wire messages.
+machines. `model` defines what the store alone knows beside `animalcat.values`, `ids` names sessions
+and campaigns, `errors` lists what can go wrong, `refusals` counts what is refused, `logs` writes
+the log, `versions` tells what could change a result, and `operations` are calls that take long.
 """

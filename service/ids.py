@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from animalcat import names
 from animalcat.layouts.library import LAYOUTS, variants
-from animalcat.service.model import CampaignSpec, SessionSpec
+from animalcat.values import CampaignSpec, SessionSpec
 
 _SESSION: Final = TypeAdapter(SessionSpec)
 _CAMPAIGN: Final = TypeAdapter(CampaignSpec)

@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from pydantic import TypeAdapter
 from animalcat import names
 from animalcat.service.batteries.battery import Tick
 from animalcat.service.errors import Code, ServiceError, public, unknown
+from animalcat.values import Operation, OperationKind, OperationState
 
 log = logging.getLogger(__name__)
 
@@ -27,73 +27,8 @@ TOLD_SECONDS: Final = 0.1
 """Least seconds between two reports of progress to watchers."""
 
 
-class Kind(IntEnum):
-    """What an operation does. The numbers are those of the wire."""
-
-    IMPORT_BATTERY = 1
-    BUILD_BATTERY = 2
-    END_CAMPAIGN = 3
-
-    @property
-    def cancellable(self) -> bool:
-        """Whether it can be stopped midway."""
-        return self is not Kind.END_CAMPAIGN
-
-
-class State(IntEnum):
-    """Where an operation stands. The numbers are those of the wire."""
-
-    RUNNING = 1
-    DONE = 2
-    FAILED = 3
-    CANCELLED = 4
-    ABORTED = 5
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more will happen."""
-        return self is not State.RUNNING
-
-
 class StoppedError(Exception):
     """The work is no longer wanted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A long-running operation.
-
-    Attributes:
-        id: Id, the last component of its name.
-        kind: What it does.
-        subject: Resource name of what it works on.
-        created: When it began, with time zone.
-        request_id: The caller's id for the request; a repeated id begins nothing new. May be empty.
-        asked: Digest of what was asked for.
-        state: Where it stands.
-        done: Number of parts that are done.
-        total: Number of parts in all; 0 if unknown.
-        message: What is being done.
-        resource: Resource name of the result; empty while there is none.
-        error: Why it failed; empty if it did not.
-        code: Code of the error; empty if there is none.
-        ended: When it ended, with time zone; None while it runs.
-    """
-
-    id: str
-    kind: Kind
-    subject: str
-    created: datetime
-    request_id: str = ""
-    asked: str = ""
-    state: State = State.RUNNING
-    done: int = 0
-    total: int = 0
-    message: str = ""
-    resource: str = ""
-    error: str = ""
-    code: str = ""
-    ended: datetime | None = None
 
 
 _FORM: Final = TypeAdapter(Operation)
@@ -128,13 +63,15 @@ class Operations:
                 log.warning("%s is left out: %s", path, error)
                 continue
             if not found.state.over:
-                found = self._over(found, State.ABORTED, ServiceError(Code.OPERATION_ABORTED))
+                found = self._over(
+                    found, OperationState.ABORTED, ServiceError(Code.OPERATION_ABORTED)
+                )
                 self._write(found)
             self._known[found.id] = found
 
     def begin(
         self,
-        kind: Kind,
+        kind: OperationKind,
         subject: str,
         work: Callable[[Tick], Awaitable[str]],
         request_id: str = "",
@@ -257,14 +194,14 @@ class Operations:
         try:
             resource = await work(tick)
         except (StoppedError, asyncio.CancelledError):
-            state = State.ABORTED if self._closing else State.CANCELLED
+            state = OperationState.ABORTED if self._closing else OperationState.CANCELLED
             code = Code.OPERATION_ABORTED if self._closing else Code.OPERATION_CANCELLED
             ended = self._over(self._known[operation], state, ServiceError(code))
         except Exception as error:  # noqa: BLE001 - becomes what the operation tells
-            ended = self._over(self._known[operation], State.FAILED, public(error))
+            ended = self._over(self._known[operation], OperationState.FAILED, public(error))
         else:
             now = self._known[operation]
-            ended = replace(now, state=State.DONE, resource=resource, ended=self._clock())
+            ended = replace(now, state=OperationState.DONE, resource=resource, ended=self._clock())
         self._write(ended)
         self._known[operation] = ended
         self._tell(operation)
@@ -280,12 +217,12 @@ class Operations:
         news, self._news[operation] = self._news[operation], asyncio.Event()
         news.set()
 
-    def _over(self, operation: Operation, state: State, error: ServiceError) -> Operation:
+    def _over(self, operation: Operation, state: OperationState, error: ServiceError) -> Operation:
         return replace(
             operation,
             state=state,
             error=error.message,
-            code=error.code.value,
+            error_code=error.code.value,
             ended=self._clock(),
         )
 

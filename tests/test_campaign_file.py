@@ -13,9 +13,9 @@ from animalcat.cli.campaign_tables import passed_in
 from animalcat.cli.main import build
 from animalcat.cli.shared.campaign_file import AgentsRun, read_campaign
 from animalcat.cli.shared.ray_agents import passed
-from animalcat.client.converters import episode_from_proto
-from animalcat.client.values import Episode
+from animalcat.codec import decode
 from animalcat.v1 import sessions_pb2, types_pb2
+from animalcat.values import Episode
 from tests.service.conftest import FILES
 
 FILE = """agents: [builtin:random, builtin:braitenberg]
@@ -37,13 +37,13 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
     [
         ("agents: [a", "this is no YAML"),
         (FILE.replace(", builtin:braitenberg", ""), "agents: Tuple should have at least 2 items"),
-        (FILE + "slots: 2\n", "slots: Extra inputs are not permitted"),
+        (FILE + "slots: 2\n", "there is no option 'slots'; there are: camera"),
         (
             FILE + "agents_run: {where: slurm}\n",
             "agents_run.where: Input should be 'local' or 'ray'",
         ),
-        (FILE + "max_workers: 0\n", "max_workers: Input should be greater than or equal to 1"),
-        (FILE + "max_workers: many\n", "max_workers: Input should be a valid integer"),
+        (FILE + "max_workers: -1\n", "max_workers -1 is out of range; give 0 to 10000"),
+        (FILE + "max_workers: many\n", "max_workers is 'many'; give a whole number"),
         ("- 1\n", "the whole file: "),
     ],
 )
@@ -78,7 +78,7 @@ def test_an_unknown_agent_is_named_before_a_server_starts(tmp_path: Path) -> Non
         ("--random-share 0.5 --no-certify", "--random-share (say it there as `random_share:`)"),
         ("--max-workers 2", "--max-workers (say it there as `max_workers:`)"),
         ("--fresh", "--fresh (say it there as `fresh:`)"),
-        ("--action-timeout 3", "--action-timeout (no campaign of a file has it)"),
+        ("--action-timeout 3", "--action-timeout (say it there as `action_timeout_seconds:`)"),
         ("--features f.csv --variant v", "--variant (no campaign of a file has it)"),
         ("--address 10.0.0.1:6379", "--address names a Ray cluster"),
         ("--address auto --engine local", "--address names a Ray cluster"),
@@ -105,15 +105,18 @@ def episode(
     invalid: str = "",
 ) -> Episode:
     made = sessions_pb2.MadeInstance(offer=of, made_as=sessions_pb2.MADE_AS_TWIN) if of else None
-    return episode_from_proto(
+    return decode(
+        Episode,
         sessions_pb2.EpisodeSummary(
             name=f"sessions/mine-1a2b/episodes/{number}-0",
             episode=number,
             instance=instance,
             outcome=outcome,
             invalid=invalid,
-            decision=sessions_pb2.Decision(reason=sessions_pb2.REASON_LISTED, made=made),
-        )
+            decision=sessions_pb2.Decision(
+                instance=instance, reason=sessions_pb2.REASON_LISTED, made=made
+            ),
+        ),
     )
 
 

@@ -31,7 +31,6 @@ from animalcat.apart.plan import (
 from animalcat.apart.view import beside, holds
 from animalcat.client import AsyncClient, Client
 from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN, is_local
-from animalcat.client.values import Session, SessionEvent, SessionState, Ticket
 from animalcat.codes import BAD_INPUT, UNREACHABLE
 from animalcat.envs.agents import AgentLoadError
 from animalcat.envs.agents.limits import check_observation
@@ -40,6 +39,7 @@ from animalcat.envs.agents.load import check_name
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.folders import SERVER_FOLDER, SOCKET
+from animalcat.values import Session, SessionEvent, SessionState, Ticket
 
 POLL_SECONDS: Final = 0.2
 """How often the agent's process is looked at."""

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.bench.curves import (
     Floats,
     Ints,
@@ -27,7 +28,6 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.simulate import prior_agents
 from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.batteries.feature_table import read_table
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import paradigm_of
 from animalcat.service.measuring.coverage import some_coverage
 

@@ -19,8 +19,8 @@ from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
-from animalcat.client.values import Battery, Feature, Instance, RecipeText
 from animalcat.errors import AnimalcatError
+from animalcat.values import Battery, Feature, Instance, RecipeText
 
 app = typer.Typer(help="List, build, import, show and export batteries.", no_args_is_help=True)
 app.command()(calibrate)

@@ -12,9 +12,9 @@ import typer
 from animalcat.cli.battery_report import battery_of
 from animalcat.cli.shared.output import fail, print_rows
 from animalcat.client import Client
-from animalcat.client.values import Instance
 from animalcat.errors import AnimalcatError
 from animalcat.service.reporting.instance_table import csv_text, parquet_bytes
+from animalcat.values import Instance
 
 Tell = Callable[[str, int, int], None]
 """Told what is being done, how much is done, and how much there is."""

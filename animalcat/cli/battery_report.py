@@ -7,16 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from animalcat import values as client_values
+from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.origin import Origin
 from animalcat.cli.layout.show import load
 from animalcat.cli.shared.output import fail
 from animalcat.client import Client
-from animalcat.client import values as client_values
 from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery, NamedLayout
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import ServiceError
 from animalcat.service.reporting.battery_report import BatteryReport, battery_report
 from animalcat.service.reporting.page import html_page

@@ -17,31 +17,12 @@ from animalcat.apart import AgentProcess, Bounds, Permission, give_up
 from animalcat.apart.process import GRACE_SECONDS
 from animalcat.cli.campaign_tables import campaign_json, campaign_row, in_common, show_campaign
 from animalcat.cli.session.options import (
-    SPEC,
-    ActionTimeout,
-    Backend,
     Battery,
-    Camera,
-    Certify,
-    DecisionPeriod,
-    DecisionTokens,
-    EpisodeSeconds,
-    EpisodeTokens,
     Features,
-    Fresh,
-    KeepUnpassable,
     Layout,
-    Lease,
-    PolicyName,
-    Practice,
-    RandomShare,
-    Secret,
-    Seed,
     Variant,
-    allowance,
     arena_folders,
     bounds_of,
-    observation,
     parse_backend,
 )
 from animalcat.cli.shared.agent_options import (
@@ -55,6 +36,7 @@ from animalcat.cli.shared.agent_options import (
 )
 from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.command_help import AGENT, SameAgent
+from animalcat.cli.shared.option_table import SHARES, read_options, shown, with_options
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -81,11 +63,11 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import left_out
 from animalcat.cli.shared.unplayable import fail_if_unplayable
 from animalcat.client import Client
-from animalcat.client.values import Campaign, Session
 from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.errors import AnimalcatError
-from animalcat.layouts.adaptive.plan import Allocation
+from animalcat.values import Campaign, Session
+from animalcat.values.options import CampaignOptions
 
 if TYPE_CHECKING:
     from animalcat.cli.shared.campaign_file import CampaignFile
@@ -98,8 +80,6 @@ app = typer.Typer(
 CampaignArgument = Annotated[
     str, typer.Argument(metavar="CAMPAIGN", help="The id of a campaign, from `campaign list`.")
 ]
-SHARES: Final = "How episodes are shared out"
-"""A group of options."""
 CLUSTER: Final = "Many machines"
 
 _POLL_SECONDS: Final = 0.5
@@ -114,11 +94,8 @@ Against = Annotated[
         show_default="none",
     ),
 ]
-RULE: Final = Allocation(1)
-"""What holds for handing out where nothing else is said."""
 
 
-@app.command()
 def run(
     context: typer.Context,
     file: Annotated[
@@ -148,92 +125,10 @@ def run(
             rich_help_panel=SHARES,
         ),
     ] = None,
-    camera: Camera = None,
-    decision_period: DecisionPeriod = None,
-    action_timeout: ActionTimeout = None,
-    lease: Lease = None,
-    episode_seconds: EpisodeSeconds = None,
-    decision_tokens: DecisionTokens = None,
-    episode_tokens: EpisodeTokens = None,
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
-    common: Annotated[
-        int | None,
-        typer.Option(
-            metavar="ARENAS",
-            min=1,
-            help="How many random arenas all agents play first, the same ones.",
-            show_default=str(RULE.common),
-            rich_help_panel=SHARES,
-        ),
-    ] = None,
-    block: Annotated[
-        int | None,
-        typer.Option(
-            metavar="EPISODES",
-            min=1,
-            help="How many episodes an agent gets at a time after these.",
-            show_default=str(RULE.block),
-            rich_help_panel=SHARES,
-        ),
-    ] = None,
-    at_once: Annotated[
-        int | None,
-        typer.Option(
-            metavar="AGENTS",
-            min=1,
-            help="How many agents get episodes at the same time.",
-            show_default=str(RULE.at_once),
-            rich_help_panel=SHARES,
-        ),
-    ] = None,
-    alike: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            min=0,
-            max=1,
-            help="Two agents need not be told apart when they differ by less than this share of a "
-            "capability's range.",
-            show_default=str(RULE.alike),
-            rich_help_panel=SHARES,
-        ),
-    ] = None,
-    max_workers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            max=10_000,
-            help="How many simulators may play the campaign at the same time, beside what the "
-            "server allows. It changes no result.",
-            show_default="no limit of its own",
-            rich_help_panel=SHARES,
-        ),
-    ] = None,
-    policy: PolicyName = "",
-    random_share: RandomShare = None,
-    backend: Backend = "",
-    seed: Seed = None,
-    certify: Certify = None,
-    fresh: Fresh = None,
-    practice: Practice = None,
-    keep_unpassable: KeepUnpassable = None,
-    secret: Secret = None,
     against: Against = "",
-    take: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            max=1_000_000,
-            help="Which campaign of all with the same options. Another number begins another one, "
-            "for agents that have changed.",
-            show_default="1",
-            rich_help_panel=AGENT,
-        ),
-    ] = None,
     same_agent: SameAgent = False,
     agent_may: AgentMay = Permission.PLAY,
     agent_sees: AgentSees = None,
@@ -260,6 +155,7 @@ def run(
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Measure several agents and compare them.
 
@@ -267,7 +163,7 @@ def run(
     random arenas first. After that, episodes go to the agents whose profiles still overlap. The
     same command again goes on with the same campaign.
     """
-    plan = None
+    plan, chosen = None, read_options(CampaignOptions, options)
     if file is not None:
         from animalcat.cli.shared.campaign_file import check_options, read_campaign
 
@@ -282,12 +178,11 @@ def run(
         _choose_engine(engine, address, server, data)
     if plan is not None:
         agent = list(plan.agents)
-        backend = backend or plan.backend
+        chosen = plan.options | chosen
     elif not agent or not battery or budget is None:
         fail("give --agent twice or more, --battery and --budget; or a file that says them")
-    shown = observation(camera, decision_period) or SPEC.observation_spec
     for reference in agent:
-        check_reference(reference, shown)
+        check_reference(reference, shown(CampaignOptions, chosen))
         if is_privileged(reference):
             fail(
                 f"{reference} is shown the arena's true state, and no agent of a campaign is; let "
@@ -299,15 +194,13 @@ def run(
         check_trusted(agent, bounds)
     else:
         check_apart(agent, bounds, None if server else data_folder(data))
-    backend, builds = parse_backend(backend, server)
+    chosen["backend"], builds = parse_backend(chosen.get("backend", ""), server)
     if plan is not None:
         _run_file(
             plan,
-            backend,
+            chosen,
             builds,
             allow_plugin or (),
-            camera,
-            decision_period,
             address,
             bounds,
             server,
@@ -327,31 +220,16 @@ def run(
                 budget=budget,
                 layout=layout,
                 layout_variant=variant,
-                common=common,
-                block=block,
-                at_once=at_once,
-                alike=alike,
-                policy=policy or None,
-                random_share=random_share,
-                seed=seed,
-                backend=backend,
-                observation_spec=observation(camera, decision_period),
-                action_timeout_seconds=action_timeout,
-                lease_seconds=lease,
-                allowance=allowance(episode_seconds, decision_tokens, episode_tokens),
-                certify=certify,
-                fresh=fresh,
-                max_workers=max_workers or 0,
-                practice=practice,
-                keep_unpassable=keep_unpassable,
-                secret=secret,
-                take=take,
+                **chosen,
             )
             bounds = replace(bounds, hide=arena_folders(battery, features))
         _tell_left_out(client, campaign)
         played = _play(client, campaign, bounds)
         show_campaign(client, played, as_json, against)
         fail_if_unplayable(client, played.sessions)
+
+
+app.command("run")(with_options(run, CampaignOptions))
 
 
 @app.command()
@@ -502,11 +380,9 @@ def _choose_engine(
 
 def _run_file(
     plan: CampaignFile,
-    backend: str,
+    chosen: dict[str, Any],
     builds: Sequence[Path],
     plugins: Sequence[str],
-    camera: int | None,
-    decision_period: int | None,
     address: str | None,
     bounds: Bounds,
     server: str | None,
@@ -538,25 +414,7 @@ def _run_file(
                             battery=arenas,
                             budget=plan.budget,
                             layout=layout,
-                            common=plan.common,
-                            block=plan.block,
-                            at_once=plan.at_once,
-                            alike=plan.alike,
-                            policy=plan.policy or None,
-                            random_share=plan.random_share,
-                            seed=plan.seed,
-                            backend=backend,
-                            observation_spec=observation(camera, decision_period),
-                            allowance=allowance(
-                                plan.episode_seconds, plan.decision_tokens, plan.episode_tokens
-                            ),
-                            certify=plan.certify,
-                            fresh=plan.fresh,
-                            max_workers=plan.max_workers or 0,
-                            practice=plan.practice,
-                            keep_unpassable=plan.keep_unpassable,
-                            secret=plan.secret,
-                            take=plan.take,
+                            **chosen,
                         )
                         _tell_left_out(client, campaign)
                         campaigns.append((campaign, replace(bounds, hide=arena_folders(battery))))

@@ -11,7 +11,7 @@ from animalcat.cli.shared.output import print_json, print_rows
 from animalcat.cli.shared.remote import session_row, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.client import Client
-from animalcat.client.values import Campaign, Episode, Session
+from animalcat.values import Campaign, Episode, Session
 
 
 def campaign_json(client: Client, campaign: Campaign, against: str = "") -> dict[str, Any]:
@@ -77,7 +77,7 @@ def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: st
         as_json=False,
     )
     for session in campaign.sessions:
-        for change in session.agent_changes:
+        for change in session.identity.changes:
             typer.echo(f"warning: {session.spec.agent}: {change}")
     if against:
         paired = compare_each(common, against)
@@ -136,7 +136,7 @@ def campaign_row(campaign: Campaign) -> dict[str, Any]:
         "layout": spec.session.layout,
         "agents": list(spec.agents),
         "episodes": campaign.episodes,
-        "budget": spec.budget,
+        "budget": spec.allocation.budget,
         "over": campaign.over,
         "reason": campaign.reason,
         "waits_for": campaign.waits_for,

@@ -19,11 +19,11 @@ from animalcat.cli.shared.output import FAILED, console, fail, progress_console,
 from animalcat.cli.shared.remote import client_for, place, session_row
 from animalcat.cli.shared.tables import print_profile, print_verdict
 from animalcat.client.blocking_client import Client
-from animalcat.client.values import Episode, Session
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.envs.types import ObservationSpec
 from animalcat.files import write_whole
 from animalcat.layouts.explaining.wording import percent
+from animalcat.values import Episode, Session
 
 if TYPE_CHECKING:
     from animalcat.maps.moving import Frame

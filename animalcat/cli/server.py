@@ -24,8 +24,8 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.cli.shared.table import Column
 from animalcat.client import AsyncClient, Client
-from animalcat.client.values import ProcessPlacement
 from animalcat.errors import AnimalcatError
+from animalcat.values import ProcessPlacement
 
 app = typer.Typer(help="Say how a server is, and what it does.", no_args_is_help=True)
 

@@ -17,6 +17,7 @@ from collections.abc import (
 )
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from functools import partial
 from operator import index
 from pathlib import Path
 from types import TracebackType
@@ -24,10 +25,12 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Final,
+    Literal,
     Self,
     SupportsIndex,
     TypeAlias,
     TypeVar,
+    Unpack,
     cast,
 )
 
@@ -36,7 +39,6 @@ import grpc
 from animalcat import names
 from animalcat.arena_files import MAX_TABLE_BYTES, battery_files, battery_id, check_sizes, is_yaml
 from animalcat.battery_reference import battery_name
-from animalcat.client import converters
 from animalcat.client.connection import open_channel, translated_errors
 from animalcat.client.credentials import Credentials, credentials
 from animalcat.client.evaluation import (
@@ -46,34 +48,7 @@ from animalcat.client.evaluation import (
     PlayedEpisode,
     evaluate_session,
 )
-from animalcat.client.values import (
-    Battery,
-    Campaign,
-    CampaignSpec,
-    Episode,
-    EpisodeFooter,
-    EpisodeHeader,
-    Instance,
-    Layout,
-    Operation,
-    OperationState,
-    Opponent,
-    Policy,
-    PolicyName,
-    ProcessPlacement,
-    RecipeText,
-    RecordedStep,
-    Ruling,
-    Session,
-    SessionEvent,
-    SessionSpec,
-    SessionState,
-    SessionVerification,
-    StoppingRule,
-    Ticket,
-    Verdict,
-)
-from animalcat.envs.agents.base import Allowance
+from animalcat.codec import decode, number, put
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.watching import Watch
 from animalcat.envs.types import ObservationSpec
@@ -91,11 +66,36 @@ from animalcat.v1 import (
     results_pb2_grpc,
     sessions_pb2,
     sessions_pb2_grpc,
+    types_pb2,
 )
+from animalcat.values import (
+    Battery,
+    Campaign,
+    CampaignSpec,
+    Episode,
+    EpisodeFooter,
+    EpisodeHeader,
+    Feature,
+    Instance,
+    Layout,
+    Operation,
+    ProcessPlacement,
+    RecipeText,
+    RecordedStep,
+    Session,
+    SessionEvent,
+    SessionSpec,
+    SessionVerification,
+    Ticket,
+    Verdict,
+    verdict_of,
+)
+from animalcat.values.options import CampaignOptions, SessionOptions, described, given
+from animalcat.wire import step_from_proto
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-from animalcat.words import FORMATS, OPERATIONS, POLICIES, RULINGS, STATES
+from animalcat.words import FORMATS
 
 SessionLike: TypeAlias = str | Session
 """A session, its id or its resource name."""
@@ -292,6 +292,7 @@ class AsyncClient:
                     f"session judge {now.id} --as repeat"
                 )
 
+    @described(SessionOptions)
     async def create_session(
         self,
         *,
@@ -299,27 +300,10 @@ class AsyncClient:
         battery: str,
         layout: str | os.PathLike[str] = "",
         layout_variant: str = "",
-        max_episodes: int | None = None,
-        target_sd: float | None = None,
-        futility: float | None = None,
-        stop: StoppingRule | None = None,
-        policy: str | Policy | None = None,
-        random_share: float | None = None,
-        seed: int | None = None,
-        backend: str = "",
         observation_spec: ObservationSpec | None = None,
-        action_timeout_seconds: float | None = None,
-        lease_seconds: float | None = None,
-        allowance: Allowance | None = None,
-        record_pixels: bool | None = None,
-        certify: bool | None = None,
-        slots: int | None = None,
-        fresh: bool | None = None,
-        practice: int | None = None,
         against: SessionLike = "",
-        keep_unpassable: bool | None = None,
-        secret: str | None = None,
         request_id: str = "",
+        **options: Unpack[SessionOptions],
     ) -> Session:
         """Create a session that waits for its agent.
 
@@ -332,88 +316,37 @@ class AsyncClient:
             layout: Name of the layout, or a file of one's own (its name ends in .yaml or .yml). By
                 default the one that the battery names, and "aaio" where it names none.
             layout_variant: Variant of it.
-            max_episodes: Most episodes; 100 by default.
-            target_sd: Enough when every capability's SD is this share of its range; 0: never; 0.1
-                by default.
-            futility: Enough when the SD would drop by less than this share; 0: never; 0.01 by
-                default.
-            stop: The whole stopping rule. What it leaves open may be said by the three before it.
-            policy: How to choose instances: the name of a policy or of a plugin of the server, or
-                all of it; "variance" by default.
-            random_share: Share of random draws, where the policy does not say it; 0.15 by default.
-            seed: Of the whole session; 0 by default.
-            backend: What plays the arenas, such as a plugin of the server; "sim" by default.
-            observation_spec: What the agent sees; rays by default.
-            action_timeout_seconds: How long one action may take; 60 by default.
-            lease_seconds: How long an agent whose connection broke may take to come back to the
-                step that it left; 30 by default, 0 for not at all.
-            allowance: Seconds and tokens that the agent may spend; any amount by default.
-            record_pixels: Keep camera images in the recordings.
-            certify: Let NUTS refits certify the live posterior, as by default.
-            slots: How many episodes may be played at once; 1 by default.
-            fresh: Play a twin of every instance, an arena of the session's own with the same
-                demands, so that the battery cannot be learnt by heart.
-            practice: Play so many unscored episodes first, on arenas that are not used again.
+            observation_spec: What the agent sees; rays by default. The options `camera`,
+                `decision_period` and `privileged` change parts of it.
             against: Another agent's session: play the arenas that it has played, in the same
                 order, until the two agents are told apart.
-            keep_unpassable: Play arenas that no play can pass too, which are set aside otherwise.
-            secret: What all chance follows from beside the seed. By default the server makes one
-                that nobody can guess; one of your own gives the same decisions on any server, and
-                an empty one lets the seed alone decide.
             request_id: The same id again gives the same session.
+            **options: The options below.
 
         Raises:
-            AnimalcatError: There is no such policy; the layout's file cannot be read; an option is
-                given twice with different values; the server refuses.
+            AnimalcatError: An option does not take its value; the layout's file cannot be read;
+                the server refuses.
+            TypeError: There is no such option.
         """
-        _insist_whole(max_episodes=max_episodes, seed=seed, slots=slots, practice=practice)
-        if stop is not None:
-            _insist_whole(max_episodes=stop.max_episodes)
-        named, definition = _named_layout(layout)
-        spec = SessionSpec(
-            agent=agent,
-            battery=battery,
-            layout=named,
-            layout_definition=definition,
-            layout_variant=layout_variant,
-            policy=_policy(policy, random_share),
-            stop=merged(
-                stop or StoppingRule(),
-                "stop",
-                {"max_episodes": max_episodes, "target_sd": target_sd, "futility": futility},
-            ),
-            seed=seed,
-            backend=backend,
-            observation_spec=observation_spec,
-            action_timeout_seconds=action_timeout_seconds,
-            lease_seconds=lease_seconds,
-            allowance=allowance,
-            record_pixels=record_pixels,
-            certify=certify,
-            slots=slots,
-            fresh=fresh,
-            practice=practice,
-            against=Opponent(names.parse_session(session_name(against))) if against else None,
-            keep_unpassable=keep_unpassable,
-            secret=secret,
-        )
-        request = sessions_pb2.CreateSessionRequest(
-            spec=converters.session_spec_to_proto(spec), request_id=request_id
-        )
+        spec = _session_spec(agent, battery, layout, layout_variant)
+        if against:
+            spec.against.session = session_name(against)
+        put(SessionSpec, spec, _asked(SessionOptions, options, observation_spec))
+        request = sessions_pb2.CreateSessionRequest(spec=spec, request_id=request_id)
         answer = await self._call(self._sessions.CreateSession, request)
-        return converters.session_from_proto(answer.session)
+        return decode(Session, answer.session)
 
     async def get_session(self, session: SessionLike) -> Session:
         """One session as it stands."""
         request = sessions_pb2.GetSessionRequest(name=session_name(session))
         answer = await self._read(self._sessions.GetSession, request)
-        return converters.session_from_proto(answer.session)
+        return decode(Session, answer.session)
 
     async def get_ticket(self, session: SessionLike) -> Ticket:
         """A ticket with which the process of an agent plays one session and does nothing else."""
         request = access_pb2.GetTicketRequest(session=session_name(session))
         answer = await self._call(self._access.GetTicket, request)
-        return converters.ticket_from_proto(answer)
+        return decode(Ticket, answer)
 
     async def find_session(self, session: SessionLike = "") -> Session:
         """The session that is meant; where none is named, the one that waits for an agent.
@@ -439,7 +372,7 @@ class AsyncClient:
         return [session async for session in self.sessions()]
 
     def sessions(
-        self, *, agent: str = "", battery: str = "", states: Iterable[SessionState] = ()
+        self, *, agent: str = "", battery: str = "", states: Iterable[str] = ()
     ) -> AsyncGenerator[Session]:
         """Sessions, newest first, asked for page by page.
 
@@ -455,10 +388,10 @@ class AsyncClient:
             page_size=_PAGE,
             agent=agent,
             battery=battery_name(battery) if battery else "",
-            states=[converters.number(state, STATES, "state") for state in states],
+            states=[_number(sessions_pb2.SessionState, state, "state") for state in states],
         )
         return self._pages(
-            self._sessions.ListSessions, request, "sessions", converters.session_from_proto
+            self._sessions.ListSessions, request, "sessions", partial(decode, Session)
         )
 
     def watch_session(
@@ -473,13 +406,13 @@ class AsyncClient:
         request = sessions_pb2.WatchSessionRequest(
             name=session_name(session), from_start=from_start
         )
-        return self._stream(self._sessions.WatchSession, request, converters.event_from_proto)
+        return self._stream(self._sessions.WatchSession, request, partial(decode, SessionEvent))
 
     async def cancel_session(self, session: SessionLike) -> Session:
         """End a session; what it learnt stays."""
         request = sessions_pb2.CancelSessionRequest(name=session_name(session))
         answer = await self._call(self._sessions.CancelSession, request)
-        return converters.session_from_proto(answer.session)
+        return decode(Session, answer.session)
 
     async def verify_session(self, session: SessionLike) -> SessionVerification:
         """Check whether a session's records and recordings are as they were stored."""
@@ -492,13 +425,13 @@ class AsyncClient:
         """Begin no further episode of a session; what is being played is played to its end."""
         request = sessions_pb2.PauseSessionRequest(name=session_name(session))
         answer = await self._call(self._sessions.PauseSession, request)
-        return converters.session_from_proto(answer.session)
+        return decode(Session, answer.session)
 
     async def resume_session(self, session: SessionLike) -> Session:
         """Go on with a session that was paused."""
         request = sessions_pb2.ResumeSessionRequest(name=session_name(session))
         answer = await self._call(self._sessions.ResumeSession, request)
-        return converters.session_from_proto(answer.session)
+        return decode(Session, answer.session)
 
     async def extend_session(
         self, session: SessionLike, max_episodes: int = 0, target_sd: float | None = None
@@ -519,7 +452,7 @@ class AsyncClient:
             name=session_name(session), max_episodes=max_episodes, target_sd=target_sd
         )
         answer = await self._call(self._sessions.ExtendSession, request)
-        return converters.session_from_proto(answer.session)
+        return decode(Session, answer.session)
 
     async def invalidate_episode(
         self, session: SessionLike, episode: int, reason: str, attempt: int | None = None
@@ -536,9 +469,11 @@ class AsyncClient:
             name=_episode_name(session, episode, attempt), reason=reason
         )
         answer = await self._call(self._sessions.InvalidateEpisode, request)
-        return converters.episode_from_proto(answer.episode)
+        return decode(Episode, answer.episode)
 
-    async def judge_failure(self, session: SessionLike, ruling: Ruling) -> Session:
+    async def judge_failure(
+        self, session: SessionLike, ruling: Literal["repeat", "failure", "fault"]
+    ) -> Session:
         """Judge the episode in which the agent's code failed, and let the session go on.
 
         The profile says how many episodes were judged, and as what.
@@ -548,15 +483,15 @@ class AsyncClient:
             ruling: "repeat": the arena is played again, though the agent has seen it; "failure":
                 it counts as one; "fault": it was no doing of the agent's, and is played again.
         """
-        if ruling not in RULINGS or ruling == "awaited":
+        if ruling not in ("repeat", "failure", "fault"):
             raise AnimalcatError(
                 f"{ruling!r} is no ruling: say 'repeat', 'failure' or 'fault'", "INVALID_REQUEST"
             )
         request = sessions_pb2.JudgeFailureRequest(
-            name=session_name(session), ruling=RULINGS[ruling]
+            name=session_name(session), ruling=_number(types_pb2.Ruling, ruling, "ruling")
         )
         answer = await self._call(self._sessions.JudgeFailure, request)
-        return converters.session_from_proto(answer.session)
+        return decode(Session, answer.session)
 
     async def dismiss_agents(self, session: SessionLike, failure: str = "") -> Session:
         """Take the agents of a session off at once; what they play is held against nobody.
@@ -569,13 +504,14 @@ class AsyncClient:
         """
         request = sessions_pb2.DismissAgentsRequest(name=session_name(session), failure=failure)
         answer = await self._call(self._sessions.DismissAgents, request)
-        return converters.session_from_proto(answer.session)
+        return decode(Session, answer.session)
 
     async def delete_session(self, session: SessionLike) -> None:
         """Forget a session that is not being played, its episodes and their recordings."""
         request = sessions_pb2.DeleteSessionRequest(name=session_name(session))
         await self._call(self._sessions.DeleteSession, request)
 
+    @described(CampaignOptions)
     async def create_campaign(
         self,
         *,
@@ -584,28 +520,9 @@ class AsyncClient:
         budget: int,
         layout: str | os.PathLike[str] = "",
         layout_variant: str = "",
-        common: int | None = None,
-        block: int | None = None,
-        at_once: int | None = None,
-        alike: float | None = None,
-        confidence: float | None = None,
-        policy: str | Policy | None = None,
-        random_share: float | None = None,
-        seed: int | None = None,
-        backend: str = "",
         observation_spec: ObservationSpec | None = None,
-        action_timeout_seconds: float | None = None,
-        lease_seconds: float | None = None,
-        allowance: Allowance | None = None,
-        record_pixels: bool | None = None,
-        certify: bool | None = None,
-        fresh: bool | None = None,
-        max_workers: int = 0,
-        practice: int | None = None,
-        keep_unpassable: bool | None = None,
-        secret: str | None = None,
-        take: int | None = None,
         request_id: str = "",
+        **options: Unpack[CampaignOptions],
     ) -> Campaign:
         """Create a campaign of several agents, whose sessions wait for them.
 
@@ -615,74 +532,32 @@ class AsyncClient:
             agents: Names of the agents, 2 to 100, each once.
             battery: Id or resource name.
             budget: Episodes of all agents together.
-            layout: As in `create_session`, and so are all arguments after `confidence`.
+            layout: As in `create_session`.
             layout_variant: Variant of the layout.
-            common: How many random instances all agents play, the same ones and first; 12 by
-                default.
-            block: Episodes that an agent is given at once; 4 by default.
-            at_once: How many agents are given some at once; 2 by default.
-            alike: Agents that differ by less than this share of a capability's range need not be
-                told apart; 0.05 by default.
-            confidence: Probability with which an order must be known, or that two are alike; 0.95
-                by default.
-            policy: How to choose instances.
-            random_share: Share of random draws.
-            seed: Of the whole campaign.
-            backend: What plays the arenas.
             observation_spec: What the agents see.
-            action_timeout_seconds: How long one action may take.
-            lease_seconds: How long an agent whose connection broke may take to come back.
-            allowance: Seconds and tokens that an agent may spend.
-            record_pixels: Keep camera images in the recordings.
-            certify: Let NUTS refits certify the live posteriors.
-            fresh: Play twins of the instances; all agents play the same twins.
-            take: Which campaign of all that are otherwise the same, from 1: another number is
-                another campaign, for agents that are not what they were. 1 by default.
-            max_workers: Most simulators that may play it at once on one server; 0: as many as the
-                server has for it. It changes no result, and the last call for a campaign counts.
-            practice: Let every agent play so many unscored episodes first, all on the same arenas.
-            keep_unpassable: Play arenas that no play can pass too, which are set aside otherwise.
-            secret: What all chance follows from beside the seed. By default the server makes one
-                that nobody can guess; one of your own gives the same decisions on any server, and
-                an empty one lets the seed alone decide.
             request_id: The same id again gives the same campaign.
+            **options: The options below.
 
         Raises:
-            AnimalcatError: There is no such policy; the layout's file cannot be read; the server
-                refuses.
+            AnimalcatError: An option does not take its value; the layout's file cannot be read;
+                the server refuses.
+            TypeError: There is no such option.
         """
-        _insist_whole(budget=budget, common=common, block=block, at_once=at_once)
-        _insist_whole(seed=seed, practice=practice, max_workers=max_workers)
-        named, definition = _named_layout(layout)
-        session = SessionSpec(
-            battery=battery,
-            layout=named,
-            layout_definition=definition,
-            layout_variant=layout_variant,
-            policy=_policy(policy, random_share),
-            seed=seed,
-            backend=backend,
-            observation_spec=observation_spec,
-            action_timeout_seconds=action_timeout_seconds,
-            lease_seconds=lease_seconds,
-            allowance=allowance,
-            record_pixels=record_pixels,
-            certify=certify,
-            fresh=fresh,
-            practice=practice,
-            keep_unpassable=keep_unpassable,
-            secret=secret,
+        places = _asked(CampaignOptions, options, observation_spec)
+        most = places.pop("max_workers", 0)
+        spec = campaigns_pb2.CampaignSpec(
+            agents=agents, session=_session_spec("", battery, layout, layout_variant)
         )
-        spec = CampaignSpec(
-            tuple(agents), session, budget, common, block, at_once, alike, confidence, take
-        )
+        put(CampaignSpec, spec, {"allocation.budget": _whole("budget", budget)})
+        own = ("allocation", "take")
+        for path, value in places.items():
+            at = path if path.startswith(own) else f"session.{path}"
+            put(CampaignSpec, spec, {at: value})
         request = campaigns_pb2.CreateCampaignRequest(
-            spec=converters.campaign_spec_to_proto(spec),
-            request_id=request_id,
-            max_workers=max_workers,
+            spec=spec, request_id=request_id, max_workers=most
         )
         answer = await self._call(self._campaigns.CreateCampaign, request)
-        return converters.campaign_from_proto(answer.campaign)
+        return decode(Campaign, answer.campaign)
 
     async def get_campaign(self, campaign: str) -> Campaign:
         """One campaign as it stands.
@@ -692,13 +567,13 @@ class AsyncClient:
         """
         request = campaigns_pb2.GetCampaignRequest(name=names.campaign_name(campaign))
         answer = await self._read(self._campaigns.GetCampaign, request)
-        return converters.campaign_from_proto(answer.campaign)
+        return decode(Campaign, answer.campaign)
 
     async def list_campaigns(self) -> list[Campaign]:
         """All campaigns, newest first."""
         request = campaigns_pb2.ListCampaignsRequest(page_size=_PAGE)
         pages = self._pages(
-            self._campaigns.ListCampaigns, request, "campaigns", converters.campaign_from_proto
+            self._campaigns.ListCampaigns, request, "campaigns", partial(decode, Campaign)
         )
         return [campaign async for campaign in pages]
 
@@ -711,7 +586,7 @@ class AsyncClient:
         """
         request = campaigns_pb2.EndCampaignRequest(name=names.campaign_name(campaign))
         begun = await self._call(self._campaigns.EndCampaign, request)
-        await self.wait(converters.operation_from_proto(begun.operation), on_progress)
+        await self.wait(decode(Operation, begun.operation), on_progress)
         return await self.get_campaign(campaign)
 
     async def delete_campaign(self, campaign: str) -> None:
@@ -723,7 +598,7 @@ class AsyncClient:
         request = campaigns_pb2.DeleteCampaignRequest(name=names.campaign_name(campaign))
         await self._call(self._campaigns.DeleteCampaign, request)
 
-    def operations(self, *, states: Iterable[OperationState] = ()) -> AsyncGenerator[Operation]:
+    def operations(self, *, states: Iterable[str] = ()) -> AsyncGenerator[Operation]:
         """What takes or took long, newest first.
 
         Args:
@@ -734,13 +609,13 @@ class AsyncClient:
         """
         request = operations_pb2.ListOperationsRequest(
             page_size=_PAGE,
-            states=[converters.number(state, OPERATIONS, "state") for state in states],
+            states=[_number(operations_pb2.OperationState, state, "state") for state in states],
         )
         return self._pages(
             self._operations.ListOperations,
             request,
             "operations",
-            converters.operation_from_proto,
+            partial(decode, Operation),
         )
 
     async def wait(
@@ -760,7 +635,7 @@ class AsyncClient:
         events = self._stream(
             self._operations.WatchOperation,
             request,
-            lambda event: converters.operation_from_proto(event.operation),
+            lambda event: decode(Operation, event.operation),
         )
         async with aclosing(events):
             async for now in events:
@@ -780,14 +655,14 @@ class AsyncClient:
         """
         request = operations_pb2.CancelOperationRequest(name=_operation_name(operation))
         answer = await self._call(self._operations.CancelOperation, request)
-        return converters.operation_from_proto(answer.operation)
+        return decode(Operation, answer.operation)
 
     async def placement(self) -> ProcessPlacement:
         """Where the server's simulators and fits are, and which sessions wait for what."""
         answer = await self._read(
             self._operations.GetPlacement, operations_pb2.GetPlacementRequest()
         )
-        return converters.placement_from_proto(answer)
+        return decode(ProcessPlacement, answer)
 
     async def profile(self, session: SessionLike) -> dict[str, Any]:
         """The profile, by the schema "profile": certified once the session is finished."""
@@ -831,7 +706,7 @@ class AsyncClient:
         parent = names.EVERY_SESSION if session is None else session_name(session)
         request = results_pb2.ListEpisodesRequest(parent=parent, page_size=_PAGE)
         pages = self._pages(
-            self._episodes.ListEpisodes, request, "episodes", converters.episode_from_proto
+            self._episodes.ListEpisodes, request, "episodes", partial(decode, Episode)
         )
         return [episode async for episode in pages]
 
@@ -852,7 +727,7 @@ class AsyncClient:
 
     async def verdict(self, session: SessionLike) -> Verdict:
         """The verdict that ends the profile."""
-        return converters.verdict_from_profile(await self.profile(session))
+        return verdict_of(await self.profile(session))
 
     def stream_episode(
         self, session: SessionLike, episode: int, attempt: int | None = None
@@ -874,14 +749,12 @@ class AsyncClient:
         def convert(message: results_pb2.StreamEpisodeResponse) -> Recorded:
             nonlocal header
             if message.HasField("header"):
-                header = converters.header_from_proto(message.header)
+                header = decode(EpisodeHeader, message.header)
                 return header
             if message.HasField("footer"):
-                return converters.footer_from_proto(message.footer)
+                return decode(EpisodeFooter, message.footer)
             assert header is not None, "a recording begins with its header"
-            return converters.step_from_proto(
-                message.step, header.observation_spec, pixels=header.pixels
-            )
+            return step_from_proto(message.step, header.observation_spec, pixels=header.pixels)
 
         return self._stream(self._episodes.StreamEpisode, request, convert)
 
@@ -1007,7 +880,7 @@ class AsyncClient:
         """All batteries of the server, by name; without their features."""
         request = sessions_pb2.ListBatteriesRequest(page_size=_PAGE)
         pages = self._pages(
-            self._batteries.ListBatteries, request, "batteries", converters.battery_from_proto
+            self._batteries.ListBatteries, request, "batteries", partial(decode, Battery)
         )
         return [battery async for battery in pages]
 
@@ -1026,8 +899,8 @@ class AsyncClient:
         request = sessions_pb2.GetBatteryRequest(name=battery_name(battery))
         answer = await self._read(self._batteries.GetBattery, request)
         return replace(
-            converters.battery_from_proto(answer.battery),
-            features=tuple(map(converters.feature_from_proto, answer.features)),
+            decode(Battery, answer.battery),
+            features=tuple(map(partial(decode, Feature), answer.features)),
             manifest=json.loads(answer.manifest_json or "{}"),
         )
 
@@ -1044,15 +917,13 @@ class AsyncClient:
             arenas=arenas,
         )
         return self._pages(
-            self._batteries.ListInstances, request, "instances", converters.instance_from_proto
+            self._batteries.ListInstances, request, "instances", partial(decode, Instance)
         )
 
     async def list_layouts(self) -> list[Layout]:
         """The layouts of the server without their texts, the shipped ones first."""
         request = layouts_pb2.ListLayoutsRequest(page_size=_PAGE)
-        pages = self._pages(
-            self._layouts.ListLayouts, request, "layouts", converters.layout_from_proto
-        )
+        pages = self._pages(self._layouts.ListLayouts, request, "layouts", partial(decode, Layout))
         return [layout async for layout in pages]
 
     async def get_layout(self, layout: str, variant: str = "") -> Layout:
@@ -1065,13 +936,13 @@ class AsyncClient:
         name = layout if "/" in layout else names.layout_name(layout)
         request = layouts_pb2.GetLayoutRequest(name=name, variant=variant)
         answer = await self._read(self._layouts.GetLayout, request)
-        return converters.layout_from_proto(answer.layout)
+        return decode(Layout, answer.layout)
 
     async def _made(
         self, begun: operations_pb2.Operation, on_progress: OnProgress | None
     ) -> Battery:
         """The battery that an operation makes."""
-        done = await self.wait(converters.operation_from_proto(begun), on_progress)
+        done = await self.wait(decode(Operation, begun), on_progress)
         return await self.get_battery(done.resource)
 
     async def _pages(
@@ -1168,53 +1039,45 @@ def _profile_name(session: SessionLike) -> str:
     return names.profile_name(names.parse_session(session_name(session)))
 
 
-def _policy(policy: str | Policy | None, random_share: float | None) -> Policy:
-    if isinstance(policy, str):
-        known = cast("PolicyName", policy) if policy in POLICIES else None
-        policy = Policy(known) if known else Policy("plugin", plugin=policy)
-    whole = policy or Policy()
-    return merged(whole, "policy", {"random_share": random_share})
+def _session_spec(
+    agent: str, battery: str, layout: str | os.PathLike[str], variant: str
+) -> sessions_pb2.SessionSpec:
+    named, definition = _named_layout(layout)
+    return sessions_pb2.SessionSpec(
+        agent=agent,
+        battery=battery_name(battery) if battery else "",
+        layout=named,
+        layout_definition=definition,
+        layout_variant=variant,
+    )
 
 
-def _insist_whole(**given: object) -> None:
-    """Insist on whole numbers of 0 or more, by the names of options; None is one left out.
-
-    Raises:
-        AnimalcatError: One is not.
-    """
-    for name, value in given.items():
-        if value is None:
-            continue
-        wrong = isinstance(value, bool) or not isinstance(value, SupportsIndex)
-        if wrong or index(cast("SupportsIndex", value)) < 0:
-            raise AnimalcatError(
-                f"{name} is {value!r}; give a whole number of 0 or more", "INVALID_REQUEST"
-            )
+def _asked(
+    kind: type, options: Mapping[str, Any], observation_spec: ObservationSpec | None
+) -> dict[str, Any]:
+    """What is asked for by options, by its place in the specification."""
+    try:
+        return given(kind, options, observation_spec)
+    except ValueError as error:
+        raise AnimalcatError(str(error), "INVALID_REQUEST") from error
 
 
-_Options = TypeVar("_Options", StoppingRule, Policy)
+def _number(enum: Any, text: str, what: str) -> Any:
+    """The number of an enum of the wire that a word stands for."""
+    try:
+        return number(enum, text, what)
+    except ValueError as error:
+        raise AnimalcatError(str(error)) from error
 
 
-def merged(whole: _Options, name: str, single: Mapping[str, float | None]) -> _Options:
-    """Put options that are given singly into those that are given as one value.
-
-    Args:
-        whole: The value; what it leaves to the server is None.
-        name: What the value is called.
-        single: The single options by name; None for those that are not given.
-
-    Raises:
-        AnimalcatError: An option is given in both, with different values.
-    """
-    given = {key: value for key, value in single.items() if value is not None}
-    for key, value in given.items():
-        other = getattr(whole, key)
-        if other is not None and other != value:
-            raise AnimalcatError(
-                f"{key} is given as {value:g}, and {name} says {other:g}; give it once",
-                "INVALID_REQUEST",
-            )
-    return replace(whole, **given)
+def _whole(name: str, value: Any) -> int:
+    """Insist on a whole number of 0 or more."""
+    wrong = isinstance(value, bool) or not isinstance(value, SupportsIndex)
+    if wrong or index(cast("SupportsIndex", value)) < 0:
+        raise AnimalcatError(
+            f"{name} is {value!r}; give a whole number of 0 or more", "INVALID_REQUEST"
+        )
+    return index(value)
 
 
 def _named_layout(layout: str | os.PathLike[str]) -> tuple[str, str]:

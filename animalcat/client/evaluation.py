@@ -15,14 +15,15 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 import grpc
 
 from animalcat.client.stream import EvaluationStream, Welcome
-from animalcat.client.values import Session
+from animalcat.codec import word
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.watching import Watch, in_memory
 from animalcat.envs.answers import ActionError, Answer, ReadAnswer, read_answer
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.words import CAUSES, STATES, word
+from animalcat.v1 import sessions_pb2, types_pb2
+from animalcat.values import Session
 
 NO_ACTION: Final = "ACTION_OUT_OF_RANGE"
 """Code of the error where an agent's answer is no action."""
@@ -240,7 +241,7 @@ async def _answer_stream(
             case "episode_end":
                 end = frame.episode_end
                 total = returns[end.slot] + end.reward
-                cause = word(end.cause, CAUSES)
+                cause = word(types_pb2.Cause, end.cause)
                 episode = PlayedEpisode(
                     end.episode, total, end.step, end.truncated, end.fault, cause
                 )
@@ -248,7 +249,7 @@ async def _answer_stream(
                 on_episode(episode)
             case "session_end":
                 over = frame.session_end
-                state = word(over.state, STATES)
+                state = word(sessions_pb2.SessionState, over.state)
                 return EvaluationSummary(over.session, state, over.episodes, tuple(played))
             case other:
                 raise AnimalcatError(f"the server sent {other}, which this client does not know")

@@ -11,14 +11,14 @@ from animalcat.client.async_client import CertificateFiles, SessionLike
 from animalcat.client.blocking_client import connect
 from animalcat.client.connection import translated_errors
 from animalcat.client.stream import EvaluationStream
+from animalcat.codec import word
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.watching import in_memory
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.v1 import gateway_pb2
-from animalcat.words import CAUSES, STATES, word
+from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 
 _T = TypeVar("_T")
 
@@ -149,9 +149,9 @@ class RemoteEpisodes:
         frame = self._decision()
         if frame.HasField("session_end"):
             over = frame.session_end
+            state = word(sessions_pb2.SessionState, over.state)
             raise SessionOver(
-                f"{over.session} is {word(over.state, STATES)} after {over.episodes} episodes that "
-                "counted"
+                f"{over.session} is {state} after {over.episodes} episodes that counted"
             )
         self._next = None
         start = frame.episode_start
@@ -192,7 +192,7 @@ class RemoteEpisodes:
         self._counted += not end.fault
         if end.HasField("observation"):  # a backend that failed has nothing more to show
             self._last = self._stream.observation(end.observation)
-        cause = word(end.cause, CAUSES)
+        cause = word(types_pb2.Cause, end.cause)
         return StepResult(end.reward, self._last, True, end.truncated, end.fault, cause)
 
     def close(self) -> None:

@@ -11,22 +11,20 @@ from typing import Final, NamedTuple, TypeAlias
 
 import grpc
 
-from animalcat.client.converters import allowance_from_proto
 from animalcat.client.direct import DirectError, DirectPlay
+from animalcat.codec import decode, encode, word
 from animalcat.envs.agents.base import UNLIMITED, Allowance, EpisodeInfo
 from animalcat.envs.agents.fingerprint import UNKNOWN, AgentFingerprint
 from animalcat.envs.answers import NOTES_USED_UP, Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken, may_try_again
 from animalcat.protocol import PROTOCOL, server_refusal, version
-from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, types_pb2
+from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.wire import (
-    fingerprint_to_proto,
     observation_from_proto,
     spec_from_proto,
     spec_to_proto,
 )
-from animalcat.words import STATES, word
 
 FIRST_PAUSE: Final = 0.05
 """Seconds between the first two attempts to come back; each pause is twice the one before."""
@@ -107,7 +105,7 @@ class EvaluationStream:
             client_version=version(),
             protocol=PROTOCOL,
             returns=returns,
-            fingerprint=fingerprint_to_proto(fingerprint),
+            fingerprint=encode(fingerprint),
             fingerprint_follows=follows,
             same_agent=same_agent,
         )
@@ -141,7 +139,8 @@ class EvaluationStream:
         if frame.HasField("session_end"):
             over = frame.session_end
             raise AnimalcatError(
-                f"{over.session} is {word(over.state, STATES)} already", "SESSION_OVER"
+                f"{over.session} is {word(sessions_pb2.SessionState, over.state)} already",
+                "SESSION_OVER",
             )
         if not frame.HasField("welcome"):
             raise AnimalcatError(f"the server answered {frame.WhichOneof('frame')} to hello")
@@ -149,7 +148,7 @@ class EvaluationStream:
         if wrong := server_refusal(answer.protocol, answer.server_version):
             raise AnimalcatError(wrong, "CLIENT_REFUSED")
         self.spec = spec_from_proto(answer.observation_spec)
-        self._allowance = allowance_from_proto(answer.allowance)
+        self._allowance = decode(Allowance, answer.allowance)
         self._hello.session, self._hello.lease = answer.session, answer.lease
         self._lease_seconds = answer.lease_seconds if answer.lease else 0.0
         return Welcome(
@@ -219,7 +218,7 @@ class EvaluationStream:
 
     def identify(self, fingerprint: AgentFingerprint) -> None:
         """Say all that the agent is, before its first action."""
-        told = fingerprint_to_proto(fingerprint)
+        told = encode(fingerprint)
         self._identity = gateway_pb2.EvaluateRequest(fingerprint=told)
 
     def observation(self, message: types_pb2.Observation) -> Observation:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Final, Protocol
+
+from animalcat.ranges import Range, check_ranges
 
 if TYPE_CHECKING:
     from animalcat.envs.answers import Answer
@@ -22,9 +24,12 @@ class Allowance:
         episode_tokens: Tokens that all notes of one episode may tell of.
     """
 
-    episode_seconds: float = 0.0
-    decision_tokens: int = 0
-    episode_tokens: int = 0
+    episode_seconds: Annotated[float, Range(0, 10_000_000)] = 0.0
+    decision_tokens: Annotated[int, Range(0, 10**15)] = 0
+    episode_tokens: Annotated[int, Range(0, 10**15)] = 0
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
 
 UNLIMITED: Final = Allowance()

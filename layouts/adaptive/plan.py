@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Annotated, Final, Literal, TypeAlias, get_args
+
+from animalcat.ranges import Range, check_ranges
 
 Name: TypeAlias = Literal[
     "variance", "information", "threshold", "stratified", "random", "listed", "plugin"
@@ -44,7 +46,11 @@ def insist_on_rules(rules: int) -> None:
         )
 
 
-MOST_SHARPNESS: Final = 100.0
+Share: TypeAlias = Annotated[float, Range(0, 1)]
+"""A share of a whole."""
+ShareBelow: TypeAlias = Annotated[float, Range(0, 1, below=True)]
+"""A share that is less than the whole."""
+MOST_SHARPNESS: Final = 100
 """Greatest sharpness of a policy; with this power, choices are in effect always the most
 informative."""
 
@@ -79,29 +85,22 @@ class Policy:
     """
 
     name: Name = "variance"
-    random_share: float = 0.15
-    sharpness: float = 4.5
-    exposures: int = 1
-    probes: float = 0.1
-    cool_down: int = 0
+    random_share: Share = 0.15
+    sharpness: Annotated[float, Range(0, MOST_SHARPNESS)] = 4.5
+    exposures: Annotated[int, Range(0)] = 1
+    probes: Share = 0.1
+    cool_down: Annotated[int, Range(0)] = 0
     per_second: bool = False
     about: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     generate: bool = False
-    enough: float = 0.95
+    enough: Share = 0.95
     plugin: str = ""
 
     def __post_init__(self) -> None:
+        check_ranges(self)
         if self.name not in get_args(Name):
             raise ValueError(f"name {self.name!r} is unknown; valid: {', '.join(POLICIES)}")
-        for what in ("random_share", "probes"):
-            if not 0.0 <= getattr(self, what) <= 1.0:
-                raise ValueError(f"{what} {getattr(self, what)} is not in [0, 1]")
-        for what in ("exposures", "cool_down"):
-            if getattr(self, what) < 0:
-                raise ValueError(f"{what} {getattr(self, what)} is below 0")
-        if not 0.0 <= self.sharpness <= MOST_SHARPNESS:
-            raise ValueError(f"sharpness {self.sharpness} is not in [0, {MOST_SHARPNESS:g}]")
         if self.about and self.name != "information":
             raise ValueError('"about" goes with the policy "information" alone')
         if self.generate and self.name not in ("variance", "information"):
@@ -109,8 +108,6 @@ class Policy:
                 f"the policy {self.name!r} asks for no instances; generate goes with "
                 "variance and information"
             )
-        if not 0.0 <= self.enough <= 1.0:
-            raise ValueError(f"enough {self.enough} is not in [0, 1]")
         if self.name == "listed" and not self.order:
             raise ValueError('the policy "listed" needs an "order"')
         if (self.name == "plugin") != bool(self.plugin):
@@ -136,27 +133,21 @@ class StoppingRule:
             measured or given up. With "all", every condition that is set must hold.
     """
 
-    max_episodes: int = 100
-    target_sd: float = 0.1
+    max_episodes: Annotated[int, Range(1)] = 100
+    target_sd: ShareBelow = 0.1
     targets: Mapping[str, float] = field(default_factory=dict[str, float])
-    target_width: float = 0.0
-    futility: float = 0.01
-    max_seconds: float = 0.0
+    target_width: Share = 0.0
+    futility: ShareBelow = 0.01
+    max_seconds: Annotated[float, Range(0)] = 0.0
     stop_at_alarm: bool = False
     combine: Literal["any", "all"] = "any"
 
     def __post_init__(self) -> None:
-        if self.max_episodes < 1:
-            raise ValueError(f"max_episodes {self.max_episodes} must be 1 at least")
-        shares = {"target_sd": self.target_sd, "futility": self.futility}
-        shares |= {f"target of {name}": value for name, value in self.targets.items()}
-        for name, value in shares.items():
-            if not 0.0 <= value < 1.0:
-                raise ValueError(f"{name} {value} is not in [0, 1)")
-        if not 0.0 <= self.target_width <= 1.0:
-            raise ValueError(f"target_width {self.target_width} is not in [0, 1]")
-        if not 0.0 <= self.max_seconds < float("inf"):
-            raise ValueError(f"max_seconds {self.max_seconds} must be a number of 0 or more")
+        check_ranges(self)
+        span = Range(0, 1, below=True)
+        for name, value in self.targets.items():
+            if not span.has(value):
+                raise ValueError(f"target of {name} {value} is out of range; give {span}")
         if self.combine not in ("any", "all"):
             raise ValueError(f"combine {self.combine!r} is unknown; valid: any, all")
         if self.combine == "all" and self.target_width and not (self.target_sd or self.targets):
@@ -195,18 +186,12 @@ class Allocation:
             known.
     """
 
-    budget: int
-    common: int = 12
-    block: int = 4
-    at_once: int = 2
-    alike: float = 0.05
-    confidence: float = 0.95
+    budget: Annotated[int, Range(1)]
+    common: Annotated[int, Range(1)] = 12
+    block: Annotated[int, Range(1)] = 4
+    at_once: Annotated[int, Range(1)] = 2
+    alike: ShareBelow = 0.05
+    confidence: Annotated[float, Range(0.5, 1, above=True, below=True)] = 0.95
 
     def __post_init__(self) -> None:
-        for what in ("budget", "common", "block", "at_once"):
-            if getattr(self, what) < 1:
-                raise ValueError(f"{what} {getattr(self, what)} must be 1 at least")
-        if not 0.0 <= self.alike < 1.0:
-            raise ValueError(f"alike {self.alike} is not in [0, 1)")
-        if not 0.5 < self.confidence < 1.0:
-            raise ValueError(f"confidence {self.confidence} is not between 0.5 and 1")
+        check_ranges(self)

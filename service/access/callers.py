@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from animalcat.service.model import Session
+from animalcat.values import Session
 
 
 class Role(StrEnum):

@@ -21,9 +21,9 @@ from animalcat.service.access.rules import RULES, Own, Rule
 from animalcat.service.access.tickets import Tickets
 from animalcat.service.access.tokens import FOLDER, Quota, TokenError, Tokens, utc_now
 from animalcat.service.errors import KINDS, Code, ServiceError
-from animalcat.service.model import Session
 from animalcat.service.session.notes import Purse
 from animalcat.v1 import sessions_pb2
+from animalcat.values import Session
 
 log = logging.getLogger(__name__)
 

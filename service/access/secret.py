@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from animalcat.service.access.tokens import FOLDER, kept_key
 from animalcat.service.ids import asked_for
-from animalcat.service.model import CampaignSpec, SessionSpec
+from animalcat.values import CampaignSpec, SessionSpec
 
 FILE: Final = "secret.key"
 """The file in the folder of tokens and keys."""

@@ -25,6 +25,7 @@ from animalcat.arena_configs.features import (
     FEATURES,
     MeasuredFeatures,
 )
+from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, ArenaError, Problem
 from animalcat.arena_configs.nodes import text_of
@@ -49,7 +50,7 @@ from animalcat.service.batteries.drafts import (
 from animalcat.service.batteries.estimate import Tick, with_estimate
 from animalcat.service.batteries.feature_table import FeatureTable, read_table
 from animalcat.service.batteries.findings import alike, found_in, in_lines
-from animalcat.service.batteries.instance import Instance, arena_identity
+from animalcat.service.batteries.instance import arena_identity
 from animalcat.service.batteries.marks import Marks, marks_of
 from animalcat.service.batteries.naming import groups_of, kinds_of, parse_pattern
 from animalcat.service.batteries.readings import Reading, key_of

@@ -12,6 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.placement import Placement, fix, place
@@ -19,7 +20,6 @@ from animalcat.arena_configs.sequence import episode_arenas, pass_mark
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import Kind, some
 from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped
 from animalcat.service.batteries.validity import Verdict, judge

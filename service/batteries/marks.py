@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.outcome import NO_LIMIT, NO_REWARD, MarkFault, mark_fault
-from animalcat.service.batteries.instance import Instance
 
 UNPASSABLE: Final = "no play can pass it, since no return exceeds its pass mark"
 """Why an arena is set aside."""

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from animalcat.arena_configs.features import FEATURES
-from animalcat.service.batteries.instance import Instance
+from animalcat.arena_configs.instance import Instance
 
 UNNAMED: Final = "_"
 """The part of a pattern that says nothing about an instance."""

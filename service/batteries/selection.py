@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.separation import DemandRows, Floats
 
 _POWER: Final = 4

@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.batteries.instance import Instance
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from animalcat.arena_configs.batteries import Recipe
 from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.instance import Instance
 from animalcat.service.batteries.drafts import Fixed
-from animalcat.service.batteries.instance import Instance
 
 TABLE: Final = "battery.json"
 """File of a battery's table, in its folder."""

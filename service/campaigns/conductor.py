@@ -14,8 +14,9 @@ from animalcat.layouts.adaptive.campaign import Standing, next_round, overlappin
 from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.library.layouts import layout_of
-from animalcat.service.model import Campaign, Session
+from animalcat.service.model import StoredCampaign
 from animalcat.service.session.engines import Engines
+from animalcat.values import Session
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ class Conductor:
         waits_for: Why no agent can play on until a person does something; empty where some can.
     """
 
-    def __init__(self, campaign: Campaign, engines: Engines) -> None:
+    def __init__(self, campaign: StoredCampaign, engines: Engines) -> None:
         self.campaign = campaign
         self.concluded = asyncio.Event()
         self.waits_for = ""
@@ -192,7 +193,7 @@ class Conductors:
         for campaign in await asyncio.to_thread(self._engines.parts.store.campaigns):
             self.start(campaign)  # it ends at once if nothing is left to do
 
-    def start(self, campaign: Campaign) -> None:
+    def start(self, campaign: StoredCampaign) -> None:
         """Conduct a campaign, unless that is being done already or its record is unreadable."""
         if campaign.unreadable:
             log.error("campaign %s is %s", campaign.id, campaign.unreadable)
@@ -215,7 +216,7 @@ class Conductors:
         conductor = self._conductors.get(campaign)
         return conductor.waits_for if conductor is not None and all(map(_waits, sessions)) else ""
 
-    async def end(self, campaign: Campaign, reason: str) -> None:
+    async def end(self, campaign: StoredCampaign, reason: str) -> None:
         """End a campaign, and wait until its sessions are over or cannot be ended for now."""
         self.start(campaign)
         conductor = self._conductors[campaign.id]

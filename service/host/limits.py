@@ -18,11 +18,11 @@ import grpc
 
 from animalcat.service.errors import KINDS, Code, ServiceError
 from animalcat.service.host.settings import Settings
-from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
 from animalcat.service.session.disk import Disk
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import campaigns_pb2
+from animalcat.values import SessionState
 
 AGENT_RETRY_SECONDS: Final = 15.0
 """When to come again as an agent: episodes last seconds, sessions minutes."""

@@ -22,8 +22,9 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.library.plugins import usable
-from animalcat.service.model import LayoutRecord, SessionSpec
+from animalcat.service.model import LayoutRecord
 from animalcat.service.storage.sql import SqlStore
+from animalcat.values import SessionSpec
 
 MAX_BYTES: Final = 1024 * 1024
 """Most bytes of a layout's text."""

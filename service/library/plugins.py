@@ -11,7 +11,7 @@ from animalcat.layouts.library import LAYOUTS
 from animalcat.plugins import Kind, Plugin, PluginNotAllowedError
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import SessionSpec
+from animalcat.values import SessionSpec
 
 
 def usable(kind: Kind, name: str) -> Plugin | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from animalcat.layouts.adaptive.paired import DECISIVE, CommonInstances, e_value, shared
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import Episode, Opponent, Outcome, Session, SessionSpec
+from animalcat.values import Episode, Opponent, Outcome, Session, SessionSpec
 
 
 def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Opponent:

@@ -22,9 +22,10 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, OneAtATime, is_checkpoint
-from animalcat.service.model import Session, StoredCertificate
+from animalcat.service.model import StoredCertificate
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
+from animalcat.values import Session
 
 log = logging.getLogger(__name__)
 

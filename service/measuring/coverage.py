@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.model.expressions import ONE
 from animalcat.layouts.model.instances import left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.marks import UNPASSABLE
 from animalcat.service.errors import Code, ServiceError
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from animalcat import names
+from animalcat.arena_configs.instance import Instance
 from animalcat.envs.types import PHYSICS_STEP, EndedBy
 from animalcat.layouts.explaining.limits import as_shares
 from animalcat.layouts.explaining.session import explain_of
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import Episode, Session
+from animalcat.values import Episode, Session
 
 
 def explained_episode(

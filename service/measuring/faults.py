@@ -7,7 +7,7 @@ from typing import Final
 
 from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.service.batteries.naming import some
-from animalcat.service.model import Episode
+from animalcat.values import Episode
 
 MAX_FAULTS: Final = 3
 """Backend faults of one instance after which it is set aside."""

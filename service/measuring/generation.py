@@ -19,14 +19,14 @@ from animalcat.arena_configs.families import generate, load_family
 from animalcat.arena_configs.families.grid import are_parameters, demand_grid
 from animalcat.arena_configs.families.language import Paradigm
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, Survey, read_features
+from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena
 from animalcat.arena_configs.placement import place
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import USUAL_STEPS, Battery
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.measuring.twins import Pooled, codes, made_for, pool_of, source_of
-from animalcat.service.model import Decision, Made
+from animalcat.values import Decision, MadeInstance
 
 FAMILY: Final = "navigation"
 """The family that arenas are made of where those of a battery are of no use."""
@@ -37,7 +37,7 @@ _SAMPLE: Final = 6
 class InstanceSource(InstanceGenerator, Protocol):
     """A source of offers that can also make the instances to play."""
 
-    def make(self, offer: str, seed: int, number: int) -> Made:
+    def make(self, offer: str, seed: int, number: int) -> MadeInstance:
         """Make an instance; the same arguments always give the same instance.
 
         Args:
@@ -98,7 +98,7 @@ class FamilySource:
             seconds=np.array([limit or longest for limit in limits], np.float64),
         )
 
-    def make(self, offer: str, seed: int, number: int) -> Made:
+    def make(self, offer: str, seed: int, number: int) -> MadeInstance:
         """Make an arena with the demands of an offer, or the nearest to them that is found."""
         one = self._offered[offer]
         return made_for(offer, one, self._layout, self._codes, f"{offer}.{number}", seed)
@@ -200,7 +200,7 @@ class AllSources:
             ),
         )
 
-    def make(self, offer: str, seed: int, number: int) -> Made:
+    def make(self, offer: str, seed: int, number: int) -> MadeInstance:
         """Make an instance from the source that has the offer."""
         return self._of[offer].make(offer, seed, number)
 

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, ParamSpec, TypedDict, TypeVar
+from typing import Final, ParamSpec, TypedDict, TypeVar, cast
 
 import numpy as np
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.envs.places import can_watch
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.battery_rate import Wager
@@ -27,7 +28,6 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import joined_groups
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import meant_layout
@@ -36,12 +36,14 @@ from animalcat.service.measuring.coverage import some_coverage
 from animalcat.service.measuring.gate import power_of
 from animalcat.service.measuring.generation import InstanceSource, source_for
 from animalcat.service.measuring.twins import Twins
-from animalcat.service.model import (
+from animalcat.values import (
     PRACTICE,
+    Alternative,
     CapabilityStatus,
     Decision,
     Episode,
-    Made,
+    MadeInstance,
+    MeasuringStatus,
     Outcome,
     SessionSpec,
 )
@@ -173,7 +175,7 @@ class Measurement:
             raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
         self._twins = Twins(battery, layout) if spec.fresh else None
         self._key = f"{spec.root}/{spec.twins_of or session}"
-        self._twin_of: dict[str, Made] = {}
+        self._twin_of: dict[str, MadeInstance] = {}
         self.candidates = {instance.name: instance.paradigm for instance in instances}
         self.suites = {instance.name: instance.suite for instance in instances}
         self.comparison = None if spec.against is None else Comparison(spec.against)
@@ -223,7 +225,7 @@ class Measurement:
             predicted=choice.predicted,
             margins=dict(choice.margins),
             reason=choice.reason,
-            alternatives=choice.alternatives,
+            alternatives=tuple(Alternative(*one) for one in choice.alternatives),
             because=choice.because,
             made=made,
             pending=len(pending),
@@ -353,7 +355,7 @@ class Measurement:
                     node.mean,
                     node.sd,
                     node.unit,
-                    status[node.name],
+                    cast("MeasuringStatus", status[node.name]),
                     needed.get(node.name),
                     value=words.estimate,
                     interval=words.interval,

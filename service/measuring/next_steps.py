@@ -8,7 +8,7 @@ from typing import Any, Final
 from animalcat.layouts.adaptive.statuses import PRECISE
 from animalcat.layouts.explaining.wording import is_share
 from animalcat.layouts.reporting.profile import Profile, learnt
-from animalcat.service.model import Session
+from animalcat.values import Session
 
 _FINER: Final = 0.8
 """By what factor a target is made finer where the one that there was is reached."""

@@ -43,7 +43,9 @@ from animalcat.service.measuring.voids import (
     voids_by_demand,
     voids_to_dict,
 )
-from animalcat.service.model import (
+from animalcat.service.model import StoredCertificate
+from animalcat.service.versions import LOOKS, MOTION
+from animalcat.values import (
     PRACTICE,
     CapabilityStatus,
     Decision,
@@ -52,9 +54,7 @@ from animalcat.service.model import (
     Session,
     SessionSpec,
     SessionState,
-    StoredCertificate,
 )
-from animalcat.service.versions import LOOKS, MOTION
 from animalcat.words import CONTRADICTED, NOT_CERTIFIED
 
 OBSERVED: Final = {

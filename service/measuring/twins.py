@@ -24,16 +24,16 @@ from animalcat.arena_configs.families.language import PARTS, Part
 from animalcat.arena_configs.families.twins import SIDED, Stratum, Wanted, wanted
 from animalcat.arena_configs.families.variations import Variation, variations
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
+from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.sequence import merged
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.drafts import Draft, fixed_instance, instance_seed, measured
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import Kind
 from animalcat.service.batteries.readings import Reading
-from animalcat.service.model import Made, MadeAs
+from animalcat.values import MadeAs, MadeInstance
 
 NEAR: Final = 3.0
 """By how many times what may differ the demands of a family's arena may be off, before a variation
@@ -124,7 +124,7 @@ def pool_of(family: str) -> list[Pooled]:
 
 def made_for(
     offer: str, one: Pooled, layout: Layout, exact: frozenset[str], name: str, seed: int
-) -> Made:
+) -> MadeInstance:
     """Make an arena with the demands of a pooled one, or with the nearest that are found.
 
     Args:
@@ -145,7 +145,7 @@ def made_for(
     reading = Reading(*found.measured) if found is not None and usable else None
     fixed = fixed_instance(Draft(name, one.paradigm, arena, played), reading=reading)
     has = fixed.instance.features
-    return Made(
+    return MadeInstance(
         offer,
         fixed.instance,
         fixed.text,
@@ -176,7 +176,7 @@ class Twins:
         self._battery = battery
         self._layout = layout
 
-    def twin(self, name: str, key: str) -> Made:
+    def twin(self, name: str, key: str) -> MadeInstance:
         """Make a twin of an instance; the same arguments always give the same one.
 
         Args:
@@ -218,7 +218,7 @@ class Twins:
         demands: Mapping[str, Wanted],
         rng: np.random.Generator,
         seed: int,
-    ) -> Made:
+    ) -> MadeInstance:
         arena = merged(load_text(self._battery.arena_yaml(instance), instance.name).config)
         sides = [one.value for name, one in demands.items() if name in SIDED]
         measure = _measurer(seed, self._fits(instance))
@@ -302,7 +302,7 @@ def _made(
     made_as: MadeAs,
     demands: Mapping[str, Wanted],
     told: str = "",
-) -> Made:
+) -> MadeInstance:
     """Return an arena as an instance made in the place of another one, of the same kind of task."""
     kind = Kind(instance.suite, instance.paradigm, instance.task_name, instance.variant)
     fixed = fixed_instance(Draft(instance.name, instance.paradigm, arena, seed, kind=kind))
@@ -310,7 +310,7 @@ def _made(
     own = replace(fixed.instance, name=f"{instance.name}.{digest}")
     far = distance(demands, own.features)
     note = "; ".join(filter(None, (told, differences(demands, own.features))))
-    return Made(instance.name, own, fixed.text, made_as, far, note)
+    return MadeInstance(instance.name, own, fixed.text, made_as, far, note)
 
 
 def distance(demands: Mapping[str, Wanted], features: Mapping[str, float]) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.model import Cause, Episode, Ruling
+from animalcat.values import Cause, Episode, Ruling
 
 _SAID: Final = {
     "repeat": "repeated because a person said so",

@@ -13,7 +13,9 @@ import numpy as np
 from animalcat.arena_configs import looks as camera_looks
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.arena_configs.sequence import merged
+from animalcat.codec import decode
 from animalcat.envs.backends import make_environment
 from animalcat.envs.places import can_watch, watchable
 from animalcat.envs.replay import replay
@@ -28,7 +30,7 @@ from animalcat.service.recording.difference import (
 from animalcat.service.recording.reader import Recording
 from animalcat.service.versions import LOOKS, MOTION, ChangedVersion, changed_versions, versions
 from animalcat.v1 import results_pb2
-from animalcat.wire import ended_by_from_proto, places_from_proto, spec_from_proto
+from animalcat.wire import ended_by_from_proto, spec_from_proto
 
 Make = Callable[[str, ObservationSpec], Environment]
 """Makes an environment from the name of a backend and an observation spec."""
@@ -297,7 +299,7 @@ def _replayed(recording: Recording, environment: Environment) -> Iterator[Step]:
     header = recording.header
     try:
         if recording.steps:
-            places = places_from_proto(header.places)
+            places = tuple(decode(MarkedPlace, place) for place in header.places)
             yield from replay(
                 environment, load_arena(header), header.seed, recording.actions, places
             )

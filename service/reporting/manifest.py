@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import task_of, variant_of
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.coverage import coverage

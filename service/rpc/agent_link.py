@@ -17,12 +17,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import grpc
 
 from animalcat import names
+from animalcat.codec import decode, encode
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.types import EndedBy, Step
 from animalcat.protocol import PROTOCOL, version
-from animalcat.service.converters import allowance_to_proto, cause_kind
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import ENDS, Cause, Session, cause_of
 from animalcat.service.session.link import (
     AgentLeftError,
     AgentLink,
@@ -34,7 +33,8 @@ from animalcat.service.session.link import (
 from animalcat.service.session.notes import NoteRoom
 from animalcat.service.session.turns import AnswerReader, FrameError, Trust
 from animalcat.v1 import gateway_pb2, types_pb2
-from animalcat.wire import fingerprint_from_proto, observation_to_proto, spec_to_proto
+from animalcat.values import ENDS, Cause, Session, cause_of
+from animalcat.wire import observation_to_proto, spec_to_proto
 
 Stream: TypeAlias = grpc.aio.ServicerContext[
     gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse
@@ -286,8 +286,8 @@ class GrpcLink(AgentLink):
         if last is not None:
             end.observation.CopyFrom(observation_to_proto(last.observation))
             end.truncated = last.ended_by is EndedBy.TIME_LIMIT or bool(exceeded)
-        if exceeded:
-            end.cause = cause_kind(cause_of(exceeded))
+        if exceeded and (cause := cause_of(exceeded)) is not None:
+            end.cause = types_pb2.Cause.Value(f"CAUSE_{cause.name}")
         await self._tell(gateway_pb2.EvaluateResponse(episode_end=end))
         self._shown = False
 
@@ -519,9 +519,9 @@ def read_fingerprint(message: types_pb2.AgentFingerprint, instance: str) -> Agen
             "there are at most 100 options, 1,000 files and 200 environment variables",
         )
     try:
-        found = fingerprint_from_proto(message)
+        found = decode(AgentFingerprint, message, strict=True)
     except ValueError as error:
-        raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
+        raise ServiceError(Code.INVALID_REQUEST, f"fingerprint: {error}") from error
     return found if found.known or found.process else replace(found, process=instance)
 
 
@@ -548,6 +548,6 @@ def welcome(session: Session, lease: Lease | None) -> gateway_pb2.EvaluateRespon
             server_version=version(),
             lease=b"" if lease is None else lease.token,
             lease_seconds=0.0 if lease is None else lease.seconds,
-            allowance=allowance_to_proto(session.spec.allowance),
+            allowance=encode(session.spec.allowance),
         )
     )

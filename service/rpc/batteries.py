@@ -10,19 +10,16 @@ from typing import Any, Protocol
 
 import grpc
 
-from animalcat import names, plugins
+from animalcat import names, plugins, values
 from animalcat.arena_configs.batteries import RECIPES, RecipeFiles, full_size, shipped_recipe
+from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.nodes import text_of
 from animalcat.arena_files import MAX_FILE_BYTES, MAX_TABLE_BYTES
-from animalcat.service.batteries.battery import ArenaFile, NamedLayout, Tick
+from animalcat.codec import encode
+from animalcat.service.batteries.battery import ArenaFile, Battery, NamedLayout, Tick
+from animalcat.service.batteries.naming import task_of, variant_of
 from animalcat.service.batteries.spool import Spool
-from animalcat.service.converters import (
-    battery_to_proto,
-    checked_id,
-    features_to_proto,
-    instance_to_proto,
-    operation_to_proto,
-)
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.settings import Settings
 from animalcat.service.library.batteries import (
@@ -37,12 +34,15 @@ from animalcat.service.library.batteries import (
     name_to_build,
 )
 from animalcat.service.library.layouts import shipped_layout
-from animalcat.service.operations import Kind, Operations
+from animalcat.service.model import BatteryRecord
+from animalcat.service.operations import Operations
 from animalcat.service.reporting.manifest import manifest
+from animalcat.service.rpc.asked import checked_id
 from animalcat.service.rpc.paging import paged
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
+from animalcat.values import Feature, OperationKind
 
 MAX_PATH = 500
 """Most characters of an arena file's path."""
@@ -105,9 +105,13 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
             return names.battery_name(battery)
 
         begun = self._operations.begin(
-            Kind.IMPORT_BATTERY, names.battery_name(battery), work, request_id, asked.hexdigest()
+            OperationKind.IMPORT_BATTERY,
+            names.battery_name(battery),
+            work,
+            request_id,
+            asked.hexdigest(),
         )
-        return sessions_pb2.ImportBatteryResponse(operation=operation_to_proto(begun))
+        return sessions_pb2.ImportBatteryResponse(operation=encode(begun))
 
     async def _receive(self, context: Any, files: Spool, asked: _Digest) -> str:
         """Keep the files that a client streams, and return the table; empty if there is none.
@@ -165,13 +169,13 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
             return names.battery_name(name)
 
         begun = self._operations.begin(
-            Kind.BUILD_BATTERY,
+            OperationKind.BUILD_BATTERY,
             names.battery_name(name),
             work,
             checked_id(request.request_id),
             hashlib.sha256(request.SerializeToString(deterministic=True)).hexdigest(),
         )
-        return sessions_pb2.BuildBatteryResponse(operation=operation_to_proto(begun))
+        return sessions_pb2.BuildBatteryResponse(operation=encode(begun))
 
     async def GetBattery(  # noqa: N802
         self, request: sessions_pb2.GetBatteryRequest, context: Any
@@ -180,8 +184,8 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         record = await self._library.get(names.parse_battery(request.name))
         battery = await self._engines.battery(record.digest)
         return sessions_pb2.GetBatteryResponse(
-            battery=battery_to_proto(record),
-            features=features_to_proto(battery),
+            battery=_told(record),
+            features=map(encode, _features(battery)),
             manifest_json=json.dumps(await asyncio.to_thread(manifest, record.id, battery)),
         )
 
@@ -197,7 +201,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
             texts = await asyncio.to_thread(lambda: [*map(battery.arena_yaml, page)])
         groups = [battery.groups[one.name] for one in page]
         return sessions_pb2.ListInstancesResponse(
-            instances=map(instance_to_proto, page, groups, texts),
+            instances=map(_instance, page, groups, texts),
             next_page_token=page.next,
         )
 
@@ -216,7 +220,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         records = [one for one in await self._library.all() if request.contains in one.id]
         page = paged(records, lambda record: record.id, request)
         return sessions_pb2.ListBatteriesResponse(
-            batteries=map(battery_to_proto, page),
+            batteries=map(_told, page),
             next_page_token=page.next,
             shipped=(*SHIPPED, *plugins.allowed("family")),
         )
@@ -275,3 +279,45 @@ def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
     if len(file.content) > MAX_FILE_BYTES:
         raise ServiceError(Code.TOO_LARGE, f"{path} has more than {MAX_FILE_BYTES} bytes")
     return ArenaFile(path, text_of(file.content))
+
+
+def _told(battery: BatteryRecord) -> sessions_pb2.Battery:
+    told = values.Battery(battery.id, battery.digest, battery.instances, battery.problems)
+    return encode(told)
+
+
+def _features(battery: Battery) -> list[Feature]:
+    """Return what the meta-features of a battery are, in order of name."""
+    found: list[Feature] = []
+    for name, unit in sorted(battery.units.items()):
+        known = FEATURES.get(name)
+        said, how = (known.description, known.measured) if known else ("", "caller")
+        found.append(Feature(name, unit, said, battery.versions.get(name, 0), how))
+    return found
+
+
+def _instance(instance: Instance, group: str, arena_yaml: str) -> sessions_pb2.Instance:
+    """Return what clients are told of an instance.
+
+    Args:
+        instance: The instance.
+        group: Its group of variants.
+        arena_yaml: Its arena; empty unless the caller asked for arenas.
+    """
+    return encode(
+        values.Instance(
+            name=instance.name,
+            paradigm=instance.paradigm,
+            features=instance.features,
+            missing=instance.missing,
+            pass_mark=instance.pass_mark,
+            time_limit_steps=instance.time_limit_steps,
+            places=instance.places,
+            arena_yaml=arena_yaml,
+            origin=instance.origin,
+            suite=instance.suite,
+            task=task_of(instance),
+            variant=variant_of(instance),
+            group=group,
+        )
+    )

@@ -10,32 +10,26 @@ from functools import partial
 from typing import Any, Final
 
 from animalcat import names
+from animalcat.codec import WireError, decode, encode
 from animalcat.layouts.adaptive.campaign import common_instances
-from animalcat.layouts.adaptive.plan import Allocation, StoppingRule
+from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.access.secret import ServerSecret
 from animalcat.service.batteries.battery import Tick
 from animalcat.service.campaigns.conductor import Conductors
-from animalcat.service.converters import (
-    MAX_EPISODES,
-    checked_id,
-    operation_to_proto,
-    session_to_proto,
-    spec_of_session_from_proto,
-    spec_of_session_to_proto,
-)
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import campaign_id, session_id
 from animalcat.service.library.layouts import refuse_known_agent
-from animalcat.service.model import Campaign, CampaignSpec, SessionSpec
-from animalcat.service.operations import Kind, Operations
+from animalcat.service.model import StoredCampaign
+from animalcat.service.operations import Operations
 from animalcat.service.rpc import paging
+from animalcat.service.rpc.asked import asked_spec, checked_id
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.rpc.sessions import Sessions
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.listing import CampaignFilter
 from animalcat.v1 import campaigns_pb2, campaigns_pb2_grpc, sessions_pb2
-from animalcat.wire import given
+from animalcat.values import MAX_EPISODES, Campaign, CampaignSpec, OperationKind, SessionSpec
 
 MAX_AGENTS: Final = 100
 """Most agents of one campaign."""
@@ -71,7 +65,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
     ) -> campaigns_pb2.CreateCampaignResponse:
         """Create a campaign and its sessions; a repeated call returns the same campaign."""
         checked_id(request.request_id)  # the same spec gives the same campaign with any id
-        spec = spec_of_campaign_from_proto(request.spec)
+        spec = asked_campaign(request.spec)
         if request.max_workers > MAX_WORKERS:
             raise _bad(f"max_workers: give 1 to {MAX_WORKERS} simulators, or 0 for no limit")
         if spec.session.against is not None:
@@ -108,17 +102,19 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             made.append(session.id)
         stored = await asyncio.to_thread(
             self._engines.parts.store.create_campaign,
-            Campaign(campaign, spec, tuple(made), self._clock(), max_workers=request.max_workers),
+            StoredCampaign(
+                campaign, spec, tuple(made), self._clock(), max_workers=request.max_workers
+            ),
         )
         self._conductors.start(stored)
-        return campaigns_pb2.CreateCampaignResponse(campaign=await self._to_proto(stored))
+        return campaigns_pb2.CreateCampaignResponse(campaign=await self._told(stored))
 
     async def GetCampaign(  # noqa: N802
         self, request: campaigns_pb2.GetCampaignRequest, context: Any
     ) -> campaigns_pb2.GetCampaignResponse:
         """Return one campaign."""
         campaign = await self._stored(names.parse_campaign(request.name))
-        return campaigns_pb2.GetCampaignResponse(campaign=await self._to_proto(campaign))
+        return campaigns_pb2.GetCampaignResponse(campaign=await self._told(campaign))
 
     async def ListCampaigns(  # noqa: N802
         self, request: campaigns_pb2.ListCampaignsRequest, context: Any
@@ -132,7 +128,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             self._engines.parts.store.campaigns, wanted, paging.stored(request)
         )
         return campaigns_pb2.ListCampaignsResponse(
-            campaigns=[await self._to_proto(campaign) for campaign in found],
+            campaigns=[await self._told(campaign) for campaign in found],
             next_page_token=found.next,
         )
 
@@ -169,15 +165,15 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             return names.campaign_name(campaign.id)
 
         begun = self._operations.begin(
-            Kind.END_CAMPAIGN,
+            OperationKind.END_CAMPAIGN,
             names.campaign_name(campaign.id),
             work,
             checked_id(request.request_id),
             campaign.id,
         )
-        return campaigns_pb2.EndCampaignResponse(operation=operation_to_proto(begun))
+        return campaigns_pb2.EndCampaignResponse(operation=encode(begun))
 
-    async def _end(self, campaign: Campaign, tick: Tick) -> None:
+    async def _end(self, campaign: StoredCampaign, tick: Tick) -> None:
         """End a campaign, and meanwhile report how many of its sessions are over."""
 
         async def count() -> None:
@@ -194,7 +190,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         finally:
             counting.cancel()
 
-    async def _stored(self, campaign: str) -> Campaign:
+    async def _stored(self, campaign: str) -> StoredCampaign:
         store = self._engines.parts.store
         found = await asyncio.to_thread(store.campaign, campaign)
         if found is None:
@@ -207,37 +203,23 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             )
         return found
 
-    async def _to_proto(self, campaign: Campaign) -> campaigns_pb2.Campaign:
+    async def _told(self, campaign: StoredCampaign) -> campaigns_pb2.Campaign:
+        """Return what clients are told of a campaign."""
         sessions = [await self._engines.session(session) for session in campaign.sessions]
-        message = campaigns_pb2.Campaign(
-            name=names.campaign_name(campaign.id),
-            spec=spec_of_campaign_to_proto(campaign.spec),
-            sessions=map(session_to_proto, sessions),
-            reason=campaign.unreadable or campaign.reason,
-            max_workers=campaign.max_workers,
-            waits_for=self._conductors.waits_for(campaign.id, sessions),
+        return encode(
+            Campaign(
+                campaign.id,
+                campaign.spec,
+                tuple(sessions),
+                campaign.unreadable or campaign.reason,
+                campaign.created,
+                campaign.max_workers,
+                self._conductors.waits_for(campaign.id, sessions),
+            )
         )
-        message.create_time.FromDatetime(campaign.created)
-        return message
 
 
-def spec_of_campaign_to_proto(spec: CampaignSpec) -> campaigns_pb2.CampaignSpec:
-    """Convert a campaign's specification to its message."""
-    rule = spec.allocation
-    return campaigns_pb2.CampaignSpec(
-        agents=spec.agents,
-        session=spec_of_session_to_proto(spec.session),
-        budget=rule.budget,
-        common=rule.common,
-        block=rule.block,
-        at_once=rule.at_once,
-        alike=rule.alike,
-        confidence=rule.confidence,
-        take=spec.take,
-    )
-
-
-def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> CampaignSpec:
+def asked_campaign(message: campaigns_pb2.CampaignSpec) -> CampaignSpec:
     """Convert a message to a campaign's specification, with defaults for what it leaves out.
 
     Raises:
@@ -256,24 +238,24 @@ def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> Campaign
     template.agent = agents[0]
     rule = sessions_pb2.StoppingRule(max_episodes=message.budget, target_sd=0.0, futility=0.0)
     template.stop.CopyFrom(rule)
-    session = replace(spec_of_session_from_proto(template), slots=1)
+    session = replace(asked_spec(template), slots=1)
     if session.policy.order:
         raise _bad("policy: a campaign draws the first instances itself; leave out the list")
-    chosen = given(message, "common", "block", "at_once", "alike", "confidence")
+    whole = campaigns_pb2.CampaignSpec()
+    whole.CopyFrom(message)
+    whole.session.CopyFrom(template)
     try:
-        allocation = Allocation(message.budget, **chosen)
-    except ValueError as error:
+        spec = decode(CampaignSpec, whole, strict=True)
+    except WireError as error:
         raise _bad(str(error)) from error
+    allocation = spec.allocation
     if allocation.budget < allocation.common * len(agents):
         raise _bad(
             f"budget: {allocation.budget} episodes are too few for the {allocation.common} common "
             f"ones that each of the {len(agents)} agents plays; give at least "
             f"{allocation.common * len(agents)}, or fewer common ones"
         )
-    take = message.take if message.HasField("take") else 1
-    if not 1 <= take <= MAX_TAKE:
-        raise _bad(f"take: give a number from 1 to {MAX_TAKE}")
-    return CampaignSpec(agents, session, allocation, take)
+    return replace(spec, session=session)
 
 
 def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...], campaign: str) -> SessionSpec:

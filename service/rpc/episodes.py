@@ -7,18 +7,18 @@ import json
 from typing import Any
 
 from animalcat import names
-from animalcat.service.converters import episode_to_proto
+from animalcat.codec import encode, word
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.explaining import explained_episode
-from animalcat.service.model import Outcome
 from animalcat.service.person import recordings
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.artefacts import recording_key
 from animalcat.service.storage.listing import EpisodeFilter
-from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2
+from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2, types_pb2
+from animalcat.values import Outcome
 
 
 class Episodes(results_pb2_grpc.EpisodesServicer):
@@ -40,7 +40,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
                     parts.store.episodes, sessions[0], wanted, paging.stored(request)
                 )
                 return results_pb2.ListEpisodesResponse(
-                    episodes=[episode_to_proto(one) for one in page], next_page_token=page.next
+                    episodes=[encode(one) for one in page], next_page_token=page.next
                 )
         else:
             known = [session.id for session in reversed(await self._engines.sessions())]
@@ -109,7 +109,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
                 return played
         await self._engines.session(session)
         found = await asyncio.to_thread(parts.store.episodes, session)
-        return [episode_to_proto(episode) for episode in found]
+        return [encode(episode) for episode in found]
 
 
 def _outcomes(request: results_pb2.ListEpisodesRequest) -> tuple[Outcome, ...]:
@@ -119,9 +119,9 @@ def _outcomes(request: results_pb2.ListEpisodesRequest) -> tuple[Outcome, ...]:
         ServiceError: A number stands for no outcome.
     """
     try:
-        return tuple(Outcome(number) for number in request.outcomes)
+        return tuple(Outcome(word(types_pb2.Outcome, number)) for number in request.outcomes)
     except ValueError as error:
         raise ServiceError(
             Code.INVALID_REQUEST,
-            f"outcomes: {error}; give numbers of animalcat.v1.Outcome other than 0",
+            "outcomes: one is unknown; give numbers of animalcat.v1.Outcome other than 0",
         ) from error

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import grpc
 
 from animalcat import names
+from animalcat.codec import number
 from animalcat.envs.types import ObservationSpec
 from animalcat.networks import parse_networks, within
 from animalcat.protocol import refusal
@@ -18,7 +19,6 @@ from animalcat.service.access.callers import Role, present
 from animalcat.service.access.gate import TOKEN_ENDED, Gate
 from animalcat.service.errors import Code, ServiceError, public
 from animalcat.service.host.limits import AGENT_RETRY_SECONDS
-from animalcat.service.model import Cause, Session
 from animalcat.service.rpc.agent_link import GrpcLink, Stream, read_fingerprint
 from animalcat.service.rpc.leases import Leases, Seat
 from animalcat.service.session.engines import Engines
@@ -26,6 +26,7 @@ from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import NoteRoom
 from animalcat.service.session.turns import MAX_BAD_FRAMES, Trust
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
+from animalcat.values import Cause, Session
 from animalcat.wire import spec_from_proto, spec_to_proto
 
 ANYWHERE: Final = "0.0.0.0"
@@ -307,6 +308,6 @@ def _session_end(session: Session) -> gateway_pb2.EvaluateResponse:
         session_end=gateway_pb2.SessionEnd(
             session=names.session_name(session.id),
             episodes=session.episodes,
-            state=sessions_pb2.SessionState.ValueType(session.state),
+            state=number(sessions_pb2.SessionState, session.state),
         )
     )

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from animalcat.service.model import Session
 from animalcat.service.rpc.agent_link import GrpcLink, Lease, lease_lost
+from animalcat.values import Session
 
 TOKEN_BYTES: Final = 32
 """Size of the secret by which an agent's process is known again."""

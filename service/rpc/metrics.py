@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import grpc
 
 from animalcat.installing import install
-from animalcat.service.model import Outcome, SessionState
 from animalcat.service.refusals import Refusals
 from animalcat.service.session.disk import free_bytes
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import Event
+from animalcat.values import Outcome, SessionState
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric

@@ -5,12 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
-from animalcat import names
-from animalcat.service.converters import operation_to_proto
+from animalcat import names, values
+from animalcat.codec import encode, word
 from animalcat.service.host.limits import Limits
-from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
 from animalcat.service.refusals import Refusal, Refusals
 from animalcat.service.rpc.paging import paged
@@ -18,6 +15,7 @@ from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.listing import Page, SessionFilter
 from animalcat.v1 import operations_pb2, operations_pb2_grpc
+from animalcat.values import PlacedFit, PlacedWorker, ProcessPlacement, SessionState
 
 MOST_WAITING: Final = 1000
 """Most sessions of which a call tells for what they wait."""
@@ -47,20 +45,17 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
     ) -> operations_pb2.GetOperationResponse:
         """Return one operation."""
         found = self._operations.get(names.parse_operation(request.name))
-        return operations_pb2.GetOperationResponse(operation=operation_to_proto(found))
+        return operations_pb2.GetOperationResponse(operation=encode(found))
 
     async def ListOperations(  # noqa: N802
         self, request: operations_pb2.ListOperationsRequest, context: Any
     ) -> operations_pb2.ListOperationsResponse:
         """List the operations of this server, newest first."""
-        found = [
-            one
-            for one in self._operations.all()
-            if not request.states or int(one.state) in request.states
-        ]
+        states = [word(operations_pb2.OperationState, number) for number in request.states]
+        found = [one for one in self._operations.all() if not states or one.state in states]
         page = paged(found, lambda one: one.id, request)
         return operations_pb2.ListOperationsResponse(
-            operations=map(operation_to_proto, page), next_page_token=page.next
+            operations=map(encode, page), next_page_token=page.next
         )
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
@@ -69,7 +64,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
     ) -> None:
         """Stream an operation as it proceeds, until it is over."""
         async for found in self._operations.watch(names.parse_operation(request.name)):
-            message = operation_to_proto(found)
+            message = encode(found)
             await context.write(operations_pb2.WatchOperationResponse(operation=message))
 
     async def CancelOperation(  # noqa: N802
@@ -83,7 +78,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
 
         await self._requests.once(request, cancel)
         found = self._operations.get(operation)
-        return operations_pb2.CancelOperationResponse(operation=operation_to_proto(found))
+        return operations_pb2.CancelOperationResponse(operation=encode(found))
 
     async def GetPlacement(  # noqa: N802
         self, request: operations_pb2.GetPlacementRequest, context: Any
@@ -93,37 +88,21 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         sessions = await self._engines.sessions(going_on, Page(MOST_WAITING))
         placement = self._engines.parts.workers.status()
         fits = self._engines.parts.fitter.fitting()
-        return operations_pb2.GetPlacementResponse(
-            engine=placement.engine,
-            workers=[
-                operations_pb2.PlacedWorker(
-                    session=names.session_name(session) if session else "", node=node
-                )
-                for session, node in placement.workers
-            ],
-            max_workers=placement.most,
-            campaign_workers=placement.quota,
-            backlog=[
-                operations_pb2.WaitingSession(
-                    session=names.session_name(session.id), waits_for=session.waits_for
-                )
-                for session in sessions
-                if session.waits_for
-            ],
-            fits=[operations_pb2.PlacedFit(node=node, busy=busy) for node, busy in fits.processes],
-            fits_waiting=fits.waiting,
-            lacks=await self._limits.lacks(),
-            refusals=map(_refusal_to_proto, self._refusals.all()[:MOST_REFUSALS]),
+        return encode(
+            ProcessPlacement(
+                engine=placement.engine,
+                workers=tuple(PlacedWorker(*worker) for worker in placement.workers),
+                max_workers=placement.most,
+                campaign_workers=placement.quota,
+                backlog={one.id: one.waits_for for one in sessions if one.waits_for},
+                fits=tuple(PlacedFit(*process) for process in fits.processes),
+                fits_waiting=fits.waiting,
+                lacks=tuple(await self._limits.lacks()),
+                refusals=tuple(map(_told, self._refusals.all()[:MOST_REFUSALS])),
+            )
         )
 
 
-def _refusal_to_proto(refusal: Refusal) -> operations_pb2.Refusal:
-    last = Timestamp()
-    last.FromDatetime(datetime.fromtimestamp(refusal.last, UTC))
-    return operations_pb2.Refusal(
-        what=refusal.what,
-        who=refusal.who,
-        number=refusal.number,
-        last_time=last,
-        words=refusal.words,
-    )
+def _told(refusal: Refusal) -> values.Refusal:
+    last = datetime.fromtimestamp(refusal.last, UTC)
+    return values.Refusal(refusal.what, refusal.who, refusal.number, last, refusal.words)

@@ -24,10 +24,10 @@ from animalcat.service.measuring.report import (
     provenance,
     reanalysis,
 )
-from animalcat.service.model import SessionState
 from animalcat.service.rpc.posterior import posterior_netcdf
 from animalcat.service.session.engines import Engines
 from animalcat.v1 import results_pb2, results_pb2_grpc
+from animalcat.values import SessionState
 from animalcat.words import FORMATS
 
 

@@ -13,8 +13,8 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from animalcat.service.converters import checked_id
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.rpc.asked import checked_id
 
 log = logging.getLogger(__name__)
 

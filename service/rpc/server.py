@@ -35,7 +35,6 @@ from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.settings import Settings, check_exposure, check_tls
 from animalcat.service.library.batteries import BatteryLibrary
-from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
 from animalcat.service.refusals import Refusals
 from animalcat.service.rpc.access import AccessCalls
@@ -77,6 +76,7 @@ from animalcat.v1 import (
     sessions_pb2,
     sessions_pb2_grpc,
 )
+from animalcat.values import SessionState
 
 log = logging.getLogger(__name__)
 

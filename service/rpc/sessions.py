@@ -11,18 +11,12 @@ from functools import partial
 from typing import Any, Final
 
 from animalcat import names, plugins
+from animalcat.codec import encode, word
 from animalcat.layouts.adaptive.plan import POLICIES, RULES
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.converters import (
-    checked_id,
-    episode_to_proto,
-    session_to_proto,
-    spec_of_session_from_proto,
-    state_from_proto,
-)
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary
@@ -35,14 +29,15 @@ from animalcat.service.library.layouts import (
 from animalcat.service.library.plugins import plugins_of
 from animalcat.service.measuring.against import compared, facing
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import Episode, Opponent, Ruling, Session, SessionSpec
+from animalcat.service.rpc.asked import asked_spec, checked_id, state_of
 from animalcat.service.rpc.paging import paged, stored
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.intact import look
 from animalcat.service.session.turns import MAX_FAILURE
 from animalcat.service.storage.listing import SessionFilter
-from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
+from animalcat.v1 import sessions_pb2, sessions_pb2_grpc, types_pb2
+from animalcat.values import Episode, Opponent, Ruling, Session, SessionSpec
 
 MAX_REASON: Final = 1000
 """Most characters of the reason why an outcome is invalid."""
@@ -72,7 +67,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         checked_id(request.request_id)
         definition = request.spec.layout_definition
         secret = None if request.spec.HasField("secret") else self._secret.of_session
-        asked = spec_of_session_from_proto(request.spec)
+        asked = asked_spec(request.spec)
         spec, measurement = await self.checked(asked, definition, secret=secret)
         if spec.against is not None:
             opponent = await self._opponent(spec, spec.against.session, request.request_id)
@@ -89,7 +84,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             )
         except ValueError as error:
             raise ServiceError(Code.REQUEST_ID_REUSED, str(error)) from error
-        return sessions_pb2.CreateSessionResponse(session=session_to_proto(session))
+        return sessions_pb2.CreateSessionResponse(session=encode(session))
 
     async def _opponent(self, spec: SessionSpec, session: str, request_id: str) -> Opponent:
         """Return what a new session faces; in a repeated call what it faced in the first one.
@@ -109,7 +104,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     ) -> sessions_pb2.GetSessionResponse:
         """Return one session."""
         session = await self._engines.session(names.parse_session(request.name))
-        return sessions_pb2.GetSessionResponse(session=session_to_proto(session))
+        return sessions_pb2.GetSessionResponse(session=encode(session))
 
     async def ListSessions(  # noqa: N802
         self, request: sessions_pb2.ListSessionsRequest, context: Any
@@ -124,18 +119,18 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         wanted = SessionFilter(
             agent=agent,
             battery=names.parse_battery(battery) if battery else "",
-            states=tuple(map(state_from_proto, request.states)),
+            states=tuple(map(state_of, request.states)),
         )
         sessions = await self._engines.sessions(wanted, stored(request))
         return sessions_pb2.ListSessionsResponse(
-            sessions=map(session_to_proto, sessions), next_page_token=sessions.next
+            sessions=map(encode, sessions), next_page_token=sessions.next
         )
 
     async def _list_own(
         self, caller: Caller, request: sessions_pb2.ListSessionsRequest
     ) -> sessions_pb2.ListSessionsResponse:
         """List the sessions to which an agent is restricted."""
-        states = tuple(map(state_from_proto, request.states))
+        states = tuple(map(state_of, request.states))
         found: list[Session] = []
         for name in sorted(caller.sessions):
             with suppress(ServiceError):  # a session that was deleted
@@ -144,7 +139,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
                     found.append(session)
         page = paged(found, lambda session: session.id, request)
         return sessions_pb2.ListSessionsResponse(
-            sessions=map(session_to_proto, page), next_page_token=page.next
+            sessions=map(encode, page), next_page_token=page.next
         )
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
@@ -163,22 +158,20 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
                         sent.add(_version(episode))
                         await context.write(
                             sessions_pb2.WatchSessionResponse(
-                                session=session_to_proto(session),
-                                episode=episode_to_proto(episode),
+                                session=encode(session),
+                                episode=encode(episode),
                             )
                         )
             session = await self._engines.session(name)
-            await context.write(
-                sessions_pb2.WatchSessionResponse(session=session_to_proto(session))
-            )
+            await context.write(sessions_pb2.WatchSessionResponse(session=encode(session)))
             while not session.state.over:
                 session, episode = await events.get()
                 if episode is not None and _version(episode) in sent:
                     continue
                 await context.write(
                     sessions_pb2.WatchSessionResponse(
-                        session=session_to_proto(session),
-                        episode=None if episode is None else episode_to_proto(episode),
+                        session=encode(session),
+                        episode=None if episode is None else encode(episode),
                     )
                 )
 
@@ -188,7 +181,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """Cancel a session and keep what it has learnt."""
         engine = await self._engines.get(names.parse_session(request.name))
         await self._requests.once(request, engine.cancel)
-        return sessions_pb2.CancelSessionResponse(session=session_to_proto(engine.session))
+        return sessions_pb2.CancelSessionResponse(session=encode(engine.session))
 
     async def VerifySession(  # noqa: N802
         self, request: sessions_pb2.VerifySessionRequest, context: Any
@@ -211,7 +204,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """Begin no further episode until the session is resumed."""
         engine = await self._engines.get(names.parse_session(request.name))
         await self._requests.once(request, engine.pause)
-        return sessions_pb2.PauseSessionResponse(session=session_to_proto(engine.session))
+        return sessions_pb2.PauseSessionResponse(session=encode(engine.session))
 
     async def ResumeSession(  # noqa: N802
         self, request: sessions_pb2.ResumeSessionRequest, context: Any
@@ -219,7 +212,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """Let a paused session go on."""
         engine = await self._engines.get(names.parse_session(request.name))
         await self._requests.once(request, engine.resume)
-        return sessions_pb2.ResumeSessionResponse(session=session_to_proto(engine.session))
+        return sessions_pb2.ResumeSessionResponse(session=encode(engine.session))
 
     async def ExtendSession(  # noqa: N802
         self, request: sessions_pb2.ExtendSessionRequest, context: Any
@@ -230,7 +223,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         work = partial(self._engines.extend, session, request.max_episodes, target)
         await self._requests.once(request, work)
         found = await self._engines.session(session)
-        return sessions_pb2.ExtendSessionResponse(session=session_to_proto(found))
+        return sessions_pb2.ExtendSessionResponse(session=encode(found))
 
     async def InvalidateEpisode(  # noqa: N802
         self, request: sessions_pb2.InvalidateEpisodeRequest, context: Any
@@ -248,20 +241,21 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         found = await self._engines.episodes(session)
         invalid = [one for one in found if one.number == number and one.invalid]
         episode = next(one for one in reversed(invalid) if attempt in (None, one.attempt))
-        return sessions_pb2.InvalidateEpisodeResponse(episode=episode_to_proto(episode))
+        return sessions_pb2.InvalidateEpisodeResponse(episode=encode(episode))
 
     async def JudgeFailure(  # noqa: N802
         self, request: sessions_pb2.JudgeFailureRequest, context: Any
     ) -> sessions_pb2.JudgeFailureResponse:
         """Say what episodes count as at which the agent's code failed."""
-        if request.ruling not in (Ruling.REPEAT, Ruling.FAILURE, Ruling.FAULT):
+        ruling = word(types_pb2.Ruling, request.ruling)
+        if ruling not in (Ruling.REPEAT, Ruling.FAILURE, Ruling.FAULT):
             raise ServiceError(
                 Code.INVALID_REQUEST, "ruling: say what it counts as: repeat, failure or fault"
             )
         engine = await self._engines.get(names.parse_session(request.name))
-        work = partial(engine.judge, Ruling(request.ruling))
+        work = partial(engine.judge, Ruling(ruling))
         await self._requests.once(request, work)
-        return sessions_pb2.JudgeFailureResponse(session=session_to_proto(engine.session))
+        return sessions_pb2.JudgeFailureResponse(session=encode(engine.session))
 
     async def DismissAgents(  # noqa: N802
         self, request: sessions_pb2.DismissAgentsRequest, context: Any
@@ -269,7 +263,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """Take the agents of a session off."""
         engine = await self._engines.get(names.parse_session(request.name))
         session = await engine.dismiss(request.failure[:MAX_FAILURE])
-        return sessions_pb2.DismissAgentsResponse(session=session_to_proto(session))
+        return sessions_pb2.DismissAgentsResponse(session=encode(session))
 
     async def DeleteSession(  # noqa: N802
         self, request: sessions_pb2.DeleteSessionRequest, context: Any

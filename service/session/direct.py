@@ -21,10 +21,10 @@ from google.protobuf.message import DecodeError
 
 from animalcat.envs.messages import MessageKind
 from animalcat.envs.worker import receive
-from animalcat.service.model import Cause
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.turns import FrameError
 from animalcat.v1 import gateway_pb2
+from animalcat.values import Cause
 
 MAX_FRAME: Final = 64 * 1024
 """Most bytes of a frame of the agent."""

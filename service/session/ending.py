@@ -13,11 +13,11 @@ from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.measuring.faults import told_with, unplayable
 from animalcat.service.measuring.kept_fits import load_fit
-from animalcat.service.model import Cause, Session, SessionState
 from animalcat.service.session.final_fits import FinalFits
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.record import SessionRecord
 from animalcat.service.session.scheduling import Schedule
+from animalcat.values import Cause, Session, SessionState
 
 log = logging.getLogger(__name__)
 

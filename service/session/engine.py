@@ -18,7 +18,6 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError, system_code
 from animalcat.service.library.plugins import insist_on_worker
 from animalcat.service.logs import about
-from animalcat.service.model import Cause, Episode, Ruling, Session, SessionState
 from animalcat.service.refusals import Seldom
 from animalcat.service.session.ending import Ending
 from animalcat.service.session.identity import Arrival, Identities
@@ -29,6 +28,7 @@ from animalcat.service.session.record import SessionRecord
 from animalcat.service.session.scheduling import NothingToPlayError, Schedule
 from animalcat.service.session.workers import Borrower
 from animalcat.service.storage.errors import readable
+from animalcat.values import Cause, Episode, Ruling, Session, SessionState
 
 log = logging.getLogger(__name__)
 _seldom = Seldom()

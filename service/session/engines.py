@@ -15,13 +15,14 @@ from animalcat.service.batteries.battery import BATTERIES, Battery, load
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.library.plugins import insist_unchanged
 from animalcat.service.measuring.certificates import CERTIFICATES
-from animalcat.service.model import Campaign, Episode, Session, SessionState
+from animalcat.service.model import StoredCampaign
 from animalcat.service.session.engine import SessionEngine
 from animalcat.service.session.events import Event
 from animalcat.service.session.parts import Parts
 from animalcat.service.storage.artefacts import RECORDINGS
 from animalcat.service.storage.errors import readable
 from animalcat.service.storage.listing import Listing, Page, SessionFilter
+from animalcat.values import Episode, Session, SessionState
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class Engines:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self.conduct: Callable[[Campaign], None] = lambda campaign: None
+        self.conduct: Callable[[StoredCampaign], None] = lambda campaign: None
         self._engines: dict[str, SessionEngine] = {}
         self._batteries: dict[str, Battery] = {}
         self._making = asyncio.Lock()

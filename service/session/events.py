@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from animalcat.service.model import Episode, Session
+from animalcat.values import Episode, Session
 
 MAX_BACKLOG: Final = 10_000
 """Events by which a slow watcher may lag behind before it loses the oldest ones."""

@@ -23,10 +23,11 @@ from animalcat.service.measuring.report import (
     exported_profile,
     live_profile,
 )
-from animalcat.service.model import Cause, Decision, Episode, Outcome, Session, StoredCertificate
+from animalcat.service.model import StoredCertificate
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.record import Progress, SessionRecord
 from animalcat.service.storage.errors import readable
+from animalcat.values import Cause, Decision, Episode, Outcome, Session
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from animalcat.layouts.inference.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.measuring.certificates import fit_again, fit_seed
 from animalcat.service.measuring.kept_fits import keep_fit, kept_fit_key
-from animalcat.service.model import Session
 from animalcat.service.session.parts import Parts
 from animalcat.service.storage.artefacts import ArtefactsError
+from animalcat.values import Session
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from animalcat.envs.agents.fingerprint import (
     together,
 )
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import Identity, Session
 from animalcat.service.session.record import SessionRecord
+from animalcat.values import Identity, Session
 
 MAX_OTHERS: Final = 20
 """Most fingerprints of the same agent that a session keeps beside the first."""

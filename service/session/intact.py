@@ -16,7 +16,6 @@ from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.certificates import draws_key
 from animalcat.service.measuring.kept_fits import kept_fit_key
-from animalcat.service.model import Session, SessionState
 from animalcat.service.storage.artefacts import Artefacts, DamagedArchiveError, recording_key
 from animalcat.service.storage.chain import (
     BEGINNING,
@@ -27,6 +26,7 @@ from animalcat.service.storage.chain import (
     make_link,
 )
 from animalcat.service.storage.sql import SqlStore
+from animalcat.values import Session, SessionState
 
 
 class IntegrityReport(NamedTuple):

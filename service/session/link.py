@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TypeVar
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Step
-from animalcat.service.model import Cause, Session
 from animalcat.service.session.notes import NoteRoom
 from animalcat.v1 import gateway_pb2
+from animalcat.values import Cause, Session
 
 T = TypeVar("T")
 

@@ -9,22 +9,13 @@ from functools import partial
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
+from animalcat.codec import encode
+from animalcat.codec import number as wire_number
 from animalcat.envs.types import EndedBy
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.converters import episode_header
 from animalcat.service.measuring.generation import played_arena, played_instance
-from animalcat.service.model import (
-    BY_DEFAULT,
-    ENDS,
-    Cause,
-    Episode,
-    Outcome,
-    Ruling,
-    SessionSpec,
-    Whose,
-)
 from animalcat.service.recording.writer import begin_recording, finish_recording
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening
 from animalcat.service.session.parts import Parts
@@ -33,6 +24,17 @@ from animalcat.service.session.playthrough import Playthrough
 from animalcat.service.session.relay import Relay
 from animalcat.service.storage.artefacts import recording_path
 from animalcat.v1 import results_pb2, types_pb2
+from animalcat.values import (
+    BY_DEFAULT,
+    ENDS,
+    Cause,
+    Episode,
+    EpisodeHeader,
+    Outcome,
+    Ruling,
+    SessionSpec,
+    Whose,
+)
 from animalcat.wire import ended_by_to_proto
 
 
@@ -68,8 +70,22 @@ async def play_attempt(
     versions = {**parts.versions, **worker.versions}
     period = spec.observation_spec.decision_period
     path = recording_path(parts.data, episode.session, episode.number, episode.attempt)
-    header = episode_header(episode, spec, arena_yaml, instance, versions)
-    await asyncio.to_thread(begin_recording, path, header)
+    header = EpisodeHeader(
+        session=episode.session,
+        number=episode.number,
+        attempt=episode.attempt,
+        instance=episode.decision.instance,
+        arena_yaml=arena_yaml,
+        seed=instance.seed,
+        observation_spec=spec.observation_spec,
+        backend=spec.backend,
+        versions=versions,
+        decision=episode.decision,
+        agent=spec.agent,
+        pixels=spec.record_pixels,
+        places=instance.places,
+    )
+    await asyncio.to_thread(begin_recording, path, encode(header))
     opening = EpisodeOpening(
         episode.number,
         instance.time_limit_steps,
@@ -105,7 +121,7 @@ async def play_attempt(
     )
     last = None if played.last is None else played.last.ended_by
     footer = results_pb2.EpisodeFooter(
-        outcome=types_pb2.Outcome.ValueType(judgement.outcome),
+        outcome=wire_number(types_pb2.Outcome, judgement.outcome),
         episode_return=played.episode_return,
         steps=played.steps,
         ended_by=ended_by_to_proto(last),

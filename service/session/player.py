@@ -16,7 +16,7 @@ import socket
 import struct
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import astuple
 from pathlib import Path
@@ -28,7 +28,6 @@ from animalcat.envs.messages import SECONDS, MessageKind, pack_steps, unpack_ste
 from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 from animalcat.envs.worker import receive, run, send
-from animalcat.service.model import NOTHING, Spent
 from animalcat.service.recording.encoding import StepWriter
 from animalcat.service.recording.live import LiveFile
 from animalcat.service.session.direct import (
@@ -44,6 +43,7 @@ from animalcat.service.session.notes import NoteBudget, NoteRoom
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import AnswerReader, FrameError
 from animalcat.v1 import gateway_pb2
+from animalcat.values import NOTHING, Spent
 from animalcat.wire import observation_to_proto
 
 _ANSWER: Final = struct.Struct("<dH")
@@ -82,14 +82,15 @@ class Terms(NamedTuple):
 
     def to_json(self) -> bytes:
         """Return the terms as the worker reads them."""
-        return json.dumps([*self[:6], astuple(self.allowance), *self[7:]]).encode()
+        told = [*self[:6], astuple(self.allowance), *self[7:9], astuple(self.spent)]
+        return json.dumps(told).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> Terms:
         """Return the terms that `to_json` wrote."""
         told: list[Any] = json.loads(data)
         told[6], told[7] = Allowance(*told[6]), NoteBudget(*told[7])
-        told[9] = _spent(told[9])
+        told[9] = Spent(*told[9])
         return cls._make(told)
 
 
@@ -157,7 +158,7 @@ class PlayReport(NamedTuple):
 
     def pack(self) -> bytes:
         """Return it as bytes."""
-        told = json.dumps(self[:-2]).encode()
+        told = json.dumps([*self[:4], astuple(self.spent), *self[5:-2]]).encode()
         trace = self.trace.tobytes()
         return _LENGTHS.pack(len(told), len(trace)) + told + trace + pack_steps([self.last])
 
@@ -171,7 +172,7 @@ class PlayReport(NamedTuple):
         size, length = _LENGTHS.unpack_from(data)
         middle = _LENGTHS.size + size
         told: list[Any] = json.loads(data[_LENGTHS.size : middle])
-        told[2], told[4] = tuple(told[2]), _spent(told[4])
+        told[2], told[4] = tuple(told[2]), Spent(*told[4])
         trace = array("d")
         trace.frombytes(data[middle : middle + length])
         (last,) = unpack_steps(data[middle + length :], spec)
@@ -400,13 +401,6 @@ class _Episode:
         """Return bytes and number of notes written and refused since the last call."""
         before, self._told = self._told, (self._room.written, self._room.refused)
         return self._told[0] - before[0], self._told[1] - before[1]
-
-
-def _spent(values: Sequence[Any]) -> Spent:
-    """Return what JSON holds of a `Spent`."""
-    thinking, tokens_in, tokens_out, costs = values
-    amounts = tuple((str(currency), float(amount)) for currency, amount in costs)
-    return Spent(thinking, tokens_in, tokens_out, amounts)
 
 
 if __name__ == "__main__":

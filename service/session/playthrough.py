@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from animalcat.arena_configs.outcome import EpisodeMonitor
 from animalcat.envs.types import EndedBy, Phase, Step
-from animalcat.service.model import NOTHING, Cause, Spent
 from animalcat.service.recording import Recording
 from animalcat.service.session.player import PlayReport
+from animalcat.values import NOTHING, Cause, Spent
 
 
 @dataclass(slots=True)

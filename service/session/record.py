@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.report import Report
-from animalcat.service.model import (
+from animalcat.service.session.events import Event, EventBus
+from animalcat.service.storage.sql import SqlStore
+from animalcat.values import (
     CapabilityStatus,
     Episode,
     Identity,
@@ -19,8 +21,6 @@ from animalcat.service.model import (
     SessionState,
     episodes_words,
 )
-from animalcat.service.session.events import Event, EventBus
-from animalcat.service.storage.sql import SqlStore
 
 log = logging.getLogger(__name__)
 

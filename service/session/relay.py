@@ -16,7 +16,6 @@ from animalcat.envs.answers import Note
 from animalcat.envs.messages import MessageKind, Reply
 from animalcat.envs.types import Step
 from animalcat.envs.worker_client import Worker, WorkerFault
-from animalcat.service.model import ENDS, Cause, Spent, Whose
 from animalcat.service.recording import Recording
 from animalcat.service.recording.difference import compare_step
 from animalcat.service.recording.writer import left_behind
@@ -26,6 +25,7 @@ from animalcat.service.session.player import PlayReport, Question, Terms, pack_a
 from animalcat.service.session.playthrough import Playthrough
 from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import note_from_proto
+from animalcat.values import ENDS, Cause, Spent, Whose
 
 log = logging.getLogger(__name__)
 

@@ -11,12 +11,12 @@ from typing import Final
 from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import CapabilityStatus, Cause, Episode, Ruling
 from animalcat.service.session.disk import LOOK_SECONDS
 from animalcat.service.session.evidence import MAX_FAULTS_IN_A_ROW, Evidence
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.record import SessionRecord
+from animalcat.values import CapabilityStatus, Cause, Episode, Ruling
 
 log = logging.getLogger(__name__)
 

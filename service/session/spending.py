@@ -11,7 +11,7 @@ from typing import Final
 
 from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.answers import Note
-from animalcat.service.model import NOTHING, Cause, Spent
+from animalcat.values import NOTHING, Cause, Spent
 
 MOST_TOKENS: Final = 2**63 - 1
 """Where sums of tokens end: the largest whole number that every reader of JSON columns knows."""
@@ -48,8 +48,7 @@ class Meter:
             else empty.
         """
         before = self.spent.tokens
-        thinking, tokens_in, tokens_out, costs = self.spent
-        thinking += seconds
+        tokens_in, tokens_out, costs = self.spent.tokens_in, self.spent.tokens_out, self.spent.costs
         if notes:
             amounts = dict(costs)
             for note in notes:
@@ -59,7 +58,8 @@ class Meter:
                 if note.cost is not None and known:
                     total = amounts.get(note.currency, 0.0) + note.cost
                     amounts[note.currency] = min(sys.float_info.max, total)
-            costs = tuple(sorted(amounts.items()))
+            costs = dict(sorted(amounts.items()))
+        thinking = self.spent.thinking_seconds + seconds
         self.spent = Spent(thinking, tokens_in, tokens_out, costs)
         return self._exceeded(self.spent.tokens - before)
 

@@ -6,14 +6,14 @@ import math
 import re
 from typing import Final, NamedTuple
 
+from animalcat.codec import decode
 from animalcat.envs.answers import MAX_ACTIONS, NOTES_USED_UP, Note
 from animalcat.envs.types import ACTIONS
-from animalcat.service.model import Cause
 from animalcat.service.session.link import AgentLeftError
 from animalcat.service.session.notes import NoteRoom
 from animalcat.terminals import harmless
 from animalcat.v1 import gateway_pb2, types_pb2
-from animalcat.wire import given
+from animalcat.values import Cause
 
 MAX_TAKEN: Final = 1000
 """Most actions that one message may ask for, counting repetitions."""
@@ -195,8 +195,8 @@ def note_from_proto(message: types_pb2.Note) -> Note:
     Raises:
         FrameError: Its cost is not an amount of a currency.
     """
-    told = given(message, "tokens_in", "tokens_out", "cost")
-    cost, currency = told.get("cost"), message.currency
+    note = decode(Note, message)
+    cost, currency = note.cost, note.currency
     if cost is None and currency:
         raise FrameError("INVALID_REQUEST", "the note has a currency but no cost; give both")
     if cost is not None and not (0.0 <= cost < math.inf and _CURRENCY.fullmatch(currency)):
@@ -205,4 +205,4 @@ def note_from_proto(message: types_pb2.Note) -> Note:
             f"the note's cost is {cost:g} {currency[:20]!r}; give a number of 0 or more and a "
             "currency of three capital letters, such as EUR",
         )
-    return Note(text=message.text, currency=currency, **told)
+    return note

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, delete, insert, select, text, update
 
-from animalcat.service.model import SessionState
 from animalcat.service.storage import schema
+from animalcat.values import SessionState
 
 _TABLE: Final = schema.claims
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from animalcat.service.model import Episode
+from animalcat.values import Episode
 
 
 class AlreadyFinishedError(Exception):

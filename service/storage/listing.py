@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from animalcat.service.model import Outcome, SessionState
+from animalcat.values import Outcome, SessionState
 
 T = TypeVar("T")
 

@@ -1,500 +1,153 @@
-"""Converts values to stored records and back.
+"""Writes values as stored records and reads them back.
 
-Stored records become domain values here and nowhere else. A record is strict: an unknown or missing
-field makes it unreadable, so that a renamed field can never silently turn into a default.
+A record is strict: an unknown or missing field makes it unreadable, also where the value has a
+default for it, so that a renamed field can never silently turn into a default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Final, Literal, TypeVar, cast
+from functools import cached_property
+from typing import Any, Final, Generic, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import from_json
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import SchemaSerializer, SchemaValidator, from_json, to_json
 
 from animalcat import names
-from animalcat.arena_configs.origin import Origin
-from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.envs.agents.base import Allowance
-from animalcat.envs.agents.fingerprint import AgentFingerprint, Source
-from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
-from animalcat.layouts.adaptive.battery_rate import Wager
-from animalcat.layouts.adaptive.peers import Peers
-from animalcat.layouts.adaptive.plan import (
-    Allocation,
-    Name,
-    Policy,
-    StoppingRule,
-    insist_on_rules,
-)
-from animalcat.plugins import Kind, Plugin
-from animalcat.service.batteries.instance import Instance
-from animalcat.service.model import (
-    CampaignSpec,
-    CapabilityStatus,
-    Decision,
-    Identity,
-    Made,
-    MadeAs,
-    Opponent,
-    SessionSpec,
-    Spent,
-)
+from animalcat.layouts.adaptive.plan import insist_on_rules
 from animalcat.service.storage.errors import UnreadableError
+from animalcat.values import CampaignSpec, CapabilityStatus, Decision, Identity, SessionSpec, Spent
 
-Values = dict[str, Any]
-Count = Annotated[int, Field(ge=0, lt=2**31)]
-Seed = Annotated[int, Field(ge=0, lt=2**64)]
 VERSION: Final = 1
 """Version of the records. It rises when a record is no longer what it was, and what reads records
 then has to tell the versions apart."""
+_STRICT: Final = ConfigDict(extra="forbid", strict=True, revalidate_instances="always")
+_SHOWN: Final = 3
+"""Most problems of a record that are told one by one."""
 
+V = TypeVar("V")
+E = TypeVar("E", bound=Enum)
 
-class Record(BaseModel):
-    """Base of all records: no missing field, no unknown one, and none of another type."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+@dataclass(frozen=True)
+class Record(Generic[V]):
+    """How values of one kind are stored: as JSON objects of their fields and a version.
 
-    @property
-    def values(self) -> Values:
-        """The fields by name, except the version; nested records stay records."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name != "version"}
-
-
-class PolicyRecord(Record):
-    """Stored form of `Policy`, by which a session chooses instances."""
-
-    name: Name
-    random_share: float
-    sharpness: float
-    exposures: Count
-    probes: float
-    cool_down: Count
-    per_second: bool
-    about: tuple[str, ...]
-    order: tuple[str, ...]
-    generate: bool
-    enough: float
-    plugin: str = ""
-
-
-class StoppingRecord(Record):
-    """Stored form of `StoppingRule`, by which a session stops."""
-
-    max_episodes: Count
-    target_sd: float
-    targets: dict[str, float]
-    target_width: float
-    futility: float
-    max_seconds: float
-    stop_at_alarm: bool
-    combine: Literal["any", "all"]
-
-
-class CameraRecord(Record):
-    """Stored form of `CameraSpec`."""
-
-    resolution: Count
-    grayscale: bool
-
-
-class RaysRecord(Record):
-    """Stored form of `RaySpec`."""
-
-    per_side: Count
-    max_degrees: float
-    tags: Count
-
-
-class ObservationRecord(Record):
-    """Stored form of `ObservationSpec`, which says what an agent sees."""
-
-    camera: CameraRecord | None
-    rays: RaysRecord | None
-    decision_period: Count
-    privileged: bool
-
-    def value(self) -> ObservationSpec:
-        """Return the domain value."""
-        return ObservationSpec(
-            None if self.camera is None else CameraSpec(**self.camera.values),
-            None if self.rays is None else RaySpec(**self.rays.values),
-            self.decision_period,
-            self.privileged,
-        )
-
-
-class OpponentRecord(Record):
-    """Stored form of `Opponent`, with whom a session is compared."""
-
-    session: str
-    agent: str
-    outcomes: dict[str, float]
-
-
-class AllowanceRecord(Record):
-    """Stored form of `Allowance`, which says what an agent may spend."""
-
-    episode_seconds: float
-    decision_tokens: Annotated[int, Field(ge=0)]
-    episode_tokens: Annotated[int, Field(ge=0)]
-
-
-class PluginRecord(Record):
-    """Stored form of `Plugin`, which another package brings."""
-
-    kind: Kind
-    name: str
-    distribution: str
-    version: str
-    digest: str
-
-
-class SessionSpecRecord(Record):
-    """Stored form of `SessionSpec`."""
-
-    version: Literal[1] = VERSION
-    agent: str
-    battery: str
-    battery_digest: str
-    layout: str
-    layout_variant: str
-    policy: PolicyRecord
-    stop: StoppingRecord
-    seed: Seed
-    backend: str
-    observation_spec: ObservationRecord
-    action_timeout_seconds: float
-    record_pixels: bool
-    certify: bool
-    slots: Count
-    layout_digest: str
-    rules: Count
-    fresh: bool
-    twins_of: str
-    against: OpponentRecord | None
-    lease_seconds: float
-    allowance: AllowanceRecord
-    practice: Count
-    keep_unpassable: bool
-    secret: str
-    plugins: tuple[PluginRecord, ...] = ()
-
-    def value(self) -> SessionSpec:
-        """Return the domain value."""
-        names.check_component(self.battery, "battery")
-        insist_on_rules(self.rules)
-        parts: Values = {
-            "policy": Policy(**self.policy.values),
-            "stop": StoppingRule(**self.stop.values),
-            "observation_spec": self.observation_spec.value(),
-            "against": None if self.against is None else Opponent(**self.against.values),
-            "allowance": Allowance(**self.allowance.values),
-            "plugins": tuple(Plugin(**plugin.model_dump()) for plugin in self.plugins),
-        }
-        return SessionSpec(**{**self.values, **parts})
-
-
-class AllocationRecord(Record):
-    """Stored form of `Allocation`, by which a campaign hands out episodes."""
-
-    budget: Count
-    common: Count
-    block: Count
-    at_once: Count
-    alike: float
-    confidence: float
-
-
-class CampaignSpecRecord(Record):
-    """Stored form of `CampaignSpec`."""
-
-    version: Literal[1] = VERSION
-    agents: tuple[str, ...]
-    session: SessionSpecRecord
-    allocation: AllocationRecord
-    take: Count
-
-    def value(self) -> CampaignSpec:
-        """Return the domain value."""
-        allocation = Allocation(**self.allocation.values)
-        return CampaignSpec(self.agents, self.session.value(), allocation, self.take)
-
-
-class OriginRecord(Record):
-    """Stored form of `Origin`, which says where an instance comes from."""
-
-    entry: str
-    family: str
-    paradigm: str
-    part: str
-    task: str
-    variant: str
-    control: str
-    control_of: str
-
-
-class InstanceRecord(Record):
-    """Stored form of an `Instance` that a session made."""
-
-    name: str
-    paradigm: str
-    features: dict[str, float]
-    pass_mark: float
-    time_limit_steps: Count
-    seed: Seed
-    arena: str
-    missing: dict[str, str]
-    places: tuple[tuple[bool, float, float, float], ...]
-    origin: OriginRecord | None
-    suite: str
-    task_name: str
-    variant: str
-
-    def value(self) -> Instance:
-        """Return the domain value."""
-        parts: Values = {
-            "places": tuple(MarkedPlace(*place) for place in self.places),
-            "origin": None if self.origin is None else Origin(**self.origin.values),
-        }
-        return Instance(**{**self.values, **parts})
-
-
-class MadeRecord(Record):
-    """Stored form of `Made`, an instance that a session made, with its arena."""
-
-    offer: str
-    instance: InstanceRecord
-    arena_yaml: str
-    made_as: Literal["offer", "twin", "variation"]
-    distance: float
-    note: str
-
-    def value(self) -> Made:
-        """Return the domain value."""
-        parts: Values = {"instance": self.instance.value(), "made_as": MadeAs(self.made_as)}
-        return Made(**{**self.values, **parts})
-
-
-class PeersRecord(Record):
-    """Stored form of `Peers`, the instances of one paradigm that a choice was made from."""
-
-    left: Count
-    propensity: float
-    predicted: float
-    open: bool
-
-
-class DecisionRecord(Record):
-    """Stored form of `Decision`."""
-
-    version: Literal[1] = VERSION
-    instance: str
-    score: float
-    propensity: float
-    predicted: float
-    margins: dict[str, float]
-    reason: str
-    alternatives: tuple[tuple[str, float], ...]
-    because: str
-    made: MadeRecord | None
-    pending: Count
-    peers: PeersRecord | None
-    wager: tuple[Count, tuple[float, ...], tuple[float, ...]] | None
-
-    def value(self) -> Decision:
-        """Return the domain value."""
-        parts: Values = {
-            "made": None if self.made is None else self.made.value(),
-            "peers": None if self.peers is None else Peers(**self.peers.values),
-            "wager": None if self.wager is None else Wager(*self.wager),
-        }
-        return Decision(**{**self.values, **parts})
-
-
-class CapabilityRecord(Record):
-    """Stored form of `CapabilityStatus`."""
-
-    name: str
-    mean: float
-    sd: float
-    unit: str
-    status: str
-    episodes_needed: Count | None
-    best_sd: float | None
-    limit: str
-    value: str
-    interval: str
-
-
-class CapabilitiesRecord(Record):
-    """Stored form of how well all capabilities of a session are known."""
-
-    version: Literal[1] = VERSION
-    capabilities: tuple[CapabilityRecord, ...]
-
-    def value(self) -> tuple[CapabilityStatus, ...]:
-        """Return the domain value."""
-        return tuple(CapabilityStatus(**one.values) for one in self.capabilities)
-
-
-class SpentRecord(Record):
-    """Stored form of `Spent`."""
-
-    thinking_seconds: float
-    tokens_in: Annotated[int, Field(ge=0, lt=2**63)]
-    tokens_out: Annotated[int, Field(ge=0, lt=2**63)]
-    costs: tuple[tuple[str, float], ...]
-
-
-class FingerprintRecord(Record):
-    """Stored form of `AgentFingerprint`, which says what an agent is."""
-
-    source: Source
-    name: str
-    version: str
-    options: dict[str, str]
-    files: dict[str, str]
-    environment: dict[str, str]
-    process: str
-
-    def value(self) -> AgentFingerprint:
-        """Return the domain value."""
-        return AgentFingerprint(**self.model_dump())  # its version is not that of a record
-
-
-class IdentityRecord(Record):
-    """Stored form of `Identity`."""
-
-    fingerprint: FingerprintRecord | None
-    others: tuple[FingerprintRecord, ...]
-    changes: tuple[str, ...]
-    simulator: dict[str, str]
-
-    def value(self) -> Identity:
-        """Return the domain value."""
-        first = None if self.fingerprint is None else self.fingerprint.value()
-        others = tuple(other.value() for other in self.others)
-        return Identity(first, others, self.changes, self.simulator)
-
-
-R = TypeVar("R", bound=Record)
-
-
-def _read(model: type[R], text: str) -> R:
-    """Parse a record that carries its version.
-
-    Raises:
-        UnreadableError: The text is not such a record.
+    Attributes:
+        what: What they are, for error messages.
+        kind: Their class, a dataclass.
+        check: Raises `ValueError` for a value of which nothing can be made any more.
     """
+
+    what: str
+    kind: type[V]
+    check: Callable[[V], None] = lambda _: None
+
+    def write(self, value: V) -> dict[str, Any]:
+        """Return the record of a value."""
+        checked = self._form[0].validate_python((value,))
+        return {"version": VERSION, **self._form[1].to_python(checked, mode="json")[0]}
+
+    def read(self, text: str) -> V:
+        """Return the value of a record.
+
+        Raises:
+            UnreadableError: The text is no such record.
+        """
+        try:
+            fields = to_json((_fields(text),))
+            value = cast("V", self._form[0].validate_json(fields)[0])
+            self.check(value)
+        except ValidationError as error:
+            raise UnreadableError(f"{self.what}: {_problems(error)}") from error
+        except ValueError as error:
+            raise UnreadableError(f"{self.what}: {error}") from error
+        return value
+
+    @cached_property
+    def _form(self) -> tuple[SchemaValidator, SchemaSerializer]:
+        """What checks and what writes; in a tuple, since pydantic configures no bare dataclass."""
+        alone: Any = cast("Any", tuple)[self.kind]
+        schema = _without_defaults(TypeAdapter[Any](alone, config=_STRICT).core_schema)
+        return SchemaValidator(schema), SchemaSerializer(schema)
+
+
+def _without_defaults(schema: Any) -> Any:
+    """Return a schema of pydantic's in which every field has to be there."""
+    if isinstance(schema, list):
+        return [_without_defaults(part) for part in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    parts = cast("dict[str, Any]", schema)
+    if parts.get("type") == "default":
+        return _without_defaults(parts["schema"])
+    return {name: _without_defaults(part) for name, part in parts.items()}
+
+
+def _fields(text: str) -> dict[str, Any]:
+    """Return what a record holds, without its version."""
     try:
-        found: Any = from_json(text)
+        found = from_json(text)
     except ValueError as error:
-        raise UnreadableError(f"it is damaged: {error}") from error
+        raise ValueError(f"it is damaged: {error}") from error
     if not isinstance(found, dict):
-        raise UnreadableError("it is not a record")
-    version = cast("Values", found).get("version")
+        raise ValueError("it is not a record")
+    fields = cast("dict[str, Any]", found)
+    version = fields.pop("version", None)
     if version != VERSION:
         is_what = "missing" if version is None else repr(version)
-        raise UnreadableError(
+        raise ValueError(
             f"version: it is {is_what}, and this animalcat reads version {VERSION}; update "
             "animalcat if a newer one wrote it"
         )
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        raise UnreadableError(_problems(error)) from error
+    return fields
 
 
-def read_spec(text: str) -> SessionSpec:
-    """Parse a session's specification.
-
-    Raises:
-        UnreadableError: The record cannot be read.
-    """
-    return _value("spec", lambda: _read(SessionSpecRecord, text).value())
-
-
-def write_spec(spec: SessionSpec) -> Values:
-    """Return the record of a session's specification."""
-    return SessionSpecRecord.model_validate(asdict(spec)).model_dump(mode="json")
+def _problems(error: ValidationError) -> str:
+    shown = [
+        f"{'.'.join(map(str, problem['loc'][1:]))}: {_problem(problem)}".removeprefix(": ")
+        for problem in error.errors(include_url=False)
+    ]
+    more = f", and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return "; ".join(shown[:_SHOWN]) + more
 
 
-def read_campaign(text: str) -> CampaignSpec:
-    """Parse a campaign's specification.
-
-    Raises:
-        UnreadableError: The record cannot be read.
-    """
-    return _value("spec", lambda: _read(CampaignSpecRecord, text).value())
-
-
-def write_campaign(spec: CampaignSpec) -> Values:
-    """Return the record of a campaign's specification."""
-    return CampaignSpecRecord.model_validate(asdict(spec)).model_dump(mode="json")
+def _problem(problem: Any) -> str:
+    if problem["type"] == "value_error":  # a value that rejects its content
+        return str(problem["ctx"]["error"])
+    if problem["type"] == "unexpected_keyword_argument":
+        return "extra field, which is not permitted"
+    return problem["msg"].lower()
 
 
-def read_decision(text: str) -> Decision:
-    """Parse a decision.
-
-    Raises:
-        UnreadableError: The record cannot be read.
-    """
-    return _value("decision", lambda: _read(DecisionRecord, text).value())
+def _check_spec(spec: SessionSpec) -> None:
+    names.check_component(spec.battery, "battery")
+    insist_on_rules(spec.rules)
 
 
-def write_decision(decision: Decision) -> Values:
-    """Return the record of a decision."""
-    return DecisionRecord.model_validate(asdict(decision)).model_dump(mode="json")
+def _check_campaign(spec: CampaignSpec) -> None:
+    _check_spec(spec.session)
 
 
-def read_capabilities(text: str) -> tuple[CapabilityStatus, ...]:
-    """Parse how well capabilities are known.
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """How well all capabilities of a session are known."""
 
-    Raises:
-        UnreadableError: The record cannot be read.
-    """
-    return _value("capabilities", lambda: _read(CapabilitiesRecord, text).value())
+    capabilities: tuple[CapabilityStatus, ...] = ()
 
 
-def write_capabilities(capabilities: tuple[CapabilityStatus, ...]) -> Values:
-    """Return the record of how well capabilities are known."""
-    whole = {"capabilities": tuple(map(asdict, capabilities))}
-    return CapabilitiesRecord.model_validate(whole).model_dump(mode="json")
-
-
-def read_spent(text: str) -> Spent:
-    """Parse what an agent spent on an attempt.
-
-    Raises:
-        UnreadableError: The record cannot be read.
-    """
-    return _value("spent", lambda: Spent(**SpentRecord.model_validate_json(text).values))
-
-
-def write_spent(spent: Spent) -> Values:
-    """Return the record of what an agent spent on an attempt."""
-    return SpentRecord.model_validate(spent._asdict()).model_dump(mode="json")
-
-
-def read_identity(text: str) -> Identity:
-    """Parse who plays a session.
-
-    Raises:
-        UnreadableError: The record cannot be read.
-    """
-    return _value("identity", lambda: IdentityRecord.model_validate_json(text).value())
-
-
-def write_identity(identity: Identity) -> Values:
-    """Return the record of who plays a session."""
-    return IdentityRecord.model_validate(asdict(identity)).model_dump(mode="json")
+SPEC: Final = Record("spec", SessionSpec, _check_spec)
+CAMPAIGN: Final = Record("spec", CampaignSpec, _check_campaign)
+DECISION: Final = Record("decision", Decision)
+CAPABILITIES: Final = Record("capabilities", Capabilities)
+SPENT: Final = Record("spent", Spent)
+IDENTITY: Final = Record("identity", Identity)
 
 
 def read_json(what: str, text: str) -> Any:
-    """Parse JSON values that have no model.
+    """Parse JSON values that have no record.
 
     Args:
         what: What they are, for the error message.
@@ -503,10 +156,10 @@ def read_json(what: str, text: str) -> Any:
     Raises:
         UnreadableError: The text is damaged.
     """
-    return _value(what, lambda: from_json(text))
-
-
-E = TypeVar("E", bound=Enum)
+    try:
+        return from_json(text)
+    except ValueError as error:
+        raise UnreadableError(f"{what}: {error}") from error
 
 
 def read_name(what: str, kind: type[E], name: str) -> E:
@@ -525,22 +178,3 @@ def read_name(what: str, kind: type[E], name: str) -> E:
             f"{what}: {name!r} is unknown; update animalcat if a newer version wrote it"
         )
     return kind[name]
-
-
-V = TypeVar("V")
-
-
-def _value(what: str, read: Callable[[], V]) -> V:
-    try:
-        return read()
-    except ValueError as error:  # also of a domain value that rejects its content
-        raise UnreadableError(f"{what}: {error}") from error
-
-
-def _problems(error: ValidationError) -> str:
-    shown = [
-        f"{'.'.join(map(str, problem['loc']))}: {problem['msg'].lower()}"
-        for problem in error.errors(include_url=False)
-    ]
-    more = f", and {len(shown) - 3} more" if len(shown) > 3 else ""
-    return "; ".join(shown[:3]) + more

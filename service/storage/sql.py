@@ -45,24 +45,7 @@ from animalcat.envs.types import EndedBy
 from animalcat.installing import install
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.ids import asked_for
-from animalcat.service.model import (
-    BY_DEFAULT,
-    NOBODY,
-    BatteryRecord,
-    Campaign,
-    CampaignSpec,
-    CapabilityStatus,
-    Decision,
-    Episode,
-    Identity,
-    LayoutRecord,
-    Outcome,
-    Ruling,
-    Session,
-    SessionSpec,
-    SessionState,
-    StoredCertificate,
-)
+from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
 from animalcat.service.storage import records, schema
 from animalcat.service.storage.artefacts import Artefacts, recording_key
 from animalcat.service.storage.chain import (
@@ -91,6 +74,20 @@ from animalcat.service.storage.listing import (
     SessionFilter,
 )
 from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError, bring_up_to_date
+from animalcat.values import (
+    BY_DEFAULT,
+    NOBODY,
+    CampaignSpec,
+    CapabilityStatus,
+    Decision,
+    Episode,
+    Identity,
+    Outcome,
+    Ruling,
+    Session,
+    SessionSpec,
+    SessionState,
+)
 
 DATABASE: Final = "animalcat.sqlite"
 """File of the database in a data directory."""
@@ -328,18 +325,18 @@ class SqlStore:
                 insert(table).values(
                     id=name,
                     request_id=request_id or None,
-                    spec=records.write_spec(spec),
+                    spec=records.SPEC.write(spec),
                     state=SessionState.WAITING.name,
                     reason="",
                     created=created.astimezone(UTC).replace(tzinfo=None),
-                    capabilities=records.write_capabilities(()),
+                    capabilities=records.CAPABILITIES.write(records.Capabilities()),
                     allowed=allowed,
                     misfit="",
                     agent=spec.agent,
                     battery=spec.battery,
                     battery_digest=spec.battery_digest,
                     paused=False,
-                    identity=records.write_identity(NOBODY),
+                    identity=records.IDENTITY.write(NOBODY),
                 )
             )
             _add_link(db, name, BEGINNING)
@@ -448,7 +445,7 @@ class SqlStore:
         table = schema.sessions
         with self._writing(session) as db:
             before = _one_session(db, session)
-            spec = records.write_spec(replace(before.spec, stop=stop))
+            spec = records.SPEC.write(replace(before.spec, stop=stop))
             changed = {"spec": spec, "state": SessionState.WAITING.name, "reason": ""}
             db.execute(update(table).where(table.c.id == session).values(changed))
             _add_link(db, session, BEGINNING)
@@ -464,7 +461,7 @@ class SqlStore:
         table = schema.sessions
         with self._writing(session) as db:
             one = update(table).where(table.c.id == session)
-            if not db.execute(one.values(identity=records.write_identity(identity))).rowcount:
+            if not db.execute(one.values(identity=records.IDENTITY.write(identity))).rowcount:
                 raise KeyError(f"no session {session}")
             _add_link(db, session, STANDING)
 
@@ -486,7 +483,7 @@ class SqlStore:
                 if not db.execute(one.values(allowed=allowed)).rowcount:
                     raise KeyError(f"no session {session}")
 
-    def create_campaign(self, campaign: Campaign) -> Campaign:
+    def create_campaign(self, campaign: StoredCampaign) -> StoredCampaign:
         """Store a campaign; if its id exists, only its limit of simulators becomes the given one.
 
         Raises:
@@ -504,7 +501,7 @@ class SqlStore:
             db.execute(
                 insert(table).values(
                     id=campaign.id,
-                    spec=records.write_campaign(campaign.spec),
+                    spec=records.CAMPAIGN.write(campaign.spec),
                     sessions=list(campaign.sessions),
                     created=campaign.created.astimezone(UTC).replace(tzinfo=None),
                     reason=campaign.reason,
@@ -515,21 +512,21 @@ class SqlStore:
             )
         return campaign
 
-    def campaign(self, campaign: str) -> Campaign | None:
+    def campaign(self, campaign: str) -> StoredCampaign | None:
         """Return the campaign with this id; None if there is none."""
         table = schema.campaigns
         with self._reader.connect() as db:
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
         return None if row is None else _campaign(row)
 
-    def campaign_of(self, session: str) -> Campaign | None:
+    def campaign_of(self, session: str) -> StoredCampaign | None:
         """Return the campaign to which a session belongs; None if there is none."""
         with self._reader.connect() as db:
             return _campaign_of(db, session)
 
     def campaigns(
         self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
-    ) -> Listing[Campaign]:
+    ) -> Listing[StoredCampaign]:
         """List campaigns, newest first.
 
         Raises:
@@ -565,7 +562,7 @@ class SqlStore:
                     )
             db.execute(delete(table).where(table.c.id == campaign))
 
-    def end_campaign(self, campaign: str, reason: str) -> Campaign:
+    def end_campaign(self, campaign: str, reason: str) -> StoredCampaign:
         """Store why a campaign hands out no more episodes; the first reason stays.
 
         Raises:
@@ -1124,7 +1121,10 @@ def _set_knowledge(
     db.execute(
         update(table)
         .where(table.c.id == session)
-        .values(capabilities=records.write_capabilities(capabilities), misfit=misfit)
+        .values(
+            capabilities=records.CAPABILITIES.write(records.Capabilities(capabilities)),
+            misfit=misfit,
+        )
     )
 
 
@@ -1134,7 +1134,7 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "session": episode.session,
         "number": episode.number,
         "attempt": episode.attempt,
-        "decision": records.write_decision(episode.decision),
+        "decision": records.DECISION.write(episode.decision),
         "agent_instance": episode.agent_instance,
         "outcome": None if outcome is None else outcome.name,
         "counts": episode.counts,
@@ -1146,7 +1146,7 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "seconds": episode.seconds,
         "outcomes": dict(episode.outcomes),
         "versions": dict(episode.versions),
-        "spent": records.write_spent(episode.spent),
+        "spent": records.SPENT.write(episode.spent),
         "ruling": "" if episode.ruling is None else episode.ruling.name,
         "seen": episode.seen,
     }
@@ -1158,7 +1158,7 @@ def _episode(row: Row[Any]) -> Episode:
             session=row.session,
             number=row.number,
             attempt=row.attempt,
-            decision=records.read_decision(row.decision),
+            decision=records.DECISION.read(row.decision),
             agent_instance=row.agent_instance,
             outcome=None
             if row.outcome is None
@@ -1173,7 +1173,7 @@ def _episode(row: Row[Any]) -> Episode:
             outcomes=records.read_json("outcomes", row.outcomes),
             versions=records.read_json("versions", row.versions),
             invalid=row.invalid,
-            spent=records.read_spent(row.spent),
+            spent=records.SPENT.read(row.spent),
             ruling=records.read_name("ruling", Ruling, row.ruling) if row.ruling else None,
             seen=row.seen,
         )
@@ -1192,19 +1192,19 @@ def _session(row: Row[Any]) -> Session:
     try:
         return Session(
             id=row.id,
-            spec=records.read_spec(row.spec),
+            spec=records.SPEC.read(row.spec),
             state=records.read_name("state", SessionState, row.state),
             reason=row.reason,
             created=created,
             episodes=row.episodes,
             successes=row.successes,
-            capabilities=records.read_capabilities(row.capabilities),
+            capabilities=records.CAPABILITIES.read(row.capabilities).capabilities,
             allowed=row.allowed,
             misfit=row.misfit,
             paused=row.paused,
             practised=row.practised,
             unjudged=tuple(sorted(map(int, row.unjudged.split(",")))) if row.unjudged else (),
-            identity=records.read_identity(row.identity),
+            identity=records.IDENTITY.read(row.identity),
         )
     except UnreadableError as error:
         return Session(
@@ -1218,19 +1218,19 @@ def _session(row: Row[Any]) -> Session:
         )
 
 
-def _campaign(row: Row[Any]) -> Campaign:
+def _campaign(row: Row[Any]) -> StoredCampaign:
     created = row.created.replace(tzinfo=UTC)
     try:
-        spec = records.read_campaign(row.spec)
+        spec = records.CAMPAIGN.read(row.spec)
     except UnreadableError as error:
         nothing_known = CampaignSpec((), _no_spec("", row.battery), Allocation(1))
         why = f"unreadable: {error}"
-        return Campaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
+        return StoredCampaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
     sessions, most = _sessions_of(row), row.max_workers
-    return Campaign(row.id, spec, sessions, created, row.reason, max_workers=most)
+    return StoredCampaign(row.id, spec, sessions, created, row.reason, max_workers=most)
 
 
-def _campaign_of(db: Connection, session: str) -> Campaign | None:
+def _campaign_of(db: Connection, session: str) -> StoredCampaign | None:
     rows = db.execute(select(schema.campaigns))
     return next((_campaign(row) for row in rows if session in _sessions_of(row)), None)
 

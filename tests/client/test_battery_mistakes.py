@@ -464,9 +464,8 @@ def test_what_no_play_can_pass_is_played_only_where_it_is_asked_for(
         assert sum(about["coverage"]["left_out"].values()) == 4 - covered
         labels = " ".join(profile["labels"])
         assert ("no play can pass" in labels) == bool(keep)
-    listed = animalcat.Policy("listed", order=("a0",))
     with pytest.raises(animalcat.AnimalcatError, match="left out: no play can pass"):
-        client.create_session(agent="marks", battery="marks", policy=listed)
+        client.create_session(agent="marks", battery="marks", policy="listed", first=["a0"])
     both = ["a", "b"]
     fair = client.create_campaign(agents=both, battery="marks", budget=4, common=1)
     assert not fair.spec.session.keep_unpassable

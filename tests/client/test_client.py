@@ -15,11 +15,12 @@ import pytest
 
 import animalcat
 from animalcat.client import Client
-from animalcat.client.converters import header_from_proto
+from animalcat.codec import decode
 from animalcat.envs.agents import BraitenbergAgent
 from animalcat.envs.types import Observation
 from animalcat.service.recording import read_episode, verify
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
+from animalcat.values import EpisodeHeader
 from animalcat.wire import observation_to_proto
 
 from .conftest import MakeSession, Server
@@ -98,7 +99,7 @@ def test_an_agent_plays_a_session_to_its_end(
         assert found.difference is None
         assert found.versions == ()
         header, *steps, footer = client.stream_episode(session, episode.number)
-        assert header == header_from_proto(recording.header)
+        assert header == decode(EpisodeHeader, recording.header)
         assert isinstance(footer, animalcat.EpisodeFooter)
         assert (footer.outcome, footer.ended_by) == (episode.outcome, episode.ended_by)
         assert footer.steps == episode.steps

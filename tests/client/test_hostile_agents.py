@@ -388,7 +388,7 @@ def test_an_honest_agent_plays_and_is_the_same_agent_outside(
     with subprocess.Popen([sys.executable, "-P", "-m", "animalcat", *command]) as runs:
         first(outside, lambda: runs.poll() is not None)
         runs.terminate()
-    known = [client.get_session(one).agent_fingerprint for one in (apart, outside)]
+    known = [client.get_session(one).identity.fingerprint for one in (apart, outside)]
     assert known[0] == known[1]
     assert known[0] is not None
     assert set(known[0].files) == {"agent.py", "helper.py", "net/beside.txt", "../weights.txt"}

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import animalcat
 from animalcat.cli.session.commands import app
 from animalcat.cli.shared.same_agent import check_campaign
-from animalcat.client.values import Campaign
+from animalcat.values import Campaign
 
 from .conftest import MakeSession, Server
 
@@ -123,11 +123,11 @@ def test_agents_in_memory_go_on_in_their_process_alone(
     done = client.evaluate(Turning(), session, same_agent=True)
     assert done.state == "finished"
     found = client.get_session(session)
-    assert found.agent_fingerprint is not None
-    assert not found.agent_fingerprint.known
-    assert found.agent_changes[0].startswith("from episode 2 on: ")
+    assert found.identity.fingerprint is not None
+    assert not found.identity.fingerprint.known
+    assert found.identity.changes[0].startswith("from episode 2 on: ")
     profile = client.profile(session)
-    assert profile["provenance"]["agent_changes"] == list(found.agent_changes)
+    assert profile["provenance"]["agent_changes"] == list(found.identity.changes)
     assert any("said to be the same" in label for label in profile["labels"])
 
 
@@ -144,7 +144,7 @@ def test_what_a_client_declares_is_known_again(
     assert refused.value.code == "AGENT_CHANGED"
     assert "lr is 0.2 and was 0.1" in str(refused.value)
     client.evaluate(Turning(), session, fingerprint=first)
-    assert client.get_session(session).agent_fingerprint == first
+    assert client.get_session(session).identity.fingerprint == first
 
 
 def test_another_take_is_another_campaign(client: animalcat.Client, tmp_path: Path) -> None:

@@ -10,31 +10,31 @@ import pytest
 import typer
 
 import animalcat
-from animalcat.cli.session.plan import stopping_rule
-from animalcat.client.values import StoppingRule
+from animalcat.cli.shared.option_table import read_options
 from animalcat.envs.agents import AgentLoadError, load_agent
 from animalcat.envs.types import ObservationSpec, RaySpec
 from animalcat.errors import AnimalcatError
+from animalcat.values import StoppingRule
+from animalcat.values.options import SessionOptions
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "S1 no episodes": ({"max_episodes": 0}, "max_episodes 0 must be 1 at least"),
+    "S1 no episodes": ({"max_episodes": 0}, "max_episodes 0 is out of range; give 1"),
     "S3 two budgets": (
         {"stop": StoppingRule(100), "max_episodes": 3},
-        "max_episodes is given as 3, and stop says 100",
+        "max_episodes=100, target_sd=0.1, targets={}",
     ),
     "S4 an unknown capability": (
-        {"stop": StoppingRule(targets={"nose": 0.1})},
+        {"targets": {"nose": 0.1}},
         "target of nose: no capability; there are navigationAbility",
     ),
     "S6 half a seed": ({"seed": 1.5}, "seed is 1.5; give a whole number"),
     "S6 a seed as text": ({"seed": "3"}, "seed is '3'; give a whole number"),
     "S6 a seed that is true": ({"seed": True}, "seed is True; give a whole number"),
-    "S7 a negative seed": ({"seed": -1}, "seed is -1; give a whole number"),
+    "S7 a negative seed": ({"seed": -1}, "seed -1 is out of range; give 0 to"),
     "half an episode": ({"max_episodes": 2.5}, "max_episodes is 2.5; give a whole number"),
-    "half an episode in the rule": (
-        {"stop": StoppingRule(2.5)},  # type: ignore[arg-type]
-        "max_episodes is 2.5; give a whole number",
-    ),
+    "a share as text": ({"random_share": "0.1"}, "random_share is '0.1'; give a number"),
+    "one text of several": ({"about": "visualAbility"}, "about is 'visualAbility'; give a list"),
+    "targets as text": ({"targets": "visualAbility"}, "targets is 'visualAbility'; give a number"),
     "S8 a misspelt layout": ({"layout": "aiao"}, "no layout is named 'aiao'; there are: aaio"),
     "S15 practice on all there is": (
         {"practice": 12},
@@ -45,12 +45,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "no policy is named 'varianz'; there are: information, listed",
     ),
     "S18 one that is made": (
-        {"policy": animalcat.Policy("varianz")},  # type: ignore[arg-type]
-        "no policy is named 'varianz'",
+        {"policy": animalcat.Policy("random")},
+        "give a text",
     ),
     "S21 a misspelt variant": ({"layout_variant": "metres"}, "'metres' is unknown; valid: scaled"),
-    "S23 per cent": ({"random_share": 90}, "random_share 90.0 is not in"),
-    "S23 a target in per cent": ({"target_sd": 10}, "target_sd 10.0 is not in"),
+    "S23 per cent": ({"random_share": 90}, "random_share 90 is out of range; give 0 to 1"),
+    "S23 a target in per cent": (
+        {"target_sd": 10},
+        "target_sd 10 is out of range; give 0 to less than 1",
+    ),
 }
 
 
@@ -61,11 +64,26 @@ def test_a_mistake_is_refused(client: animalcat.Client, given: dict[str, Any], s
     assert says in str(error.value)
 
 
+def test_an_option_that_there_is_not_is_no_argument(client: animalcat.Client) -> None:
+    with pytest.raises(TypeError, match="no option 'max_episode'; did you mean 'max_episodes'"):
+        client.create_session(
+            agent="mistaken",
+            battery="navigation",
+            max_episode=3,  # pyright: ignore[reportCallIssue]
+        )
+
+
 @pytest.mark.parametrize(
     ("mistake", "says"),
     [
-        (lambda: ObservationSpec(None, RaySpec(1), 0), "decision_period 0 is not in"),
-        (lambda: ObservationSpec(None, RaySpec(5000)), "5000 rays a side is not in"),
+        (
+            lambda: ObservationSpec(None, RaySpec(1), 0),
+            "decision_period 0 is out of range; give 1 to 20",
+        ),
+        (
+            lambda: ObservationSpec(None, RaySpec(5000)),
+            "per_side 5000 is out of range; give 0 to 50",
+        ),
     ],
     ids=["S19", "S20"],
 )
@@ -99,7 +117,7 @@ def test_a_target_is_a_share_and_is_given_once(
     targets: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(typer.Exit):
-        stopping_rule("", targets, {})
+        read_options(SessionOptions, {"targets": targets})
     assert "--target visualAbility" in capsys.readouterr().err
 
 

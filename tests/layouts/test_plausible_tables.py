@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.cli.layout.commands import app_for
 from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.shared.arena_outcomes import check_demands, marked_by, on_battery, passed_on
@@ -21,7 +22,6 @@ from animalcat.layouts.model.instances import CoveredOutcomes, TableError, read_
 from animalcat.layouts.model.nodes import Exclusion
 from animalcat.layouts.model.units import UnitError, conversion
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.batteries.instance import Instance
 
 AAIO = load_layout("aaio")
 TESTBED = load_layout("testbed")

@@ -19,7 +19,8 @@ from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.statuses import PRECISE
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring import against
-from animalcat.service.model import (
+from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
+from animalcat.values import (
     Decision,
     Episode,
     Opponent,
@@ -28,7 +29,6 @@ from animalcat.service.model import (
     SessionSpec,
     SessionState,
 )
-from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 
 from .conftest import AGENT
 

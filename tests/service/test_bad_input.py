@@ -371,7 +371,7 @@ class TestRequests:
                 {"policy": sessions_pb2.SelectionPolicy(name=NEWER)},
                 "INVALID_ARGUMENT",
                 "INVALID_REQUEST",
-                "policy.name 99 is unknown to this server; it knows variance, information",
+                "policy.name: 99 is unknown to this server; it knows variance, information",
             ),
             (
                 {"stop": sessions_pb2.StoppingRule(max_episodes=0)},

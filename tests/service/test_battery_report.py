@@ -16,12 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.instance import Instance
 from animalcat.cli.main import build
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitRequest, fit
 from animalcat.layouts.library import load_layout, parse_layout
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import ServiceError
 from animalcat.service.host.private import server_for
 from animalcat.service.reporting import charts

@@ -13,10 +13,10 @@ import pytest
 
 from animalcat.errors import CODE_METADATA
 from animalcat.service.host.settings import Settings
-from animalcat.service.model import SessionState
 from animalcat.service.rpc.server import create_server
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import campaigns_pb2, operations_pb2
+from animalcat.values import SessionState
 from tests.packages import free_port
 from tests.service.conftest import Helpers, Service
 from tests.service.test_campaign import FINISHED, create, get, play

@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
-from animalcat.service.model import Outcome
 from animalcat.service.storage.artefacts import recording_path
 from animalcat.service.storage.sql import SqlStore
+from animalcat.values import Outcome
 from tests.service import cluster_agents, clusters
 from tests.service.conftest import FILES
 from tests.service.test_restart import wait_for

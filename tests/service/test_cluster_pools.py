@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from animalcat.cli.session.options import SPEC
 from animalcat.envs.patience import Patience
 from animalcat.layouts.inference.fit import FitRequest
 from animalcat.layouts.library import load_layout
@@ -20,6 +19,7 @@ from animalcat.service.cluster.pools import Needs, RayFits, RayWorkers
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Borrower, Loan
 from animalcat.service.versions import versions
+from animalcat.values.options import SPEC
 from tests.service import clusters
 
 MIB = 1 << 20

@@ -11,19 +11,19 @@ from typing import Any
 import grpc
 import pytest
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.outcome import EpisodeMonitor
 from animalcat.client.async_client import AsyncClient, aconnect
 from animalcat.client.evaluation import AgentCode, PlayedEpisode, failure_words
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.campaigns.conductor import reserve
-from animalcat.service.model import ENDS, Cause, Outcome, Whose, cause_of
 from animalcat.service.session.play import judge
 from animalcat.service.session.playthrough import Playthrough
 from animalcat.service.session.turns import Trust
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
+from animalcat.values import ENDS, Cause, Outcome, Whose, cause_of
 
 from .conftest import Service, Stream, action
 from .test_campaign import create as create_campaign

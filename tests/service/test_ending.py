@@ -19,12 +19,12 @@ from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.layouts.library import load_layout
-from animalcat.service.model import Session, SessionSpec, SessionState
 from animalcat.service.session import final_fits
 from animalcat.service.session.ending import Ending
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.record import SessionRecord
 from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.values import Session, SessionSpec, SessionState
 
 from .conftest import NOW, Service, action, walk
 from .test_campaign import create

@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import (
+from animalcat.service.session.evidence import AHEAD, Evidence, lag
+from animalcat.values import (
     PRACTICE,
     Cause,
     Decision,
     Episode,
-    Made,
     MadeAs,
+    MadeInstance,
     Outcome,
     Session,
     SessionSpec,
     SessionState,
 )
-from animalcat.service.session.evidence import AHEAD, Evidence, lag
 from tests.service.conftest import NOW, open_floor
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -47,7 +47,7 @@ def decision(instance: str) -> Decision:
 def twin(of: str) -> Decision:
     instance = Instance(f"{of}-twin", "p", {}, 0.0, 250, 7, "")
     return Decision(
-        instance.name, 0.0, 0.0, 0.0, {}, PRACTICE, made=Made(of, instance, "", MadeAs.TWIN)
+        instance.name, 0.0, 0.0, 0.0, {}, PRACTICE, made=MadeInstance(of, instance, "", MadeAs.TWIN)
     )
 
 

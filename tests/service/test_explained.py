@@ -13,21 +13,21 @@ import grpc
 import jsonschema
 import pytest
 
-from animalcat.client.converters import verdict_from_profile
 from animalcat.envs.types import EndedBy
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import from_dict, to_dict
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.explaining import explained_episode, happened
-from animalcat.service.model import (
+from animalcat.v1 import results_pb2
+from animalcat.values import (
     Decision,
     Episode,
     Outcome,
     Session,
     SessionSpec,
     SessionState,
+    verdict_of,
 )
-from animalcat.v1 import results_pb2
 
 from .conftest import open_floor
 
@@ -44,7 +44,7 @@ async def test_a_session_ends_with_a_verdict_and_explains_its_episodes(service: 
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")
     profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
     jsonschema.validate(profile, schema("profile"))
-    verdict = verdict_from_profile(profile)
+    verdict = verdict_of(profile)
     assert verdict is not None
     assert verdict.kind == "unclear"
     assert "4 episodes are too few" in verdict.text

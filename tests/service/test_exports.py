@@ -23,15 +23,6 @@ from animalcat.plots import agents, prediction, read_results
 from animalcat.plots.results import Results
 from animalcat.service.measuring.profile_words import warnings
 from animalcat.service.measuring.report import provenance
-from animalcat.service.model import (
-    Cause,
-    Decision,
-    Episode,
-    Outcome,
-    Session,
-    SessionSpec,
-    SessionState,
-)
 from animalcat.service.reporting.session_page import session_page
 from animalcat.service.reporting.session_report import (
     citation,
@@ -41,6 +32,7 @@ from animalcat.service.reporting.session_report import (
     predictions,
 )
 from animalcat.service.reporting.telling import with_episode
+from animalcat.values import Cause, Decision, Episode, Outcome, Session, SessionSpec, SessionState
 from tests.service.test_battery_report import Page
 
 pytestmark = pytest.mark.xdist_group("exports")  # one worker makes what they share

@@ -13,7 +13,7 @@ import pytest
 from animalcat.arena_configs.families import twins as family_twins
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.cli.session.plan import why
-from animalcat.client.converters import episode_from_proto
+from animalcat.codec import decode
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.battery import ArenaFile, Battery, build_family, import_files
@@ -22,19 +22,19 @@ from animalcat.service.measuring.generation import FamilySource, source_for
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import outcome_rows, paradigm_counts
 from animalcat.service.measuring.twins import Twins, differences, source_of
-from animalcat.service.model import (
+from animalcat.service.recording import read_episode
+from animalcat.service.recording.verify import verify
+from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
+from animalcat.values import (
     Decision,
     Episode,
-    Made,
     MadeAs,
+    MadeInstance,
     Outcome,
     Session,
     SessionSpec,
     SessionState,
 )
-from animalcat.service.recording import read_episode
-from animalcat.service.recording.verify import verify
-from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
 
 from .conftest import FILES, walk
 
@@ -159,7 +159,7 @@ def test_what_is_made_for_an_offer_is_counted_with_the_one_suite_of_its_paradigm
     battery = import_files(files, 0, tmp_path, names="{suite}/{paradigm}-{variant}")
     measurement = Measurement(dataclasses.replace(SPEC, fresh=False), battery)
     instance = dataclasses.replace(battery.instances[0], name="offer-1.0", suite="")
-    made = Made("offer-1", instance, "", MadeAs.OFFER)
+    made = MadeInstance("offer-1", instance, "", MadeAs.OFFER)
     decision = Decision("offer-1.0", 1.0, 1.0, 0.5, {}, "generated", made=made)
     rows = paradigm_counts(measurement, attempts_at([decision]))
     assert [row["suite"] for row in rows if row["episodes"]] == [suite]
@@ -311,7 +311,7 @@ async def test_a_fresh_session_plays_keeps_and_replays_its_twins(
         assert episode.instance.startswith(f"{made.offer}.")
         told = sessions_pb2.EpisodeSummary(name=f"{session}/episodes/{episode.episode}-0")
         told.MergeFrom(episode)
-        words = why(episode_from_proto(told), {})
+        words = why(decode(Episode, told), {})
         assert f"a variation of {made.offer}" in words
         assert f"outcome predicted {episode.decision.predicted:.2f}" in words
         path = next((tmp_path / "whole").rglob(f"{session.split('/')[1]}/{episode.episode}-0.mcap"))

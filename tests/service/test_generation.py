@@ -15,7 +15,7 @@ from animalcat.arena_configs.features import Survey, measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
 from animalcat.cli.session.plan import why
-from animalcat.client.converters import episode_from_proto
+from animalcat.codec import decode
 from animalcat.envs.measure import measure_playing
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
@@ -29,10 +29,10 @@ from animalcat.service.measuring.generation import (
     source_for,
 )
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import Decision, SessionSpec
 from animalcat.service.recording import read_episode
 from animalcat.service.recording.verify import verify
 from animalcat.v1 import results_pb2, sessions_pb2
+from animalcat.values import Decision, Episode, SessionSpec
 
 from .conftest import FILES, walk
 
@@ -200,7 +200,7 @@ async def test_a_session_makes_plays_and_keeps_arenas(
         assert episode.instance in table
         told = sessions_pb2.EpisodeSummary(name=f"{session}/episodes/{episode.episode}-0")
         told.MergeFrom(episode)
-        text = why(episode_from_proto(told), {})
+        text = why(decode(Episode, told), {})
         assert "generated because the best of the battery would tell" in text
         assert "made for XPos" in text
         path = next((tmp_path / "whole").rglob(f"{episode.episode}-0.mcap"))

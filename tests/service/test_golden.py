@@ -16,9 +16,9 @@ from typing import Any, Final
 import pytest
 
 from animalcat.client.async_client import aconnect
-from animalcat.service.model import SessionSpec
 from animalcat.service.recording import read_episode
 from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.values import SessionSpec
 from tests.golden import DIGEST, FILES, FITTED, hold, hold_titles
 from tests.service.conftest import Service, walk
 from tests.service.test_campaign import POLICIES

@@ -39,7 +39,6 @@ from animalcat.service.host.doorman import (
     all_descriptors,
 )
 from animalcat.service.host.settings import Settings
-from animalcat.service.model import NOBODY, Identity
 from animalcat.service.recording import read_episode
 from animalcat.service.refusals import LOG_SECONDS, MOST_KEPT, OTHERS, Refusals
 from animalcat.service.rpc.agent_link import MAX_FINGERPRINT
@@ -59,6 +58,7 @@ from animalcat.v1 import (
     sessions_pb2,
     types_pb2,
 )
+from animalcat.values import NOBODY, Identity
 from tests.service.conftest import AGENT, NOW, Helpers, Service, action
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("no_token")]

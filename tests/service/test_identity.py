@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from animalcat.codec import encode
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import NOBODY, Identity
 from animalcat.service.session.identity import Arrival, identified
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
-from animalcat.wire import fingerprint_to_proto
+from animalcat.values import NOBODY, Identity
 from tests.service.conftest import Service, Stream, action, walk
 
 KNOWN = AgentFingerprint("computed", "agent.py:A", files={"agent.py": "1", "w.npy": "2"})
@@ -120,7 +120,7 @@ async def some(service: Service, session: str, episodes: int, **changes: Any) ->
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_second_connection_by_another_agent_is_refused(service: Service) -> None:
     session = await service.create(episodes=3)
-    one, other = map(fingerprint_to_proto, (KNOWN, OTHER))
+    one, other = map(encode, (KNOWN, OTHER))
     await some(service, session, 1, fingerprint=one)
     for changes in (
         {"fingerprint": other, "instance": "process 2"},
@@ -143,10 +143,10 @@ async def test_a_second_connection_by_another_agent_is_refused(service: Service)
 @pytest.mark.asyncio(loop_scope="session")
 async def test_what_the_first_reset_reads_is_told_before_the_first_action(service: Service) -> None:
     session = await service.create(episodes=3, seed=6)
-    early = {"fingerprint": fingerprint_to_proto(EARLY), "fingerprint_follows": True}
+    early = {"fingerprint": encode(EARLY), "fingerprint_follows": True}
 
     async def ready(fingerprint: AgentFingerprint, code: str = "") -> None:
-        told = gateway_pb2.EvaluateRequest(fingerprint=fingerprint_to_proto(fingerprint))
+        told = gateway_pb2.EvaluateRequest(fingerprint=encode(fingerprint))
         async with agent(service, session, **early) as stream:
             await stream.receive("welcome")
             start = await stream.receive("episode_start")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.ids import asked_for, campaign_id, session_id
-from animalcat.service.model import CampaignSpec, SessionSpec
+from animalcat.values import CampaignSpec, SessionSpec
 
 PLAIN = SessionSpec(
     "builtin:braitenberg", "navigation", "ab" * 32, "aaio", "", Policy(), StoppingRule()

@@ -20,10 +20,11 @@ from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.measuring.certificates import draws_key
 from animalcat.service.measuring.kept_fits import kept_fit_key
-from animalcat.service.model import SessionSpec, SessionState, StoredCertificate
+from animalcat.service.model import StoredCertificate
 from animalcat.service.session.intact import IntegrityReport, look
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
+from animalcat.values import SessionSpec, SessionState
 from tests.service.conftest import walk
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from animalcat.cli.main import build
 from animalcat.cli.session.live import LiveSession, sparkline
-from animalcat.client.converters import episode_from_proto, session_from_proto
-from animalcat.client.values import Capability, Episode, SessionEvent
+from animalcat.codec import decode
 from animalcat.v1 import sessions_pb2, types_pb2
+from animalcat.values import CapabilityStatus, Episode, Session, SessionEvent
 from tests.service.conftest import Service
 
 OPEN, PASSED, FAILED = (
@@ -32,18 +32,19 @@ PROTO = sessions_pb2.Session(
     ),
     state=sessions_pb2.SESSION_STATE_RUNNING,
 )
-SESSION = session_from_proto(PROTO)
+SESSION = decode(Session, PROTO)
 
 
-def capability(mean: float, limit: str = "") -> Capability:
+def capability(mean: float, limit: str = "") -> CapabilityStatus:
     value, interval = f"{10 * mean:.0f} m", f"{10 * mean - 8:.0f} to {10 * mean + 8:.0f} m"
-    return Capability(
+    return CapabilityStatus(
         "sight [red]", mean, 0.5, "10 m", "measuring", 7, None, limit, value, interval
     )
 
 
 def episode(number: int, outcome: types_pb2.Outcome.ValueType = OPEN) -> Episode:
-    return episode_from_proto(
+    return decode(
+        Episode,
         sessions_pb2.EpisodeSummary(
             name=f"sessions/mine-1a2b/episodes/{number}-0",
             episode=number,
@@ -51,8 +52,10 @@ def episode(number: int, outcome: types_pb2.Outcome.ValueType = OPEN) -> Episode
             outcome=outcome,
             episode_return=0.5,
             steps=12,
-            decision=sessions_pb2.Decision(reason=sessions_pb2.REASON_INFORMATIVE),
-        )
+            decision=sessions_pb2.Decision(
+                instance=f"arena-[/b]{number}", reason=sessions_pb2.REASON_INFORMATIVE
+            ),
+        ),
     )
 
 

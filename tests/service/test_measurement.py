@@ -14,7 +14,7 @@ from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import Decision, SessionSpec
+from animalcat.values import Decision, SessionSpec
 
 from .conftest import open_floor
 

@@ -14,7 +14,7 @@ from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.service.measuring.next_steps import next_steps
-from animalcat.service.model import Session, SessionSpec, SessionState
+from animalcat.values import Session, SessionSpec, SessionState
 
 LAYOUT = load_layout("one-capability", "success")
 SPEC = SessionSpec("tests:agent", "mine", stop=StoppingRule(20))

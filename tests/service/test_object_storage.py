@@ -15,9 +15,9 @@ import pytest
 from animalcat.client.async_client import aconnect
 from animalcat.errors import AnimalcatError
 from animalcat.service.host.settings import Settings
-from animalcat.service.model import Cause
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
+from animalcat.values import Cause
 from tests import postgres
 from tests.service.conftest import NOW, Helpers, Service, walk
 from tests.service.s3 import S3, bucket, make_bucket, s3

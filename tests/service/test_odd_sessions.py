@@ -17,10 +17,10 @@ from animalcat.layouts.adaptive.statuses import EXHAUSTED
 from animalcat.layouts.library import text_of
 from animalcat.service.measuring.coverage import SAME_ARENA
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import Cause
 from animalcat.service.rpc.gateway import GrpcLink
 from animalcat.service.session.link import AgentLeftError
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.values import Cause
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -124,14 +124,14 @@ async def test_an_agent_that_always_or_never_succeeds(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"stop": rule(target_sd=1.5)}, r"target_sd 1.5 is not in [0, 1)"),
+        ({"stop": rule(target_sd=1.5)}, r"target_sd 1.5 is out of range; give 0 to less than 1"),
         (
             {"stop": rule(target_width=0.5, combine=sessions_pb2.COMBINE_ALL)},
             "target_width needs a target_sd",
         ),
         (
             {"stop": rule(combine=99)},
-            "stop.combine 99 is unknown to this server; it knows any, all",
+            "stop.combine: 99 is unknown to this server; it knows any, all",
         ),
         ({"stop": rule(targets={"courage": 0.1})}, "courage: no capability"),
         (

@@ -11,8 +11,9 @@ import pytest
 
 from animalcat.service.batteries.battery import Tick
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.operations import KEPT, Kind, Operation, Operations, State
+from animalcat.service.operations import KEPT, Operations
 from animalcat.v1 import operations_pb2, sessions_pb2
+from animalcat.values import Operation, OperationKind, OperationState
 
 from .conftest import Service
 
@@ -51,43 +52,57 @@ async def until_cancelled(tick: Tick) -> str:
 
 async def test_progress_and_result_are_told(tmp_path: Path) -> None:
     ours = operations(tmp_path)
-    begun = ours.begin(Kind.BUILD_BATTERY, "batteries/b", three)
-    assert (begun.state, begun.subject, begun.created) == (State.RUNNING, "batteries/b", NOW)
+    begun = ours.begin(OperationKind.BUILD_BATTERY, "batteries/b", three)
+    assert (begun.state, begun.subject, begun.created) == (
+        OperationState.RUNNING,
+        "batteries/b",
+        NOW,
+    )
     told = await ended(ours, begun)
     assert [one.done for one in told] == sorted(one.done for one in told)
     last = told[-1]
-    assert (last.state, last.resource) == (State.DONE, "batteries/b")
+    assert (last.state, last.resource) == (OperationState.DONE, "batteries/b")
     assert (last.done, last.total, last.message, last.ended) == (3, 3, "doing", NOW)
     assert await ended(ours, begun) == [last]
 
 
 async def test_a_request_id_begins_one_operation(tmp_path: Path) -> None:
     ours = operations(tmp_path)
-    first = ours.begin(Kind.BUILD_BATTERY, "batteries/b", three, "id", "this")
-    assert ours.begin(Kind.BUILD_BATTERY, "batteries/b", three, "id", "this").id == first.id
+    first = ours.begin(OperationKind.BUILD_BATTERY, "batteries/b", three, "id", "this")
+    assert (
+        ours.begin(OperationKind.BUILD_BATTERY, "batteries/b", three, "id", "this").id == first.id
+    )
     await ended(ours, first)
-    for kind, asked in ((Kind.BUILD_BATTERY, "that"), (Kind.IMPORT_BATTERY, "this")):
+    for kind, asked in (
+        (OperationKind.BUILD_BATTERY, "that"),
+        (OperationKind.IMPORT_BATTERY, "this"),
+    ):
         with pytest.raises(ServiceError, match="used for operations/build-battery-000001") as error:
             ours.begin(kind, "batteries/b", three, "id", asked)
         assert error.value.code is Code.REQUEST_ID_REUSED
     # Also where the server was started anew between.
     again = operations(tmp_path)
-    assert again.begin(Kind.BUILD_BATTERY, "batteries/b", three, "id", "this").state is State.DONE
-    assert again.begin(Kind.BUILD_BATTERY, "batteries/b", three).id == "build-battery-000002"
+    assert (
+        again.begin(OperationKind.BUILD_BATTERY, "batteries/b", three, "id", "this").state
+        is OperationState.DONE
+    )
+    assert (
+        again.begin(OperationKind.BUILD_BATTERY, "batteries/b", three).id == "build-battery-000002"
+    )
     await again.close()
 
 
 async def test_what_is_cancelled_ends(tmp_path: Path) -> None:
     ours = operations(tmp_path)
-    begun = ours.begin(Kind.IMPORT_BATTERY, "batteries/b", until_cancelled)
+    begun = ours.begin(OperationKind.IMPORT_BATTERY, "batteries/b", until_cancelled)
     ours.cancel(begun.id)
     last = (await ended(ours, begun))[-1]
-    assert (last.state, last.code) == (State.CANCELLED, "OPERATION_CANCELLED")
+    assert (last.state, last.error_code) == (OperationState.CANCELLED, "OPERATION_CANCELLED")
     assert ours.cancel(begun.id) == last
-    campaign = ours.begin(Kind.END_CAMPAIGN, "campaigns/c", three)
+    campaign = ours.begin(OperationKind.END_CAMPAIGN, "campaigns/c", three)
     with pytest.raises(ServiceError, match="cannot be stopped midway"):
         ours.cancel(campaign.id)
-    assert (await ended(ours, campaign))[-1].state is State.DONE
+    assert (await ended(ours, campaign))[-1].state is OperationState.DONE
 
 
 async def test_a_failure_says_why(tmp_path: Path) -> None:
@@ -95,20 +110,24 @@ async def test_a_failure_says_why(tmp_path: Path) -> None:
         raise ServiceError(Code.INVALID_ARENA, "a.yaml: no agent")
 
     ours = operations(tmp_path)
-    last = (await ended(ours, ours.begin(Kind.IMPORT_BATTERY, "batteries/b", fail)))[-1]
-    assert (last.state, last.code) == (State.FAILED, "INVALID_ARENA")
+    last = (await ended(ours, ours.begin(OperationKind.IMPORT_BATTERY, "batteries/b", fail)))[-1]
+    assert (last.state, last.error_code) == (OperationState.FAILED, "INVALID_ARENA")
     assert last.error == "a.yaml: no agent"
 
 
 @pytest.mark.parametrize("orderly", [True, False], ids=["closed", "killed"])
 async def test_what_the_server_left_is_aborted(tmp_path: Path, orderly: bool) -> None:
     ours = operations(tmp_path)
-    begun = ours.begin(Kind.IMPORT_BATTERY, "batteries/b", until_cancelled)
+    begun = ours.begin(OperationKind.IMPORT_BATTERY, "batteries/b", until_cancelled)
     if orderly:
         await ours.close()
     (tmp_path / "import-battery-000007.json").write_text("{")
     (found,) = operations(tmp_path).all()
-    assert (found.id, found.state, found.code) == (begun.id, State.ABORTED, "OPERATION_ABORTED")
+    assert (found.id, found.state, found.error_code) == (
+        begun.id,
+        OperationState.ABORTED,
+        "OPERATION_ABORTED",
+    )
     await ours.close()
 
 
@@ -118,7 +137,7 @@ async def test_the_oldest_are_forgotten(tmp_path: Path) -> None:
 
     ours = operations(tmp_path)
     for _ in range(KEPT + 5):
-        await ended(ours, ours.begin(Kind.BUILD_BATTERY, "batteries/b", nothing))
+        await ended(ours, ours.begin(OperationKind.BUILD_BATTERY, "batteries/b", nothing))
     assert len(ours.all()) <= KEPT + 1
     assert len(list(tmp_path.glob("*.json"))) == len(ours.all())
     with pytest.raises(ServiceError, match="build-battery-000001"):

@@ -35,14 +35,10 @@ from animalcat.service.host.lock import DirectoryInUseError, DirectoryLock, runn
 from animalcat.service.host.settings import ExposureError, Settings, SettingsError, check_exposure
 from animalcat.service.measuring.certificates import fit_seed
 from animalcat.service.measuring.measurement import Measurement, is_checkpoint
-from animalcat.service.model import (
-    Session,
-    SessionSpec,
-    SessionState,
-)
 from animalcat.service.session.events import Event, EventBus
 from animalcat.service.session.turns import FrameError, expand
 from animalcat.v1 import gateway_pb2
+from animalcat.values import Session, SessionSpec, SessionState
 
 from .conftest import open_floor
 

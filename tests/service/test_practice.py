@@ -23,7 +23,10 @@ from animalcat.service.batteries.battery import ArenaFile, import_files
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.measuring.measurement import Measurement, practice_order
-from animalcat.service.model import (
+from animalcat.service.recording import read_episode, verify
+from animalcat.service.session.evidence import Evidence
+from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.values import (
     PRACTICE,
     Decision,
     Episode,
@@ -32,9 +35,6 @@ from animalcat.service.model import (
     SessionSpec,
     SessionState,
 )
-from animalcat.service.recording import read_episode, verify
-from animalcat.service.session.evidence import Evidence
-from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
 from tests.service.conftest import FILES, NOW, Service, action, walk
 from tests.service.test_direct import Walker
 

@@ -9,7 +9,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.measuring.coverage import covered_features
 from animalcat.service.measuring.report import reanalysis
-from animalcat.service.model import Decision, Episode, Outcome, SessionSpec
+from animalcat.values import Decision, Episode, Outcome, SessionSpec
 
 from .conftest import open_floor
 

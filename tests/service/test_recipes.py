@@ -19,7 +19,6 @@ from animalcat import AnimalcatError, Client, connect
 from animalcat.arena_configs.batteries import Recipe, read_recipe
 from animalcat.arena_configs.families import twins as family_twins
 from animalcat.cli.main import build as command_line
-from animalcat.client.values import RecipeText
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries import recipes
 from animalcat.service.batteries.battery import Battery, build_family
@@ -28,9 +27,9 @@ from animalcat.service.batteries.estimate import with_estimate
 from animalcat.service.batteries.recipes import build_recipe
 from animalcat.service.host.private import server_for
 from animalcat.service.measuring.twins import Twins
-from animalcat.service.model import MadeAs
 from animalcat.service.reporting.instance_table import csv_text, parquet_bytes
 from animalcat.service.reporting.manifest import manifest
+from animalcat.values import MadeAs, RecipeText
 
 RECIPE = """
 name: small

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from animalcat.service.converters import episode_to_proto
+from animalcat.codec import encode
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
@@ -176,7 +176,7 @@ async def killed_in_mid_session(
 def stored(data: Path, session: str) -> list[Any]:
     store = SqlStore.in_directory(data)
     try:
-        return [episode_to_proto(e) for e in store.episodes(session.split("/")[1])]
+        return [encode(e) for e in store.episodes(session.split("/")[1])]
     finally:
         store.close()
 

@@ -13,8 +13,8 @@ import pytest
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.access.secret import FILE, ServerSecret
 from animalcat.service.access.tokens import FOLDER, TokenError
-from animalcat.service.converters import spec_of_session_from_proto
 from animalcat.service.ids import session_id
+from animalcat.service.rpc.asked import asked_spec
 from animalcat.v1 import results_pb2
 from tests.service.conftest import Service, walk
 
@@ -50,7 +50,7 @@ async def guessed(service: Service, known: Played) -> list[int]:
 
     Whoever tries knows everything but the seed: battery, layout, policy and this code.
     """
-    spec = spec_of_session_from_proto((await service.get(known.session)).spec)
+    spec = asked_spec((await service.get(known.session)).spec)
     found: list[int] = []
     for seed in range(2 * SEED):
         guess = replace(spec, seed=seed, secret="")

@@ -11,10 +11,10 @@ import pytest
 from animalcat.arena_configs.batteries import load_recipe
 from animalcat.arena_configs.families import Family, FamilyInstance, check_claims, generate
 from animalcat.arena_configs.features import MeasuredFeatures
+from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.origin import Origin
 from animalcat.layouts.library import load_layout
 from animalcat.service.batteries.drafts import Draft, measured
-from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.selection import select
 from animalcat.service.batteries.separation import MOST, DemandRows, scales_of, separation
 

@@ -15,9 +15,9 @@ import pytest
 import animalcat
 from animalcat import names
 from animalcat.envs.agents import BUILTIN
-from animalcat.service.model import Decision, Episode, Outcome
 from animalcat.service.session.evidence import AHEAD, Evidence
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
+from animalcat.values import Decision, Episode, Outcome
 
 from .conftest import Service, action, walk
 

@@ -19,14 +19,13 @@ from animalcat import Note, Noted, names
 from animalcat.cli.main import build
 from animalcat.client.async_client import aconnect
 from animalcat.client.remote_env import RemoteEnv
-from animalcat.client.values import Spent
 from animalcat.envs.types import Observation
 from animalcat.layouts.inference.fitter import Fitter
-from animalcat.service import model
 from animalcat.service.recording import read_episode, verify
 from animalcat.service.session.spending import MOST_CURRENCIES, MOST_TOKENS, Meter
-from animalcat.service.storage.records import read_spent, write_spent
+from animalcat.service.storage.records import SPENT
 from animalcat.v1 import gateway_pb2, types_pb2
+from animalcat.values import NOTHING, Spent
 from tests.service.conftest import Service
 from tests.service.cutting import cutting
 from tests.service.test_direct import Walker, files
@@ -156,9 +155,9 @@ async def test_sums_have_an_end() -> None:
     assert meter.spent.thinking_seconds == 2 * MOST_CURRENCIES
     assert meter.spent.tokens_in == MOST_TOKENS
     assert len(meter.spent.costs) == MOST_CURRENCIES
-    assert all(amount < float("inf") for _, amount in meter.spent.costs)
-    for spent in (meter.spent, model.NOTHING):
-        assert read_spent(json.dumps(write_spent(spent))) == spent
+    assert all(amount < float("inf") for amount in meter.spent.costs.values())
+    for spent in (meter.spent, NOTHING):
+        assert SPENT.read(json.dumps(SPENT.write(spent))) == spent
 
 
 async def test_an_answer_beyond_the_allowance_ends_the_episode_alike_relayed_and_directly(

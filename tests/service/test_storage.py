@@ -14,7 +14,6 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from animalcat.service.model import SessionState
 from animalcat.service.recording.writer import begin_recording
 from animalcat.service.session.play import end_recording
 from animalcat.service.storage import sql
@@ -23,6 +22,7 @@ from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.migrate import StoreUnreachableError
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import results_pb2, types_pb2
+from animalcat.values import SessionState
 from tests import postgres
 from tests.suites.storage import (
     NOW,

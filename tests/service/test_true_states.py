@@ -33,10 +33,10 @@ from animalcat.service.host.lock import (
 )
 from animalcat.service.host.settings import Settings
 from animalcat.service.library.layouts import own_layout
-from animalcat.service.model import SessionSpec, SessionState
-from animalcat.service.operations import Kind, Operations
+from animalcat.service.operations import Operations
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import campaigns_pb2, types_pb2
+from animalcat.values import OperationKind, SessionSpec, SessionState
 
 from .conftest import NOW, Service, action, walk
 
@@ -217,7 +217,7 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
         return "batteries/x"
 
     await limits.check(build)
-    operations.begin(Kind.BUILD_BATTERY, "batteries/x", work)
+    operations.begin(OperationKind.BUILD_BATTERY, "batteries/x", work)
     assert "1 at once" in (await refused(build)).message
     going_on.set()
     await operations.close()

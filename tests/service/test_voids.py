@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from animalcat.layouts.library import load_layout
 from animalcat.service.measuring.voids import Voids, voids_by_demand, voids_to_dict
-from animalcat.service.model import Cause, Decision, Episode, Outcome
+from animalcat.values import Cause, Decision, Episode, Outcome
 
 LAYOUT = load_layout("aaio", "scaled")
 NAMES = LAYOUT.feature_names

@@ -14,20 +14,7 @@ import pytest
 
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
-from animalcat.service.model import (
-    BatteryRecord,
-    Campaign,
-    CampaignSpec,
-    CapabilityStatus,
-    Decision,
-    Episode,
-    LayoutRecord,
-    Outcome,
-    Ruling,
-    SessionSpec,
-    SessionState,
-    StoredCertificate,
-)
+from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
 from animalcat.service.storage.artefacts import Artefacts, recording_key
 from animalcat.service.storage.chain import make_link
 from animalcat.service.storage.errors import AlreadyFinishedError, InUseError
@@ -39,6 +26,16 @@ from animalcat.service.storage.listing import (
     SessionFilter,
 )
 from animalcat.service.storage.sql import SqlStore
+from animalcat.values import (
+    CampaignSpec,
+    CapabilityStatus,
+    Decision,
+    Episode,
+    Outcome,
+    Ruling,
+    SessionSpec,
+    SessionState,
+)
 
 NOW = datetime(2026, 11, 20, 12, 30, 15, 250, tzinfo=UTC)
 SPEC = SessionSpec(
@@ -164,7 +161,7 @@ class StorageSuite:
         """A campaign is created once and ends once."""
         other = store.create_session("s", SPEC, NOW).id
         spec = CampaignSpec(("a", "b"), SPEC, Allocation(200, common=5))
-        campaign = Campaign("c", spec, (session, other), NOW)
+        campaign = StoredCampaign("c", spec, (session, other), NOW)
         assert store.create_campaign(campaign) == campaign
         assert store.create_campaign(replace(campaign, sessions=())) == campaign
         assert store.campaign("c") == campaign
@@ -182,7 +179,7 @@ class StorageSuite:
         """A campaign that names an unknown session is not stored."""
         spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
         with pytest.raises(KeyError):
-            store.create_campaign(Campaign("c", spec, (session, "x"), NOW))
+            store.create_campaign(StoredCampaign("c", spec, (session, "x"), NOW))
         assert store.campaigns() == []
         assert store.campaign("c") is None
         with pytest.raises(KeyError):
@@ -453,7 +450,7 @@ class StorageSuite:
         """Campaigns can be filtered by battery, and by whether they go on."""
         for name, battery in (("c", "b"), ("d", "b"), ("e", "other")):
             spec = CampaignSpec(("x", "y"), replace(SPEC, battery=battery), Allocation(200))
-            store.create_campaign(Campaign(name, spec, (session,), NOW))
+            store.create_campaign(StoredCampaign(name, spec, (session,), NOW))
         store.end_campaign("c", "enough")
         page = store.campaigns(page=Page(2))
         assert [c.id for c in (*page, *store.campaigns(page=Page(2, page.next)))] == [
@@ -489,7 +486,7 @@ class StorageSuite:
         with pytest.raises(InUseError, match="cancel"):
             store.delete_session(session)
         spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
-        store.create_campaign(Campaign("c", spec, (session,), NOW))
+        store.create_campaign(StoredCampaign("c", spec, (session,), NOW))
         with pytest.raises(InUseError, match="end the campaign"):
             store.delete_campaign("c")
         store.set_state(session, SessionState.CANCELLED)

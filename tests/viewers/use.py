@@ -16,10 +16,11 @@ import numpy as np
 
 import animalcat  # noqa: F401 - makes the environment known to Gymnasium
 from animalcat.cli.session.inspect_log import inspect_log
-from animalcat.client.converters import session_from_proto
+from animalcat.codec import decode
 from animalcat.service.recording import read_episode
 from animalcat.service.recording.rerun_file import rerun_bytes
 from animalcat.v1 import sessions_pb2
+from animalcat.values import Session
 
 NODES = {"sight": {"mean": 1.0, "sd": 0.5, "hdi": [0.2, 1.8], "unit": "m"}}
 
@@ -84,7 +85,7 @@ def inspect(session: dict[str, Any], folder: Path) -> dict[str, Any]:
     from inspect_ai.log import list_eval_logs, read_eval_log
 
     told: dict[str, Any] = {}
-    made = session_from_proto(sessions_pb2.Session.FromString(bytes.fromhex(session["proto"])))
+    made = decode(Session, sessions_pb2.Session.FromString(bytes.fromhex(session["proto"])))
     for form in ("eval", "json"):
         content = inspect_log(
             made,

@@ -15,6 +15,7 @@ from PIL import Image
 from animalcat.cli.episode.sources import Source, sources_of
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, MISSING, UNREACHABLE, fail, print_json
 from animalcat.cli.shared.progress import progress
+from animalcat.codec import word
 from animalcat.envs.types import PHYSICS_STEP
 from animalcat.errors import AnimalcatError
 from animalcat.service.recording import (
@@ -27,8 +28,8 @@ from animalcat.service.recording import (
 )
 from animalcat.service.recording.against import compare
 from animalcat.service.recording.video import check_video, write_video
+from animalcat.v1 import types_pb2
 from animalcat.wire import spec_from_proto
-from animalcat.words import ENDED_BY, OUTCOMES, word
 
 PIXELS: Final = 84
 """Side of pictures in pixels where none is asked for."""
@@ -162,10 +163,10 @@ def _summary(source: Source) -> dict[str, Any]:
         "complete": source.recording.complete,
         "damage": source.recording.damage,
         "checked": source.recording.checked,
-        "outcome": (word(footer.outcome, OUTCOMES) if footer else "") or "open",
+        "outcome": (word(types_pb2.Outcome, footer.outcome) if footer else "") or "open",
         "return": footer.episode_return if footer else None,
         "steps": max(0, len(source.recording.steps) - 1),
-        "ended_by": word(footer.ended_by, ENDED_BY) if footer else "",
+        "ended_by": word(types_pb2.EndedBy, footer.ended_by) if footer else "",
     }
 
 

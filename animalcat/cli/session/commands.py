@@ -14,9 +14,9 @@ from animalcat.apart import AgentProcess, ApartError, Bounds, Permission, follow
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
-from animalcat.cli.session.options import SPEC, Plan, bounds_of, takes_plan
+from animalcat.cli.session.options import Plan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
-from animalcat.cli.session.planning import plan
+from animalcat.cli.session.planning import OPTIONS, plan
 from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
 from animalcat.cli.shared.agent_options import (
@@ -28,6 +28,7 @@ from animalcat.cli.shared.agent_options import (
     failed_words,
 )
 from animalcat.cli.shared.command_help import SameAgent
+from animalcat.cli.shared.option_table import shown, with_options
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -55,10 +56,11 @@ from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.cli.shared.unplayable import unplayable
 from animalcat.client import Client
 from animalcat.client.credentials import is_local
-from animalcat.client.values import Session, Spent
 from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
+from animalcat.values import Session, Spent
+from animalcat.values.options import SessionOptions
 
 app = typer.Typer(
     help="Measure an agent, and list, show, watch, export, pause, resume, extend, cancel and "
@@ -70,7 +72,7 @@ app.command()(watch)
 app.command()(export)
 app.command()(pause)
 app.command()(judge)
-app.command()(plan)
+app.command("plan")(with_options(plan, SessionOptions, only=OPTIONS))
 app.command()(invalidate)
 
 
@@ -81,7 +83,7 @@ def run(plan: Plan) -> None:
 
     The agent plays until every capability of the layout is known, or until a limit is reached.
     """
-    check_reference(plan.agent, plan.fields["observation_spec"] or SPEC.observation_spec)
+    check_reference(plan.agent, shown(SessionOptions, plan.options))
     check_apart([plan.agent], plan.bounds, None if plan.server else data_folder(plan.data))
     with plan.client() as client:
         session = plan.create(client)
@@ -358,7 +360,7 @@ def run_agent(
             for _ in range(max(1, session.spec.slots or 1))
         ]
     except ApartError as error:  # it cannot be started as it is asked for
-        if made and session.agent_fingerprint is None and not session.practised:
+        if made and session.identity.fingerprint is None and not session.practised:
             client.delete_session(session)
         fail(str(error))
     if processes[0].note:
@@ -387,7 +389,7 @@ def run_agent(
     if not played.over:
         for output in dict.fromkeys(process.output() for process in processes):
             typer.echo(output, err=True)
-        if made and played.agent_fingerprint is None and not played.practised:
+        if made and played.identity.fingerprint is None and not played.practised:
             client.delete_session(played)
             fail("the agent did not start, so no session was kept; run it again", FAILED)
         if played.unjudged:
@@ -402,12 +404,12 @@ def run_agent(
 
 def _identity(session: Session) -> dict[str, Any]:
     """What the agent is, as JSON values."""
-    known = session.agent_fingerprint
+    known = session.identity.fingerprint
     return {
         "agent_fingerprint": None if known is None else known.to_dict(),
-        "other_fingerprints": [fingerprint.to_dict() for fingerprint in session.other_fingerprints],
-        "agent_changes": list(session.agent_changes),
-        "simulator_environment": dict(session.simulator_environment),
+        "other_fingerprints": [fingerprint.to_dict() for fingerprint in session.identity.others],
+        "agent_changes": list(session.identity.changes),
+        "simulator_environment": dict(session.identity.simulator),
         "plugins": [asdict(plugin) for plugin in session.spec.plugins],
     }
 
@@ -416,7 +418,7 @@ def _show_agent(session: Session) -> None:
     """Print what the agent is, what differed later, and what of other packages is used."""
     if used := session.spec.plugins:
         typer.echo(f"{'plugins':13} {plugins.in_words(used)}")
-    known = session.agent_fingerprint
+    known = session.identity.fingerprint
     if known is None:
         return
     typer.echo(f"{'identity':13} {known.words}")
@@ -424,11 +426,11 @@ def _show_agent(session: Session) -> None:
         typer.echo(f"{'':13} {digest[:SHORT]} {name}")
     for kind, variables in (
         ("agent", known.environment),
-        ("simulator", session.simulator_environment),
+        ("simulator", session.identity.simulator),
     ):
         for name, value in variables.items():
             typer.echo(f"{'':13} {name}={value} (of the {kind})")
-    for change in session.agent_changes:
+    for change in session.identity.changes:
         typer.echo(f"{'changed':13} {change}")
 
 

@@ -31,7 +31,7 @@ from animalcat.layouts.simulation.planning import (
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import meant_layout
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import SessionSpec
+from animalcat.values import SessionSpec
 
 
 def expected(

@@ -12,9 +12,9 @@ from animalcat.cli.session.inspect_log import Form, inspect_log
 from animalcat.cli.shared.output import MISSING, fail, status, wrote
 from animalcat.cli.shared.remote import Data, Server, SessionArgument, client_for
 from animalcat.client import Client
-from animalcat.client.values import Episode, RecordedStep
 from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
+from animalcat.values import Episode, RecordedStep
 
 
 def export(

@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from animalcat.client.values import Session
 from animalcat.installing import install
 from animalcat.outcomes import COLUMNS, feature_units, read_outcomes
+from animalcat.values import Session
 
 if TYPE_CHECKING:
     import pandas as pd

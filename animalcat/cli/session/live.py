@@ -20,7 +20,7 @@ from animalcat.cli.shared.output import long_wait, progress_console
 from animalcat.cli.shared.progress import PipeLines
 from animalcat.cli.shared.table import Column, lay_out
 from animalcat.client import AsyncClient
-from animalcat.client.values import Capability, Episode, Session, SessionEvent
+from animalcat.values import CapabilityStatus, Episode, Session, SessionEvent
 
 FIRST: Final = "waiting for the first episode"
 """What is said until an episode is over."""
@@ -226,7 +226,7 @@ class LiveSession:
             parts.append(Text(f"alarm: the layout does not describe the agent {session.misfit}"))
         return Group(*parts)
 
-    def _capabilities(self, capabilities: Sequence[Capability]) -> Text:
+    def _capabilities(self, capabilities: Sequence[CapabilityStatus]) -> Text:
         rows = [
             {
                 "capability": c.name,

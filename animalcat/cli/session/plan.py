@@ -2,73 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 from animalcat.cli.shared.output import BAD_INPUT, fail
-from animalcat.client.values import (
-    Capability,
-    Combine,
-    Decision,
-    Episode,
-    Policy,
-    PolicyName,
-    Spent,
-    StoppingRule,
-)
 from animalcat.envs.agents.base import Allowance
 from animalcat.layouts.adaptive.plan import PRESETS
 from animalcat.layouts.model.units import plain_unit
-from animalcat.words import COMBINES, POLICIES
+from animalcat.values import (
+    CapabilityStatus,
+    Decision,
+    Episode,
+    Spent,
+)
 
 
-def stopping_rule(preset: str, targets: Sequence[str], given: Mapping[str, Any]) -> StoppingRule:
-    """A preset, with what was given on the command line instead.
-
-    Args:
-        preset: Name of a preset; empty: the server's default rule.
-        targets: Targets of single capabilities, each "NAME=SHARE".
-        given: Fields of the rule; None: as the preset has it.
-    """
+def preset_options(preset: str) -> dict[str, Any]:
+    """The options that a preset stands for; none where there is no name."""
     if preset and preset not in PRESETS:
         fail(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}", BAD_INPUT)
-    fields: dict[str, Any] = {}
-    if preset:
-        chosen = PRESETS[preset]
-        fields = {name: getattr(chosen, name) for name in ("max_episodes", "target_sd", "futility")}
-    fields |= {name: value for name, value in given.items() if value is not None}
-    shares: dict[str, float] = {}
-    for target in targets:
-        name, _, share = target.partition("=")
-        if name in shares:
-            fail(f"--target {target}: {name} has a target already; give it once", BAD_INPUT)
-        try:
-            shares[name] = float(share)
-        except ValueError:
-            fail(f"--target {target}: give NAME=SHARE, for example visualAbility=0.1", BAD_INPUT)
-    return StoppingRule(**fields, targets=shares)
+    chosen = PRESETS.get(preset)
+    names = ("max_episodes", "target_sd", "futility") if chosen else ()
+    return {name: getattr(chosen, name) for name in names}
 
 
-def policy_named(name: str, **fields: Any) -> Policy:
-    """A policy by its name, or by that of a plugin, which the server knows.
-
-    Args:
-        name: The name; empty where none is given.
-        fields: What else is said of it.
-    """
-    if name and name not in POLICIES:
-        return Policy("plugin", plugin=name, **fields)
-    return Policy(cast("PolicyName", name) if name else None, **fields)
-
-
-def combine(name: str) -> Combine | None:
-    """How the parts of a stopping rule go together; None where nothing is given."""
-    if name and name not in COMBINES:
-        fail(f"--stop {name!r}: give one of {', '.join(COMBINES)}", BAD_INPUT)
-    return cast("Combine", name) if name else None
-
-
-def unreachable(capability: Capability) -> str:
+def unreachable(capability: CapabilityStatus) -> str:
     """That a capability's target is out of the battery's reach."""
     return f"{capability.name}: its target {capability.limit}"
 
@@ -94,7 +52,7 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
         )
         for name, margin in sorted(decision.margins.items())
     ]
-    reason = decision.reason or ""
+    reason = decision.reason
     if episode.practice:
         first = f"episode {episode.number}: {decision.instance}, for practice: it does not count"
         return "\n".join([first, *_because(decision), *_ended(episode)])
@@ -126,10 +84,8 @@ def _ended(episode: Episode) -> list[str]:
     return lines
 
 
-def allowance_words(allowance: Allowance | None) -> str:
+def allowance_words(allowance: Allowance) -> str:
     """What an agent may spend, in words; empty for any amount."""
-    if allowance is None:
-        return ""
     seconds, tokens = allowance.episode_seconds, allowance.episode_tokens
     parts = [
         f"{seconds:g} s of thinking in an episode" if seconds else "",
@@ -162,6 +118,5 @@ def _because(decision: Decision) -> list[str]:
     note = [f"  {instance.note}"] if instance.note else []
     if instance.made_as != "offer":
         return [f"  a {instance.made_as} of {instance.offer}", *note]
-    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(instance.features.items()))
-    reason = decision.reason or ""
-    return [f"  {reason} because {decision.because}; made for {demands}", *note]
+    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(instance.instance.features.items()))
+    return [f"  {decision.reason} because {decision.because}; made for {demands}", *note]

@@ -11,20 +11,21 @@ from animalcat.cli.session.options import (
     Calibration,
     Features,
     Layout,
-    PolicyName,
-    RandomShare,
     Variant,
     calibrated_layout,
 )
 from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.command_help import CHOICE, END
+from animalcat.cli.shared.option_table import read_options
 from animalcat.cli.shared.output import BAD_INPUT, console, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, place
 from animalcat.errors import AnimalcatError
-from animalcat.layouts.adaptive.plan import PRESETS
-from animalcat.words import POLICIES
+from animalcat.layouts.adaptive.plan import POLICIES, PRESETS
+from animalcat.values.options import SessionOptions
 
+OPTIONS: Final = ("policy", "random_share", "max_episodes", "target_sd")
+"""What may be chosen for a session that makes a difference to a plan."""
 LEAST_AGENTS: Final = 3
 """Fewest agents: one with little ability, one in the middle and one with much."""
 
@@ -35,8 +36,6 @@ def plan(
     layout: Layout = "",
     variant: Variant = "",
     calibration: Calibration = "",
-    policy: PolicyName = "",
-    random_share: RandomShare = None,
     preset: Annotated[
         str,
         typer.Option(
@@ -46,27 +45,6 @@ def plan(
             rich_help_panel=END,
         ),
     ] = "standard",
-    max_episodes: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            help="End after so many episodes.",
-            show_default="by the preset",
-            rich_help_panel=END,
-        ),
-    ] = None,
-    target_sd: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            min=0,
-            max=1,
-            help="A capability is known when its standard deviation is this share of its range.",
-            show_default="by the preset",
-            rich_help_panel=END,
-        ),
-    ] = None,
     agents: Annotated[
         int,
         typer.Option(
@@ -83,6 +61,7 @@ def plan(
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Say what a session would find out: its episodes and minutes, and the intervals at its end.
 
@@ -94,11 +73,11 @@ def plan(
 
     if preset not in PRESETS:
         fail(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}")
-    changes = {"max_episodes": max_episodes, "target_sd": target_sd}
+    chosen = read_options(SessionOptions, options)
     known = [name for name in POLICIES if name != "plugin"]
-    if policy and policy not in known:
+    if (policy := chosen.get("policy", known[0])) not in known:
         fail(f"--policy {policy!r}: a plan is made for one of {', '.join(known)}", BAD_INPUT)
-    choice = {"name": policy or None, "random_share": random_share}
+    choice = {"policy": "name", "random_share": "random_share"}
     meant = calibrated_layout(layout, variant, calibration, data)
     with client_for(server, data) as client:
         name = find_battery(client, battery, features, where=place(server, data))
@@ -108,9 +87,13 @@ def plan(
                     client,
                     name,
                     (meant, variant),
-                    {key: value for key, value in choice.items() if value is not None},
+                    {to: chosen[key] for key, to in choice.items() if key in chosen},
                     preset,
-                    {key: value for key, value in changes.items() if value is not None},
+                    {
+                        name: chosen[name]
+                        for name in ("max_episodes", "target_sd")
+                        if name in chosen
+                    },
                     agents=agents,
                     seed=seed,
                     tell=tell,

@@ -21,7 +21,7 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.cli.shared.unplayable import fail_if_unplayable
 from animalcat.client import Client
-from animalcat.client.values import Session, SessionEvent
+from animalcat.values import Session, SessionEvent
 
 
 def watch(

@@ -14,9 +14,9 @@ from animalcat.battery_reference import Meant
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import operation_progress
 from animalcat.client import Client
-from animalcat.client.values import Battery
 from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.errors import AnimalcatError
+from animalcat.values import Battery
 
 NOTES: Final = 5
 """Problems of arena files that are printed at most."""

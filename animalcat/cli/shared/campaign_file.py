@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from animalcat.cli.shared.option_table import flag
 from animalcat.cli.shared.output import fail
+from animalcat.values.options import CampaignOptions, given, options_of
 
 
 class _Strict(BaseModel):
@@ -30,32 +32,19 @@ class AgentsRun(_Strict):
 class CampaignFile(_Strict):
     """Agents x batteries x layouts: one campaign of all agents for each battery and layout."""
 
+    model_config = ConfigDict(extra="allow", frozen=True)
+
     agents: tuple[str, ...] = Field(min_length=2)
     batteries: tuple[str, ...] = Field(min_length=1)
     layouts: tuple[str, ...] = Field(default=("",), min_length=1)
     budget: int = Field(ge=1)
     """Episodes of each campaign."""
-    common: int | None = Field(default=None, ge=1)
-    block: int | None = Field(default=None, ge=1)
-    at_once: int | None = Field(default=None, ge=1)
-    alike: float | None = Field(default=None, ge=0, le=1)
-    policy: str = ""
-    random_share: float | None = Field(default=None, ge=0, le=1)
-    seed: int | None = Field(default=None, ge=0)
-    backend: str = ""
-    certify: bool | None = None
-    fresh: bool | None = None
-    practice: int | None = Field(default=None, ge=0)
-    keep_unpassable: bool | None = None
-    secret: str | None = Field(default=None, max_length=200)
-    episode_seconds: float | None = Field(default=None, ge=0)
-    decision_tokens: int | None = Field(default=None, ge=0)
-    episode_tokens: int | None = Field(default=None, ge=0)
-    max_workers: int | None = Field(default=None, ge=1, le=10_000)
-    """Most simulators of each campaign at once."""
-    take: int | None = Field(default=None, ge=1, le=1_000_000)
-    """Which campaigns of all that are otherwise the same."""
     agents_run: AgentsRun = AgentsRun()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What else the file says, by the table of `CampaignOptions`."""
+        return self.model_extra or {}
 
 
 BESIDE: Final = (
@@ -78,10 +67,11 @@ def check_options(given: Iterable[str], file: Path) -> None:
     for name in given:
         if name in BESIDE:
             continue
-        word = _PLURALS.get(name, name)
-        known = word in CampaignFile.model_fields
+        word, table = _PLURALS.get(name, name), options_of(CampaignOptions)
+        known = word in CampaignFile.model_fields or word in table
         where = f"say it there as `{word}:`" if known else "no campaign of a file has it"
-        wrong.append(f"--{name.replace('_', '-')} ({where})")
+        said = flag(table[name]) if name in table else f"--{name.replace('_', '-')}"
+        wrong.append(f"{said} ({where})")
     if wrong:
         fail(f"{file} says what is played, so leave out {', '.join(wrong)}")
 
@@ -95,8 +85,12 @@ def read_campaign(path: Path) -> CampaignFile:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         fail(f"{path}: this is no YAML: {' '.join(str(error).split())}")
     try:
-        return CampaignFile.model_validate(content)
-    except ValidationError as error:
+        found = CampaignFile.model_validate(content)
+        given(CampaignOptions, found.options)
+        return found
+    except (TypeError, ValueError) as error:
+        if not isinstance(error, ValidationError):
+            fail(f"{path}: {error}. docs/many-machines.md says what stands in the file")
         wrong = "; ".join(
             f"{'.'.join(map(str, wrong['loc'])) or 'the whole file'}: {wrong['msg']}"
             for wrong in error.errors()

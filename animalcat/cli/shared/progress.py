@@ -12,7 +12,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
 from animalcat.cli.shared.output import long_wait, plain_column, progress_console
-from animalcat.client.values import Operation
+from animalcat.values import Operation
 
 LINE_SECONDS: Final = 5.0
 """How often a line is printed in a pipe, at most."""

@@ -16,8 +16,8 @@ from animalcat.apart.process import how_ended
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail
 from animalcat.client import Client
 from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN, is_local
-from animalcat.client.values import Session
 from animalcat.networks import VARIABLE
+from animalcat.values import Session
 
 _CLOSE_SECONDS: Final = 15.0
 _STARTS: Final = 20

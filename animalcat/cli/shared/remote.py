@@ -16,9 +16,8 @@ from animalcat import names
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
 from animalcat.client import Client, connect
-from animalcat.client.values import Episode, Session
-from animalcat.envs.agents.base import UNLIMITED
 from animalcat.errors import AnimalcatError
+from animalcat.values import Episode, Session
 
 
 class EngineName(StrEnum):
@@ -192,7 +191,7 @@ def parse_episode(text: str) -> tuple[str, int, int | None]:
 
 def session_row(session: Session) -> dict[str, Any]:
     """A session as lists and JSON show it; what is kept from an agent's token is None."""
-    seen, known = session.spec.observation_spec, session.agent_fingerprint
+    seen, known = session.spec.observation_spec, session.identity.fingerprint
     row: dict[str, Any] = {
         "session": session.id,
         "agent": session.spec.agent,
@@ -200,13 +199,13 @@ def session_row(session: Session) -> dict[str, Any]:
         "battery": session.spec.battery,
         "layout": session.spec.layout,
         "variant": session.spec.layout_variant,
-        "privileged": bool(seen and seen.privileged),
-        "fresh": bool(session.spec.fresh),
-        "practice": session.spec.practice or 0,
-        "keep_unpassable": bool(session.spec.keep_unpassable),
+        "privileged": seen.privileged,
+        "fresh": session.spec.fresh,
+        "practice": session.spec.practice,
+        "keep_unpassable": session.spec.keep_unpassable,
         "battery_digest": session.spec.battery_digest,
         "practised": session.practised,
-        "allowance": asdict(session.spec.allowance or UNLIMITED),
+        "allowance": asdict(session.spec.allowance),
         "state": session.state or "",
         "episodes": session.episodes,
         "successes": session.successes,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from animalcat.cli.shared.output import fail
-from animalcat.client.values import Campaign, Session
 from animalcat.envs.agents.fingerprint import differences, in_words
 from animalcat.envs.agents.load import check_name
 from animalcat.envs.agents.watching import as_now
+from animalcat.values import Campaign, Session
 
 
 def changed(session: Session, reference: str) -> str:
@@ -17,13 +17,13 @@ def changed(session: Session, reference: str) -> str:
             known to have read are looked at; the rest is seen when it plays.
         reference: The agent.
     """
-    known = session.agent_fingerprint
+    known = session.identity.fingerprint
     if known is None or not session.episodes + session.practised or known.source == "declared":
         return ""
     read = check_name(reference)
     changes = [
         differences(fingerprint, as_now(fingerprint, read))
-        for fingerprint in (known, *session.other_fingerprints)
+        for fingerprint in (known, *session.identity.others)
     ]
     return in_words(changes[0]) if all(changes) else ""
 

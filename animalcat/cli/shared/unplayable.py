@@ -9,7 +9,7 @@ import typer
 
 from animalcat.cli.shared.output import FAILED
 from animalcat.client import Client
-from animalcat.client.values import Session
+from animalcat.values import Session
 
 
 def unplayable(profile: Mapping[str, Any]) -> Mapping[str, str]:

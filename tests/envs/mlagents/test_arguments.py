@@ -67,7 +67,7 @@ def test_our_own_options() -> None:
         (["--useCamera", "--useCamera"], "--useCamera is given twice"),
         (["--decisionPeriod", "3.5"], "--decisionPeriod 3.5: that is not a whole number"),
         (["--decisionPeriod", "21"], "decision_period 21"),
-        (["--useRayCasts", "--raysPerSide", "51"], "51 rays a side"),
+        (["--useRayCasts", "--raysPerSide", "51"], "per_side 51 is out of range"),
         (["--useRayCasts", "--rayTags", "13"], "13 ray tags"),
         (["--mlagents-port", "x"], "--mlagents-port x"),
         (["--mlagents-port", "70000"], "--mlagents-port 70000"),

@@ -189,5 +189,5 @@ def test_wrong_arguments_are_refused(aaio: Layout, draw_instances: Draw) -> None
         Policy("best")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="random_share"):
         Policy(random_share=1.5)
-    with pytest.raises(ValueError, match=r"sharpness -1.* is not in \[0, 100\]"):
+    with pytest.raises(ValueError, match=r"sharpness -1.* is out of range; give 0 to 100"):
         Policy(sharpness=-1.0)

@@ -155,7 +155,7 @@ def test_what_repeats_tell_shrinks_with_their_weight(
 
 
 def test_shares_of_probes_out_of_range_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"probes 1.5 is not in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"probes 1.5 is out of range; give 0 to 1"):
         Policy(exposures=0, probes=1.5)
 
 

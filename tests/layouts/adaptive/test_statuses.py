@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from animalcat.client import values
+from animalcat import values
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import StoppingRule
@@ -34,7 +34,6 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.reporting.profile import NOT_READ
 from animalcat.service.measuring.profile_words import STATUS_MEANS
-from animalcat.words import STATUSES
 
 from .conftest import Draw, Play
 
@@ -179,7 +178,7 @@ def test_play_goes_on_where_the_fit_does_not_confirm_what_the_live_posterior_fou
 def test_there_is_one_list_of_words() -> None:
     """On the wire, in Python, in tables and pages, in JSON and in the docs."""
     words = set(get_args(Status))
-    assert set(STATUSES) == set(STATUS_MEANS) == set(get_args(values.MeasuringStatus)) == words
+    assert set(STATUS_MEANS) == set(get_args(values.MeasuringStatus)) == words
     schema = json.loads((ROOT / "animalcat" / "schemas" / "profile.schema.json").read_text("utf-8"))
     assert words | {None} in [set(one) for one in _enums(schema)]
     assert {*get_args(End), None} in [set(one) for one in _enums(schema)]

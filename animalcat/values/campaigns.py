@@ -1,0 +1,74 @@
+"""A campaign: several agents on one battery, with one budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from animalcat import names
+from animalcat.layouts.adaptive.plan import Allocation
+from animalcat.ranges import Range, check_ranges
+from animalcat.values.sessions import Session, SessionSpec
+
+MAX_TAKE = 1_000_000
+"""Largest number that tells apart campaigns that are otherwise the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignSpec:
+    """Everything that defines a campaign: several agents on one battery, with one budget.
+
+    Attributes:
+        agents: Names of the agents, at least two and all different.
+        session: Specification of their sessions, except for the agent and for what the campaign
+            sets itself: the list of instances that come first, and the stopping rule.
+        allocation: How episodes are handed out.
+        take: Which of all that are otherwise the same, from 1.
+    """
+
+    agents: tuple[str, ...]
+    session: SessionSpec
+    allocation: Allocation
+    take: Annotated[int, Range(1, MAX_TAKE)] = 1
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """Several agents on one battery, with one budget.
+
+    Attributes:
+        id: Names it in commands and calls.
+        spec: What it was made with.
+        sessions: Its sessions, in the order of the agents.
+        reason: Why no more is handed out; empty while it goes on.
+        created: When, in UTC.
+        max_workers: Most simulators that play it at once on one server; 0: no limit of its own.
+        waits_for: Why no agent can play on until a person does something; empty where some can.
+    """
+
+    id: str
+    spec: CampaignSpec
+    sessions: tuple[Session, ...]
+    reason: str
+    created: datetime
+    max_workers: int = 0
+    waits_for: str = ""
+
+    @property
+    def name(self) -> str:
+        """Resource name, "campaigns/{id}"."""
+        return names.campaign_name(self.id)
+
+    @property
+    def episodes(self) -> int:
+        """Episodes of all agents that counted."""
+        return sum(session.episodes for session in self.sessions)
+
+    @property
+    def over(self) -> bool:
+        """Whether no further episode will follow in any of its sessions."""
+        return all(session.over for session in self.sessions)

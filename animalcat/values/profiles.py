@@ -1,0 +1,65 @@
+"""What a profile says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+AgentKind: TypeAlias = Literal["able", "single weakness", "fraudster", "context", "unclear"]
+"""Kinds of agents, as verdicts name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a profile says about its agent, in words.
+
+        print(client.verdict(session).text)
+
+    Attributes:
+        sentences: Two to five sentences.
+        kind: The kind of agent, "unclear" where none is likely enough.
+        probability: Probability of the kind.
+        probabilities: Of all kinds; they sum to 1.
+        why_unclear: Why the kind is unclear; else empty.
+        weakness: The node that is most likely the single weakness; else empty.
+        fails: Expected share of the battery that the agent fails.
+        fails_by: The node whose limit costs most; empty if none matters.
+        fails_without: Expected share that it would fail without that limit.
+    """
+
+    sentences: tuple[str, ...]
+    kind: AgentKind
+    probability: float
+    probabilities: Mapping[str, float]
+    why_unclear: str
+    weakness: str
+    fails: float
+    fails_by: str
+    fails_without: float
+
+    @property
+    def text(self) -> str:
+        """The sentences as one paragraph."""
+        return " ".join(self.sentences)
+
+
+def verdict_of(profile: Mapping[str, Any]) -> Verdict:
+    """The verdict of a session's profile.
+
+    Args:
+        profile: By the schema "profile".
+    """
+    found: Mapping[str, Any] = profile["verdict"]
+    fails = found["fails"]
+    return Verdict(
+        tuple(found["sentences"]),
+        found["kind"],
+        found["probability"],
+        found["probabilities"],
+        found["why_unclear"],
+        found["weakness"],
+        fails["share"],
+        fails["by"],
+        fails["without"],
+    )
