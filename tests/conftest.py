@@ -41,6 +41,8 @@ DEAR = (
 """Where tests are that take long: begun before the others, they leave no core idle at the end."""
 
 hypothesis.settings.register_profile("deep", max_examples=400, deadline=None)
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.load_profile("same")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -355,7 +355,7 @@ def _is_kept_everywhere(client: animalcat.Client, session: animalcat.Session) ->
     ]
     assert {(one.distribution, one.version) for one in used} == {(PACKAGE, "1.0")}
     (digest,) = {one.digest for one in used}
-    agent = session.agent_fingerprint
+    agent = session.identity.fingerprint
     assert agent is not None
     assert (agent.name, agent.version) == ("plugin:wanderer", f"{PACKAGE} 1.0")
     assert agent.files == {f"package {PACKAGE}": digest}
