@@ -244,8 +244,8 @@ def test_a_build_that_may_not_be_executed(
         (["--mlagents-port", "99999", "--playerMode", "0"], BAD_INPUT, "1 to 65535"),
         (["--playerMode", "0", "--playerMode", "0"], BAD_INPUT, "given twice"),
         (["--resolution", "large"], BAD_INPUT, "not a whole number"),
-        (["--useRayCasts", "--raysPerSide", "51"], BAD_INPUT, "0..50"),
-        (["--decisionPeriod", "21"], BAD_INPUT, "1..20"),
+        (["--useRayCasts", "--raysPerSide", "51"], BAD_INPUT, "give 0 to 50"),
+        (["--decisionPeriod", "21"], BAD_INPUT, "give 1 to 20"),
     ],
     ids=lambda value: "" if isinstance(value, int) else None,
 )
