@@ -61,5 +61,5 @@ def test_every_door_takes_them() -> None:
 
 @pytest.mark.parametrize(("per_side", "degrees"), [(-1, 60.0), (51, 60.0), (2, -1.0), (2, 181.0)])
 def test_what_is_no_number_of_rays_is_refused(per_side: int, degrees: float) -> None:
-    with pytest.raises(ValueError, match=r"0\.\.50|\[0, 180\]"):
+    with pytest.raises(ValueError, match=r"give 0 to (50|180)"):
         RaySpec(per_side, degrees)

@@ -339,8 +339,8 @@ def test_render_shows_the_camera() -> None:
         ({"sensors": []}, "choose from"),
         ({"backend": "unreal"}, "the backends are: sim"),
         ({"render_mode": "ansi"}, "rgb_array"),
-        ({"camera": True, "resolution": 3}, "4..512"),
-        ({"decision_period": 0}, "1..20"),
+        ({"camera": True, "resolution": 3}, "give 4 to 512"),
+        ({"decision_period": 0}, "give 1 to 20"),
     ],
 )
 def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:

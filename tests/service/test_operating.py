@@ -30,7 +30,6 @@ from animalcat.service.rpc import server
 from animalcat.service.rpc.server import SERVICES, create_server
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.listing import Listing
-from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import gateway_pb2, types_pb2
 from tests.service.conftest import NOW, Service, action, walk
 
@@ -164,7 +163,7 @@ async def test_a_database_that_hangs_is_told(
     goes_on, asked = threading.Event(), 0
     down = health_pb2.HealthCheckResponse.NOT_SERVING
 
-    def hanging(_: SqlStore, *__: Any) -> Any:
+    def hanging(*_: Any) -> Any:
         nonlocal asked
         asked += 1
         goes_on.wait(60)
@@ -175,8 +174,9 @@ async def test_a_database_that_hangs_is_told(
     async with start(tmp_path) as service:
         try:
             with monkeypatch.context() as changed:
-                changed.setattr(SqlStore, "count_sessions", hanging)
-                changed.setattr(SqlStore, "sessions", hanging)
+                store = service.running.engines.parts.store  # no other server's
+                changed.setattr(store, "count_sessions", hanging)
+                changed.setattr(store, "sessions", hanging)
                 while noticed and await health(service.channel, "") != down:
                     await asyncio.sleep(0.02)
                 command = ["server", "status", "--server", service.running.address]

@@ -84,6 +84,7 @@ def long_wait(words: str, seconds: float = LONG_WAIT) -> Generator[Callable[[str
         nonlocal timer
         if timer is not None:
             timer.cancel()
+            timer.join()  # which has been cancelled, and prints nothing later
         timer = threading.Timer(seconds, lambda: typer.echo(f"{now} ...", err=True))
         timer.daemon = True
         timer.start()
