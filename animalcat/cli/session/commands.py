@@ -182,7 +182,8 @@ def extend(
         str,
         typer.Option(
             metavar="REFERENCE",
-            help="The agent to run: builtin:NAME, or path/to/file.py:Class, with +LIMIT=STRENGTH.",
+            help="The agent to run: builtin:NAME, plugin:NAME, or path/to/file.py:Class, with "
+            "+LIMIT=STRENGTH.",
             show_default="the one of the session",
         ),
     ] = "",
@@ -191,6 +192,7 @@ def extend(
     agent_sees: AgentSees = None,
     agent_env: AgentEnv = None,
     allow_build: AllowBuild = None,
+    allow_plugin: AllowPlugin = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -201,7 +203,8 @@ def extend(
     """
     if not episodes and target_sd is None:
         fail("say how many episodes more: --episodes NUMBER; or a finer target: --target-sd SHARE")
-    with client_for(server, data) as client:
+    builds = [build.absolute() for build in allow_build or ()]
+    with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
         found = client.get_session(session)
         budget = found.spec.stop.max_episodes or 0  # answers say it
         # What a session of earlier rules left of its budget is not lost.
@@ -216,6 +219,7 @@ def extend(
         agent_sees=agent_sees,
         agent_env=agent_env,
         allow_build=allow_build,
+        allow_plugin=allow_plugin,
         server=server,
         data=data,
         as_json=as_json,
