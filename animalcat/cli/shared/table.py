@@ -12,7 +12,7 @@ GAP: Final = "  "
 """Between two columns."""
 WRAPPED: Final = 16
 """What a column of several words keeps at least, before another column goes."""
-PADDED: Final = 40
+PADDED: Final = 60
 """Where lines may be as long as they like, longer cells do not widen their column."""
 READABLE: Final = 160
 """How long the lines of a table of many numbers may be then, before its rows become blocks."""
