@@ -148,6 +148,7 @@ def explain(
     happened: str = "",
     weights: Floats | None = None,
     played: Sequence[str] = (),
+    misfit: str = "",
 ) -> Explanation:
     """Explain one episode.
 
@@ -160,6 +161,8 @@ def explain(
         happened: How the episode ended, in a sentence; it begins the explanation.
         weights: (draws,), as `LivePosterior.weights`; equal if not given.
         played: Names of instances that are not proposed, because they were played.
+        misfit: Where the layout does not describe the agent, in words; empty if no alarm stands.
+            Then the sentences blame nothing, and no instance is proposed.
 
     Raises:
         ValueError: The outcome is missing.
@@ -195,12 +198,16 @@ def explain(
     chance = float((decider < 0).mean())
     if chance >= CANDIDATE:
         candidates[CHANCE] = decider < 0
-    discriminators = _discriminators(bank, theta, candidates, {instance, *played})
+    discriminators = () if misfit else _discriminators(bank, theta, candidates, {instance, *played})
     named = dict(
         zip(layout.feature_names, columns[0, : len(layout.features)].tolist(), strict=True)
     )
     mean = float(p.mean())
-    words = _words(layout, instance, happened, outcome, mean, needs, chance, discriminators)
+    words = (
+        _words_against(instance, happened, outcome, misfit)
+        if misfit
+        else _words(layout, instance, happened, outcome, mean, needs, chance, discriminators)
+    )
     return Explanation(
         instance, happened, outcome, mean, named, tuple(needs), chance, discriminators, words
     )
@@ -301,6 +308,22 @@ def _discriminators(
     return tuple(discriminators)
 
 
+def _verb(outcome: float) -> str:
+    return "passed" if outcome >= 1.0 else "failed" if outcome <= 0.0 else "did not fully pass"
+
+
+def _words_against(instance: str, happened: str, outcome: float, misfit: str) -> tuple[str, ...]:
+    """What can be said where the layout does not describe the agent."""
+    said = [happened] if happened else []
+    said.append(f"It {_verb(outcome)} {instance or 'the arena'}.")
+    why = "passed" if outcome >= 1.0 else "failed"
+    said.append(
+        f"The alarm stands: the layout does not describe this agent {misfit}. So it cannot say why "
+        f"the agent {why} here, nor what would tell more."
+    )
+    return tuple(said)
+
+
 def _words(
     layout: Layout,
     instance: str,
@@ -312,11 +335,10 @@ def _words(
     discriminators: Sequence[Discriminator],
 ) -> tuple[str, ...]:
     failed = outcome < 1.0
-    verb = "passed" if not failed else "failed" if outcome <= 0.0 else "did not fully pass"
     said = [happened] if happened else []
     said.append(
-        f"It {verb} {instance or 'the arena'}; if it played {instance or 'it'} again, the layout "
-        f"would expect it to pass in {percent(mean)} of tries."
+        f"It {_verb(outcome)} {instance or 'the arena'}; if it played {instance or 'it'} again, "
+        f"the layout would expect it to pass in {percent(mean)} of tries."
     )
     first = needs[0] if needs and needs[0].decided > 0.0 else None
     if first is None or chance > first.decided:

@@ -145,4 +145,5 @@ def explain_of(learner: Learner, instance: str, outcome: float, happened: str = 
         happened=happened,
         weights=posterior.weights,
         played=[bank.names[row] for row in learner.played],
+        misfit=learner.misfit,
     )

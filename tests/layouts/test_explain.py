@@ -98,6 +98,18 @@ def test_nothing_that_the_agent_masters_is_blamed() -> None:
     assert not any("most likely" in sentence for sentence in found.sentences)
 
 
+def test_where_the_layout_does_not_describe_the_agent_nothing_is_blamed() -> None:
+    either = np.vstack([draws(5.0, 0.3), draws(0.2, 1.9)])
+    found = explain(bank(), either, BOTH, 0.0, instance="both", misfit="where lava is 1")
+    assert found.discriminators == ()
+    assert found.sentences == (
+        "It failed both.",
+        "The alarm stands: the layout does not describe this agent where lava is 1. So it cannot "
+        "say why the agent failed here, nor what would tell more.",
+    )
+    assert explain(bank(), either, BOTH, 0.0, instance="both").discriminators
+
+
 def test_a_gate_is_shut_in_the_like_arena() -> None:
     layout = load_layout("object-permanence")
     values = np.array(

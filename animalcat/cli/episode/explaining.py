@@ -30,12 +30,10 @@ def explain_one(episode: str, *, server: str | None, data: Path | None, as_json:
     if as_json:
         print_json(explanation)
         return
-    if explanation["contradicted"]:
-        console().print(
-            "The alarm stands: the layout does not describe this agent "
-            f"{explanation['contradicted']}. What follows rests on the layout.",
-            highlight=False,
-        )
+    sentences = " ".join(explanation["sentences"])
+    if explanation["contradicted"]:  # what the nodes ask for explains nothing then
+        console().print(sentences, highlight=False)
+        return
     asked = ", ".join(
         f"{name} {value:.3g}" for name, value in explanation["demands"].items() if value
     )
@@ -49,7 +47,7 @@ def explain_one(episode: str, *, server: str | None, data: Path | None, as_json:
         rows = [_candidate(candidate) for candidate in explanation["discriminators"]]
         title = "What would tell the candidates apart, with success predicted by each"
         print_rows(rows, tuple(rows[0]), as_json=False, title=title)
-    console().print(" ".join(explanation["sentences"]), highlight=False)
+    console().print(sentences, highlight=False)
 
 
 def _matters(need: Mapping[str, Any], expected: float) -> bool:
