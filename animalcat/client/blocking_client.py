@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from functools import wraps
+from functools import partial, wraps
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from animalcat.client.async_client import (
     AsyncClient,
@@ -99,8 +99,7 @@ class Client:
     Sessions can be given as value, id or resource name. Every method raises `AnimalcatError` with
     the server's sentence where a call fails.
 
-    Attributes:
-        aio: The same client for coroutines that `run` is given.
+    A connection that was closed opens again when it is used.
     """
 
     def __init__(
@@ -113,15 +112,16 @@ class Client:
         wait_seconds: float = 0.0,
     ) -> None:
         """Connect; see `connect`."""
-        connecting = aconnect(
-            address, token=token, ca=ca, certificate=certificate, wait_seconds=wait_seconds
+        self._reach = partial(
+            aconnect,
+            address,
+            token=token,
+            ca=ca,
+            certificate=certificate,
+            wait_seconds=wait_seconds,
         )
-        self._loop = PrivateLoop()
-        try:
-            self.aio: Final = self._loop.run(_connected(connecting))
-        except BaseException:
-            self._loop.close()
-            raise
+        self._open: tuple[PrivateLoop, AsyncClient] | None = None
+        self._opened()
 
     def __enter__(self) -> Self:
         return self
@@ -134,6 +134,23 @@ class Client:
     ) -> None:
         self.close()
 
+    def _opened(self) -> tuple[PrivateLoop, AsyncClient]:
+        """The loop and the client on it, connected if they are not."""
+        if self._open is None:
+            connecting = self._reach()
+            loop = PrivateLoop()
+            try:
+                self._open = loop, loop.run(_connected(connecting))
+            except BaseException:
+                loop.close()
+                raise
+        return self._open
+
+    @property
+    def aio(self) -> AsyncClient:
+        """The same client for coroutines that `run` is given."""
+        return self._opened()[1]
+
     @property
     def address(self) -> str:
         """Of the server, "host:port"."""
@@ -144,16 +161,18 @@ class Client:
 
         Calling it twice is fine.
         """
-        if not self._loop.closed:
-            self._loop.close(self.aio.close())
+        if self._open is not None:
+            loop, client = self._open
+            loop.close(client.close())
+            self._open = None
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Wait for a coroutine that uses `aio`."""
-        return self._loop.run(coroutine)
+        return self._opened()[0].run(coroutine)
 
     def iterate(self, source: AsyncGenerator[_T]) -> Iterator[_T]:
         """What an asynchronous generator that uses `aio` yields, as it comes."""
-        return self._loop.iterate(source)
+        return self._opened()[0].iterate(source)
 
     def evaluate(
         self,
