@@ -760,11 +760,11 @@ class AsyncClient:
 
     async def import_battery(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | Mapping[str, str],
         name: str | None = None,
         *,
         seed: int = 0,
-        features: str | os.PathLike[str] | None = None,
+        features: str | os.PathLike[str] | DataFrame | None = None,
         pattern: str = "",
         layout: str = "",
         layout_variant: str = "",
@@ -777,12 +777,12 @@ class AsyncClient:
         pointed at this one unasked. Sessions keep the content that they began with in any case.
 
         Args:
-            path: A YAML file, or a folder of them.
+            path: A YAML file, or a folder of them; or the YAML texts of arenas by their names.
             name: Of the battery; by default made from the path.
             seed: For values that the files leave to chance.
-            features: A CSV file that says more of the instances: a column `instance`, any of
-                `suite`, `paradigm`, `task` and `variant`, and one for each meta-feature of one's
-                own, its unit in brackets where it has one.
+            features: A CSV file, or a pandas frame, that says more of the instances: a column
+                `instance`, any of `suite`, `paradigm`, `task` and `variant`, and one for each
+                meta-feature of one's own, its unit in brackets where it has one.
             pattern: What the names of the instances say, as in `{paradigm}-{task}-{variant}`; by
                 default the paradigm is what stands first.
             layout: Name of the layout that measures on this battery where a session names none; by
@@ -795,15 +795,17 @@ class AsyncClient:
             AnimalcatError: There are no arena files at the path, a file cannot be used, or the name
                 is taken: by other content, or by a battery that comes with the server.
         """
-        source = Path(path)
-        files = battery_files(source).files
-        if features is not None:
+        files = _arena_texts(path)
+        if isinstance(features, str | os.PathLike):
             check_sizes([Path(features)], MAX_TABLE_BYTES)
-        table = None if features is None else _content(features)
+            table = _content(features)
+        else:
+            table = None if features is None else _csv(features)
 
         async def frames() -> AsyncGenerator[sessions_pb2.ImportBatteryRequest]:
+            named = "arenas" if isinstance(path, Mapping) else battery_id(Path(path))
             header = sessions_pb2.BatteryHeader(
-                name=name or battery_id(source),
+                name=name or named,
                 seed=seed,
                 names=pattern,
                 layout=layout,
@@ -811,8 +813,8 @@ class AsyncClient:
                 replace=replace,
             )
             yield sessions_pb2.ImportBatteryRequest(header=header)
-            for relative, file in files:
-                arena = sessions_pb2.ArenaFile(path=relative, content=file.read_bytes())
+            for relative, content in files:
+                arena = sessions_pb2.ArenaFile(path=relative, content=content())
                 yield sessions_pb2.ImportBatteryRequest(file=arena)
             if table is not None:
                 yield sessions_pb2.ImportBatteryRequest(
@@ -1093,6 +1095,22 @@ def _named_layout(layout: str | os.PathLike[str]) -> tuple[str, str]:
         return "", _content(name).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise AnimalcatError(f"{name}: not UTF-8 text (byte {error.start})") from error
+
+
+def _arena_texts(
+    source: str | os.PathLike[str] | Mapping[str, str],
+) -> list[tuple[str, Callable[[], bytes]]]:
+    """The arenas of a battery as files: their paths in it, and what reads each."""
+    if not isinstance(source, Mapping):
+        return [(relative, file.read_bytes) for relative, file in battery_files(Path(source)).files]
+    return [(f"{name}.yaml", partial(str.encode, text)) for name, text in source.items()]
+
+
+def _csv(frame: DataFrame) -> bytes:
+    """A pandas frame as a table; its index is the column `instance` where it has no such column."""
+    indexed = "instance" not in frame.columns
+    text = frame.to_csv(index=indexed, index_label="instance" if indexed else None)
+    return text.encode()
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:

@@ -16,12 +16,14 @@ import sysconfig
 import types
 import weakref
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of
 from animalcat.envs.agents.watching import in_memory
@@ -29,9 +31,22 @@ from animalcat.envs.agents.watching import in_memory
 _MOST: Final = 200_000
 """Values that are read at most; what has more is unknown."""
 _LEFT_OUT: Final = frozenset(
-    ("__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__", "__qualname__")
-    + ("__static_attributes__", "__annotations__", "__annotate__", "__annotate_func__")
-    + ("__annotations_cache__", "__abstractmethods__", "_abc_impl", "__type_params__")
+    {
+        "__dict__",
+        "__weakref__",
+        "__doc__",
+        "__module__",
+        "__firstlineno__",
+        "__qualname__",
+        "__static_attributes__",
+        "__annotations__",
+        "__annotate__",
+        "__annotate_func__",
+        "__annotations_cache__",
+        "__abstractmethods__",
+        "__type_params__",
+        "_abc_impl",
+    }
 )
 """Attributes of a class that say nothing of what it does."""
 _PLAIN: Final = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
@@ -58,10 +73,8 @@ def fingerprint_of(agent: object) -> AgentFingerprint:
         found = _described(agent)
     except _UnreadableError:
         found = in_memory(agent)
-    try:
+    with suppress(TypeError):  # it has slots, and none for this
         _known[id(agent)] = weakref.ref(agent), found
-    except TypeError:  # it has slots, and none for this
-        pass
     return found
 
 
@@ -188,9 +201,9 @@ class _Reader:
         if isinstance(value, types.ModuleType | types.FunctionType | type):
             self.read(value)
             yield f"{getattr(value, '__module__', '')} {value.__name__}".encode()
-        elif isinstance(value, np.ndarray) and value.dtype != object:
-            yield f"{value.dtype.str} {value.shape}".encode()
-            yield np.ascontiguousarray(value).tobytes()
+        elif (array := _numbers(value)) is not None:
+            yield f"{array.dtype.str} {array.shape}".encode()
+            yield np.ascontiguousarray(array).tobytes()
         elif isinstance(value, Mapping):
             for key, each in cast("Mapping[Any, Any]", value).items():
                 yield from self._tokens(key, met)
@@ -207,9 +220,6 @@ class _Reader:
             yield f"{value.__module__} {value.__qualname__}".encode()
         elif isinstance(value, random.Random | np.random.Generator | np.random.RandomState):
             yield b"chance"  # with another seed it is the same agent
-        elif (array := _tensor(value)) is not None:
-            yield f"{array.dtype.str} {array.shape}".encode()
-            yield array.tobytes()
         else:
             self.read(type(value))
             for name, each in _state(value):
@@ -242,12 +252,15 @@ def _state(value: object) -> list[tuple[str, object]]:
     return sorted(held.items())
 
 
-def _tensor(value: object) -> Any:
-    """A tensor of PyTorch as an array; None of anything else."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(value, torch.Tensor):
+def _numbers(value: Any) -> npt.NDArray[Any] | None:
+    """An array of numbers, of numpy or of PyTorch; None of anything else."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return value.detach().cpu().numpy()
+    if not isinstance(value, np.ndarray):
         return None
-    return value.detach().cpu().numpy()
+    array = cast("npt.NDArray[Any]", value)
+    return None if array.dtype == object else array
 
 
 def _functions_in(value: object) -> list[types.FunctionType]:
