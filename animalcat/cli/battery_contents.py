@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import typer
 
-from animalcat.cli.battery_report import battery_of
 from animalcat.cli.shared.output import fail, print_rows
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
+from animalcat.lab.received import battery_of
 from animalcat.service.reporting.instance_table import csv_text, parquet_bytes
 from animalcat.values import Instance
 

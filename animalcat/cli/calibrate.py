@@ -234,7 +234,7 @@ def _check_name(name: str) -> None:
 
 
 def _battery(client: Client, battery: str, where: str) -> Battery:
-    from animalcat.cli.battery_report import received
+    from animalcat.lab.received import received
 
     return received(client, find_battery(client, battery, where=where))
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from animalcat.lab.result import Result
+    from animalcat.plots.results import Results
+
+
+class Pictured(Protocol):
+    """What pictures are made of: a `Result`."""
+
+    @property
+    def profile(self) -> Mapping[str, Any]:
+        """The profile."""
+        ...
+
+    @property
+    def fit(self) -> Results:
+        """The posterior's draws, with the outcomes that they rest on."""
+        ...
 
 
 class Pictures:
@@ -15,7 +29,7 @@ class Pictures:
     `animalcat.plots` has the same functions, and those of several agents.
     """
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Pictured) -> None:
         self._result = result
 
     def forest(self, ax: Any = None) -> Any:

@@ -20,12 +20,12 @@ import pandas as pd
 import pytest
 import pytest_asyncio
 
-from animalcat.cli.battery_report import received
 from animalcat.cli.layout.outcomes import covered_outcomes, of_export
 from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.arena_outcomes import on_battery
 from animalcat.cli.shared.earlier_outcomes import EarlierOutcomes, of_file, of_sessions
 from animalcat.client import connect
+from animalcat.lab.received import received
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy

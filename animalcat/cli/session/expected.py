@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from animalcat.cli.battery_report import received
 from animalcat.cli.layout.show import load
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import Tell
 from animalcat.client import Client
 from animalcat.envs.types import PHYSICS_STEP
+from animalcat.lab.received import received
 from animalcat.layouts.adaptive.plan import PRESETS, Policy
 from animalcat.layouts.explaining.wording import Scale, percent, scale_of
 from animalcat.layouts.model.nodes import Latent

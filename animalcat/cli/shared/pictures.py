@@ -11,6 +11,7 @@ from animalcat import plots
 from animalcat.cli.shared.output import fail, status, wrote
 from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
+from animalcat.lab.comparison import agent_names
 from animalcat.layouts.checking.compare import Posterior
 from animalcat.plots.readings import readings
 from animalcat.plots.results import Results, read_results
@@ -117,16 +118,3 @@ def _read(name: str, content: bytes) -> Results:
         fail(f"{name}: {error}")
     except OSError as error:  # it is opened as a copy in the folder for temporary files
         fail(f"{name}: cannot be opened in {tempfile.gettempdir()}: {error.strerror}")
-
-
-def agent_names(results: Sequence[Results]) -> list[str]:
-    """Names of agents; one that was measured several times is numbered."""
-    return numbered([result.agent for result in results])
-
-
-def numbered(agents: Sequence[str]) -> list[str]:
-    """Names of agents, of which those that are there several times have a number each."""
-    return [
-        agent if agents.count(agent) == 1 else f"{agent} {agents[: k + 1].count(agent)}"
-        for k, agent in enumerate(agents)
-    ]
