@@ -120,8 +120,8 @@ class BatteryRate:
         about = f"Success rate over {all_of_it if self.instances == of else covered}"
         played = f"{self.played} were played"
         if self.value is None or self.low is None or self.high is None:
-            told = f", {self.passed} passed" if self.played else ""
-            return f"{about}: cannot be told, since {self.why} ({played}{told})."
+            passed = f", {self.passed} passed" if self.played else ""
+            return f"{about}: cannot be told, since {self.why} ({played}{passed})."
         if self.low == self.high:
             return f"{about}: {100 * self.value:.0f} % (all were played)."
         interval = f"{100 * self.share:g} %: {100 * self.low:.0f} to {100 * self.high:.0f} %"

@@ -72,14 +72,14 @@ class PairedComparison:
 
     def row(self) -> dict[str, str]:
         """What tables for people have of it."""
-        told = "told apart" if self.apart else "cannot be told apart"
+        verdict = "told apart" if self.apart else "cannot be told apart"
         return {
             "arenas": str(self.pairs),
             "only it passed": str(self.ahead),
             "only the other": str(self.behind),
             "difference": f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})",
             "e-value": f"{self.e_value:.3g}",
-            "is": told,
+            "is": verdict,
         }
 
 

@@ -59,15 +59,15 @@ class Verdict:
             **facts: Attributes of `Facts`, for example what the last fit reaches.
         """
         assert self.facts is not None, "this stopper has no facts"
-        told = replace(self.facts, **facts)
-        found = judge(told)
+        changed = replace(self.facts, **facts)
+        judgement = judge(changed)
         return replace(
             self,
-            stop=found.end is not None,
-            reason=found.reason,
-            status=found.status,
-            end=found.end,
-            facts=told,
+            stop=judgement.end is not None,
+            reason=judgement.reason,
+            status=judgement.status,
+            end=judgement.end,
+            facts=changed,
         )
 
 

@@ -81,9 +81,9 @@ class FeatureTable(NamedTuple):
                     f"table, line {row.line}: instance {given!r} was on line {rows[name].line}"
                 )
             rows[name] = row
-        made = self._replace(rows=rows)
-        made.check(set(instances))
-        return made
+        table = self._replace(rows=rows)
+        table.check(set(instances))
+        return table
 
     def check(self, instances: Collection[str]) -> None:
         """Check that every instance has a row, and that there are no other rows.
@@ -122,18 +122,18 @@ class FeatureTable(NamedTuple):
         """
         row = self.rows[instance]
         for name in self.units.keys() & units.keys():
-            given, found = row.values.get(name), values.get(name)
+            given, measured = row.values.get(name), values.get(name)
             same = (
-                given == found
-                if given is None or found is None
+                given == measured
+                if given is None or measured is None
                 else math.isclose(
-                    given * self._factor(name, units[name]), found, rel_tol=CLOSE, abs_tol=CLOSE
+                    given * self._factor(name, units[name]), measured, rel_tol=CLOSE, abs_tol=CLOSE
                 )
             )
             if not same:
                 raise TableError(
                     f"table, line {row.line}, column {name}: {_said(given, self.units[name])}, but "
-                    f"{name} is a measured feature and is {_said(found, units[name])}; give a "
+                    f"{name} is a measured feature and is {_said(measured, units[name])}; give a "
                     "feature of your own another name"
                 )
         own = {name: value for name, value in row.values.items() if name not in units}

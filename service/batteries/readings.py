@@ -49,7 +49,7 @@ def reading_of(row: Sequence[Any]) -> Reading:
         TypeError: They are none.
     """
     features, missing, *rest = row
-    return Reading(features, missing, *(Verdict(*one) for one in rest))
+    return Reading(features, missing, *(Verdict(*verdict) for verdict in rest))
 
 
 def key_of(text: str, seed: int) -> str:

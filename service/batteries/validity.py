@@ -36,5 +36,7 @@ def judge(arena: Arena, seed: int) -> Verdict:
     # Imported here: it loads the simulator, which lists do without.
     from animalcat.envs.agents.planner.solving import solve
 
-    found = solve(arena, seed)
-    return Verdict(found.solved, round(found.episode_return, 6), found.steps, found.reason)
+    solution = solve(arena, seed)
+    return Verdict(
+        solution.solved, round(solution.episode_return, 6), solution.steps, solution.reason
+    )

@@ -167,8 +167,8 @@ def check_room(nodes: list[dict[str, Any]], cpus: float, memory: int, fit_memory
     rooms = [node.get("Resources", {}) for node in nodes if node.get("Alive")]
     able = [r for r in rooms if r.get("CPU", 0.0) >= cpus and r.get("memory", 0.0) >= memory]
     if any(
-        other.get("memory", 0.0) >= fit_memory + (memory if other is one else 0)
-        for one in able
+        other.get("memory", 0.0) >= fit_memory + (memory if other is room else 0)
+        for room in able
         for other in rooms
     ):
         return

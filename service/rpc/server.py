@@ -220,12 +220,12 @@ async def create_server(
         stack = ExitStack()
         local = LocalAddress()
         try:
-            told = partial(_refused, refusals, doorman)
+            note_refusal = partial(_refused, refusals, doorman)
 
             def make_door(connections: int, *, open_to_machine: bool) -> grpc.aio.Server:
                 guards = [
                     *([CallCounter(metrics)] if metrics else []),
-                    ErrorInterceptor(told),
+                    ErrorInterceptor(note_refusal),
                     AccessInterceptor(gate, doorman, open_to_machine=open_to_machine),
                     limiting,
                 ]
@@ -533,8 +533,8 @@ def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
         CertificateError: A certificate cannot be made.
     """
     if settings.self_signed:
-        made = self_signed(settings.home, settings.host_names)
-        certificate, key = made.certificate, made.key
+        signed = self_signed(settings.home, settings.host_names)
+        certificate, key = signed.certificate, signed.key
     elif settings.tls_certificate is not None and settings.tls_key is not None:
         certificate, key = settings.tls_certificate, settings.tls_key
     else:

@@ -95,8 +95,10 @@ class SessionEngine:
         self._record.check_judged()
         slots = self.session.spec.slots
         while len(self._agents) >= slots:
-            leaving = [task for one, task in self._agents.items() if one.interrupted]
-            if not leaving and (gone := next((one for one in self._agents if one.away), None)):
+            leaving = [task for agent, task in self._agents.items() if agent.interrupted]
+            if not leaving and (
+                gone := next((agent for agent in self._agents if agent.away), None)
+            ):
                 gone.interrupt(Cause.AGENT_LEFT)  # whoever comes anew is another process
                 continue
             if not leaving:

@@ -141,18 +141,18 @@ class Evidence:
         )
         for episode in attempts:
             measurement.learn(episode.decision)
-        found = cls(session, measurement, attempts, parts, waiting)
-        await found._certifier.load()
+        evidence = cls(session, measurement, attempts, parts, waiting)
+        await evidence._certifier.load()
         # The last decision may have known more than was due: all, where it was for a last look.
         last = max(attempts, key=lambda e: e.number, default=None)
         known = 0 if last is None else last.number - last.decision.pending
         try:
-            await found.take_in(max(known, found.due(found.begun)))
+            await evidence.take_in(max(known, evidence.due(evidence.begun)))
         except CertificateMissingError as error:  # it may still be read; a choice will ask again
             log.warning("session %s: %s", session.id, error)
-        for instance in found.set_aside:
-            await found.exclude(instance)
-        return found
+        for instance in evidence.set_aside:
+            await evidence.exclude(instance)
+        return evidence
 
     @property
     def begun(self) -> int:

@@ -181,13 +181,15 @@ def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> 
         return Judgement(Outcome.FAULT, f"{Cause.BACKEND.value}: {played.fault}")
     if left is not None and ENDS[left].whose is not Whose.AGENT:
         return Judgement(ENDS[left].first, left.value)
-    seen = played.watch.outcomes(played.episode_return, played.steps * decision_period)
+    outcomes = played.watch.outcomes(played.episode_return, played.steps * decision_period)
     if played.exceeded:
-        seen["success"] = 0.0
-        seen.pop("time_left", None)  # only who passes has some left
-        return Judgement(Outcome.FAILURE, played.exceeded, seen)
+        outcomes["success"] = 0.0
+        outcomes.pop("time_left", None)  # only who passes has some left
+        return Judgement(Outcome.FAILURE, played.exceeded, outcomes)
     if left is None:
-        return Judgement(Outcome.SUCCESS if seen["success"] else Outcome.FAILURE, outcomes=seen)
+        return Judgement(
+            Outcome.SUCCESS if outcomes["success"] else Outcome.FAILURE, outcomes=outcomes
+        )
     if second_chance and ENDS[left].warns:
         cause = f"{left.value}, for the second time: it counts as a failure"
         return Judgement(ENDS[left].again, cause, BY_DEFAULT)

@@ -49,8 +49,8 @@ def evidence_of(table: pd.DataFrame) -> Evidence:
     notes: list[str] = []
     if left := int((~counts).sum()):
         kinds = frame["outcome"][~counts].value_counts()
-        told = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
-        notes.append(f"left out {left} of {len(frame)} rows as no evidence: {told}")
+        by_kind = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
+        notes.append(f"left out {left} of {len(frame)} rows as no evidence: {by_kind}")
     frame = frame[counts]
     counted = pooled([_play(row) for row in _rows(frame)])
     caused = (frame["outcome"] == "failure") & (frame["cause"].fillna("") != "")
