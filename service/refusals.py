@@ -20,7 +20,7 @@ OTHERS: Final = "others"
 
 
 @dataclass(slots=True)
-class Refusal:
+class RefusalCount:
     """What was refused to somebody.
 
     Attributes:
@@ -85,7 +85,7 @@ class Refusals:
         """
         self._clock = clock
         self._seldom = Seldom(now)
-        self._counted: dict[tuple[str, str], Refusal] = {}
+        self._counted: dict[tuple[str, str], RefusalCount] = {}
 
     def count(self, what: str, who: str, words: str, number: int = 1) -> None:
         """Count a refusal, and log it if it is the first or the log told of it long ago.
@@ -98,14 +98,14 @@ class Refusals:
         """
         if (what, who) not in self._counted and len(self._counted) >= MOST_KEPT:
             who = OTHERS
-        refusal = self._counted.setdefault((what, who), Refusal(what, who))
+        refusal = self._counted.setdefault((what, who), RefusalCount(what, who))
         refusal.number += number
         refusal.last, refusal.words = self._clock(), words
         if since := self._seldom.due((what, who), number):
             times = "" if refusal.number == number else f", {since} times since this was logged"
             log.warning("%s, to %s%s: %s", what, who, times, words)
 
-    def all(self) -> list[Refusal]:
+    def all(self) -> list[RefusalCount]:
         """Return all that was counted, the most frequent first."""
         return sorted(
             self._counted.values(), key=lambda refusal: (-refusal.number, refusal.what, refusal.who)

@@ -21,7 +21,7 @@ from animalcat.apart.plan import (
     ApartCommand,
     Limits,
     Permission,
-    Plan,
+    ProcessPlan,
     environment,
     launched,
     named_variables,
@@ -301,7 +301,7 @@ def _plan(
     files: Sequence[str],
     variables: dict[str, str],
     notes: list[str],
-) -> Plan:
+) -> ProcessPlan:
     """What an agent is given; what is to be said of it is added to the notes."""
     sees = [*map(str, bounds.sees), *files]
     links = dict[str, str]()

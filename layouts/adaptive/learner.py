@@ -20,7 +20,7 @@ from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule, insist_
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
 from animalcat.layouts.adaptive.selectors import Selector
-from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, Verdict
+from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, StopVerdict
 from animalcat.layouts.adaptive.telling import Given, values_of
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
@@ -363,7 +363,7 @@ class Learner:
         self._replay(kept, reseeds)
         self._drawn[episode, name] = _ChoiceRecord(lost.random, lost.wager)
 
-    def verdict(self, seconds: float = 0.0, *, settles: bool = True) -> Verdict:
+    def verdict(self, seconds: float = 0.0, *, settles: bool = True) -> StopVerdict:
         """Decide whether to stop, with the status of every capability.
 
         Args:

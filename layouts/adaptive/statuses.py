@@ -113,7 +113,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class SessionJudgement:
     """What a session says of itself.
 
     Attributes:
@@ -127,7 +127,7 @@ class Judgement:
     status: Mapping[str, Status]
 
 
-def judge(facts: Facts) -> Judgement:
+def judge(facts: Facts) -> SessionJudgement:
     """Tell whether and why a session ends, and where every capability stands.
 
     Both are told from the same facts at once, so that neither can say what the other denies. No
@@ -136,7 +136,7 @@ def judge(facts: Facts) -> Judgement:
     """
     precise = facts.precise
     end, reason = _end(facts, all(precise.values()))
-    return Judgement(
+    return SessionJudgement(
         end, reason, {name: _status(facts, end, name, precise[name]) for name in facts.live}
     )
 

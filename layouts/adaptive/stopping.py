@@ -28,7 +28,7 @@ as the limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StopVerdict:
     """Whether to stop, and the status of every capability.
 
     Attributes:
@@ -52,7 +52,7 @@ class Verdict:
     end: End | None = None
     facts: Facts | None = None
 
-    def judged(self, **facts: Any) -> Verdict:
+    def judged(self, **facts: Any) -> StopVerdict:
         """Judge again, with some of the facts changed.
 
         Args:
@@ -86,7 +86,7 @@ class Stopper(Protocol):
         seconds: float = 0.0,
         contradicted: bool = False,
         settles: bool = True,
-    ) -> Verdict:
+    ) -> StopVerdict:
         """Judge after an episode.
 
         Args:
@@ -125,7 +125,7 @@ class RuleStopper:
         seconds: float = 0.0,
         contradicted: bool = False,
         settles: bool = True,
-    ) -> Verdict:
+    ) -> StopVerdict:
         """Judge after an episode, as `Stopper.verdict` says."""
         columns = list(self.layout.capabilities)
         theta, weights = posterior.particles[:, columns], posterior.weights
@@ -154,7 +154,7 @@ class RuleStopper:
         )
         if contradicted:  # then standard deviations mean nothing
             measured = np.zeros(len(columns), dtype=np.bool_)
-        return Verdict(
+        return StopVerdict(
             stop=False,
             reason="",
             status={},

@@ -24,7 +24,7 @@ class CertificateError(ValueError):
     """A certificate cannot be made or read; the text says why and what to do."""
 
 
-class Certificate(NamedTuple):
+class TlsCertificate(NamedTuple):
     """A certificate and its key.
 
     Attributes:
@@ -38,7 +38,7 @@ class Certificate(NamedTuple):
     fingerprint: str
 
 
-def self_signed(data: Path, names: Sequence[str] = ()) -> Certificate:
+def self_signed(data: Path, names: Sequence[str] = ()) -> TlsCertificate:
     """Return the self-made certificate of a data directory; it is made if need be.
 
     It stays the same from start to start, so that clients can keep what they trust. It is made anew
@@ -53,14 +53,14 @@ def self_signed(data: Path, names: Sequence[str] = ()) -> Certificate:
         CertificateError: The package `cryptography` is not installed.
     """
     folder = data / FOLDER
-    own = Certificate(folder / "server.pem", folder / "server.key", "")
+    own = TlsCertificate(folder / "server.pem", folder / "server.key", "")
     wanted = list(dict.fromkeys([*names, *_own_names()]))
     if not (own.key.exists() and _serves(own.certificate, names)):
         _make(own, "animalcat server", wanted, issuer=None)
     return own._replace(fingerprint=fingerprint(own.certificate))
 
 
-def client_certificate(data: Path, name: str, folder: Path) -> Certificate:
+def client_certificate(data: Path, name: str, folder: Path) -> TlsCertificate:
     """Make a certificate with which a client proves who it is, signed by the directory's own.
 
     Args:
@@ -72,16 +72,16 @@ def client_certificate(data: Path, name: str, folder: Path) -> Certificate:
         CertificateError: The package `cryptography` is not installed.
     """
     issuer = clients_authority(data)
-    of_client = Certificate(folder / f"{name}.pem", folder / f"{name}.key", "")
+    of_client = TlsCertificate(folder / f"{name}.pem", folder / f"{name}.key", "")
     folder.mkdir(parents=True, exist_ok=True)
     _make(of_client, name, [], issuer=issuer)
     return of_client._replace(fingerprint=fingerprint(of_client.certificate))
 
 
-def clients_authority(data: Path) -> Certificate:
+def clients_authority(data: Path) -> TlsCertificate:
     """Return the certificate that signs those of clients; it is made if need be."""
     folder = data / FOLDER
-    authority = Certificate(folder / "clients.pem", folder / "clients.key", "")
+    authority = TlsCertificate(folder / "clients.pem", folder / "clients.key", "")
     if not (authority.key.exists() and _serves(authority.certificate, ())):
         _make(authority, "animalcat clients", [], issuer=None)
     return authority._replace(fingerprint=fingerprint(authority.certificate))
@@ -112,7 +112,7 @@ def _serves(file: Path, names: Sequence[str]) -> bool:
 
 
 def _make(
-    files: Certificate, subject: str, names: Sequence[str], issuer: Certificate | None
+    files: TlsCertificate, subject: str, names: Sequence[str], issuer: TlsCertificate | None
 ) -> None:
     """Make a key and a certificate, and write both."""
     x509 = _x509()

@@ -20,9 +20,9 @@ from animalcat.arena_configs.sequence import episode_arenas, pass_mark
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
-from animalcat.service.batteries.naming import Kind, some
+from animalcat.service.batteries.naming import TaskKind, some
 from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped
-from animalcat.service.batteries.validity import Verdict, judge
+from animalcat.service.batteries.validity import PlannerVerdict, judge
 
 MANY: Final = 100
 """Arenas from which on several processes measure: each takes seconds to start."""
@@ -51,7 +51,7 @@ class Draft(NamedTuple):
     arena: Arena
     seed: int
     origin: Origin | None = None
-    kind: Kind = Kind()
+    kind: TaskKind = TaskKind()
 
 
 class Fixed(NamedTuple):
@@ -59,7 +59,7 @@ class Fixed(NamedTuple):
 
     instance: Instance
     text: str
-    verdict: Verdict | None = None
+    verdict: PlannerVerdict | None = None
 
 
 def instance_seed(seed: int, name: str) -> int:

@@ -31,7 +31,7 @@ class NamesError(ValueError):
     """A pattern of names that cannot be used; the message names the place."""
 
 
-class Kind(NamedTuple):
+class TaskKind(NamedTuple):
     """What kind of task an instance is; empty text where nothing is said.
 
     Attributes:
@@ -47,13 +47,13 @@ class Kind(NamedTuple):
     variant: str = ""
 
 
-KIND: Final = Kind._fields
+KIND: Final = TaskKind._fields
 """The parts of a pattern, and columns of a table, that say something about an instance."""
 _ADVICE: Final = (
     f"parts are {', '.join(f'{{{part}}}' for part in KIND)}, and {{{UNNAMED}}} for what does not "
     "matter, as in '{paradigm}-{task}-{variant}'"
 )
-_NONE: Final = Kind()
+_NONE: Final = TaskKind()
 
 
 class KnownNames:
@@ -117,7 +117,7 @@ class NamePattern:
     parts: tuple[str, ...]
     between: tuple[str, ...]
 
-    def find(self, name: str) -> Kind | None:
+    def find(self, name: str) -> TaskKind | None:
         """Return what a name says; None if it does not fit the pattern.
 
         As many of the name's last folders are read as the pattern has. A part ends where the text
@@ -139,7 +139,7 @@ class NamePattern:
                 return None
             said.setdefault(part, []).append(tail[at:end])
             at = end + len(after)
-        return Kind(**{part: JOIN.join(said[part]) for part in KIND if part in said})
+        return TaskKind(**{part: JOIN.join(said[part]) for part in KIND if part in said})
 
 
 def parse_pattern(text: str) -> NamePattern:
@@ -190,8 +190,8 @@ def paradigm_of(name: str) -> str:
 
 
 def kinds_of(
-    names: Sequence[str], pattern: NamePattern | None, by_table: Mapping[str, Kind]
-) -> dict[str, Kind]:
+    names: Sequence[str], pattern: NamePattern | None, by_table: Mapping[str, TaskKind]
+) -> dict[str, TaskKind]:
     """Return what kind of task every instance is.
 
     A table goes before the pattern. Without either the paradigm follows `paradigm_of`.
@@ -222,9 +222,9 @@ def kinds_of(
     }
 
 
-def _first(table: Kind, pattern: Kind, name: str) -> Kind:
+def _first(table: TaskKind, pattern: TaskKind, name: str) -> TaskKind:
     """What the table says, else the pattern, else the default rule."""
-    either = Kind(*(ours or other for ours, other in zip(table, pattern, strict=True)))
+    either = TaskKind(*(ours or other for ours, other in zip(table, pattern, strict=True)))
     return either if either.paradigm else either._replace(paradigm=paradigm_of(name))
 
 

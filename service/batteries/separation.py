@@ -46,7 +46,7 @@ _LITTLE: Final = 1e-3
 """Difference in the chance of success below which a demand makes nothing harder."""
 
 
-class Scale(NamedTuple):
+class DemandScale(NamedTuple):
     """A demand of a layout: where it is easy and where it is hard.
 
     Attributes:
@@ -102,7 +102,7 @@ class Together(NamedTuple):
         return max(abs(self.ranks), abs(self.values))
 
 
-class End(NamedTuple):
+class DemandEnd(NamedTuple):
     """Instances at one end of a demand, in all of which every other demand is easy.
 
     Attributes:
@@ -163,11 +163,11 @@ class Separation:
     """
 
     layout: str
-    scales: tuple[Scale, ...]
+    scales: tuple[DemandScale, ...]
     gates: tuple[str, ...]
     instances: int
     together: tuple[Together, ...]
-    ends: tuple[End, ...]
+    ends: tuple[DemandEnd, ...]
     pairs: tuple[MinimalPair, ...]
     exempt: tuple[Exempt, ...]
 
@@ -219,7 +219,7 @@ class Separation:
         }
 
 
-def scales_of(layout: Layout) -> tuple[Scale, ...]:
+def scales_of(layout: Layout) -> tuple[DemandScale, ...]:
     """Where a layout's demands are easy and hard: by the success of agents of its prior.
 
     Of each demand, its two ends and its middle are compared while the others are easy; which are
@@ -232,7 +232,7 @@ def scales_of(layout: Layout) -> tuple[Scale, ...]:
     z = rng(0, "scales", 0).standard_normal((_AGENTS, len(latents)))
     z = np.vstack([z, -z])  # so that neither side is easier by chance
     agents = layout.from_standard(z)
-    scales = dict[str, Scale]()
+    scales = dict[str, DemandScale]()
     usual = [(feature.low + feature.high) / 2 for feature in layout.features]
     for name in layout.gates:
         usual[layout.feature_names.index(name)] = 1.0
@@ -243,7 +243,7 @@ def scales_of(layout: Layout) -> tuple[Scale, ...]:
     return tuple(scales[name] for name in layout.feature_names if name in scales)
 
 
-def _scales(layout: Layout, agents: Floats, usual: Sequence[float]) -> Iterator[Scale]:
+def _scales(layout: Layout, agents: Floats, usual: Sequence[float]) -> Iterator[DemandScale]:
     """The scale of each demand while the others have given values."""
     evaluator, names = Evaluator(layout), layout.feature_names
     for k, feature in enumerate(layout.features):
@@ -264,7 +264,7 @@ def _scales(layout: Layout, agents: Floats, usual: Sequence[float]) -> Iterator[
             if high > low:
                 easy, hard = feature.high, (feature.low,)
         ends = (feature.low, feature.high, easy, hard)
-        yield Scale(feature.name, feature.unit, *ends, feature.only_with)
+        yield DemandScale(feature.name, feature.unit, *ends, feature.only_with)
 
 
 def separation(layout: Layout, instances: Sequence[Instance]) -> Separation:
@@ -299,7 +299,7 @@ class DemandRows:
         values: (instances, demands), NaN where a demand does not apply.
     """
 
-    scales: tuple[Scale, ...]
+    scales: tuple[DemandScale, ...]
     names: tuple[str, ...]
     tasks: tuple[str, ...]
     values: Floats
@@ -355,7 +355,7 @@ class DemandRows:
         return {scale.name: k for k, scale in enumerate(self.scales)}
 
     @cached_property
-    def _plain(self) -> list[Scale]:
+    def _plain(self) -> list[DemandScale]:
         return [scale for scale in self.scales if scale.name not in self.gates]
 
     def column(self, name: str) -> Floats:
@@ -391,7 +391,7 @@ class DemandRows:
                     scale.name, "all others", f"{scale.name} has one value in these instances"
                 )
 
-    def ends(self) -> Iterator[End]:
+    def ends(self) -> Iterator[DemandEnd]:
         """Both ends of every demand, or three where both ends are hard."""
         easy = {scale.name: scale.is_easy(self.column(scale.name)) for scale in self.scales}
         for scale in self.scales:
@@ -408,10 +408,10 @@ class DemandRows:
             for end in scale.hard:
                 yield self._end(scale.name, end, False, here & scale.is_hard(column, end))
 
-    def _end(self, demand: str, value: float, easy: bool, rows: Mask) -> End:
+    def _end(self, demand: str, value: float, easy: bool, rows: Mask) -> DemandEnd:
         chosen = np.flatnonzero(rows)
         tasks = {self.tasks[k] for k in chosen}
-        return End(demand, value, easy, len(tasks), tuple(self.names[k] for k in chosen))
+        return DemandEnd(demand, value, easy, len(tasks), tuple(self.names[k] for k in chosen))
 
     def pairs(self) -> Iterator[MinimalPair]:
         """Pairs of instances that differ in one demand alone, of one task where tasks are known.
@@ -432,10 +432,10 @@ class DemandRows:
 
     def _pairs(
         self,
-        demand: Scale,
+        demand: DemandScale,
         first: npt.NDArray[np.intp],
         second: npt.NDArray[np.intp],
-        others: Sequence[Scale],
+        others: Sequence[DemandScale],
     ) -> Iterator[MinimalPair]:
         """Pairs that differ in one demand, the easier instance first."""
         column = self.column(demand.name)
@@ -468,7 +468,7 @@ def _correlation(x: Floats, y: Floats) -> float:
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def _value(scale: Scale, features: Mapping[str, float]) -> float:
+def _value(scale: DemandScale, features: Mapping[str, float]) -> float:
     """A demand of an instance; NaN where it does not apply."""
     if scale.only_with and not features.get(scale.only_with, 0.0):
         return math.nan

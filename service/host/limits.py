@@ -41,7 +41,7 @@ _BATTERIES: Final = frozenset({_IMPORT, "/animalcat.v1.Batteries/BuildBattery"})
 _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
-class Limits:
+class ServerLimits:
     """Counts what is under way on a server; used on one event loop only."""
 
     def __init__(
@@ -157,7 +157,7 @@ class Limits:
 class LimitsInterceptor(grpc.aio.ServerInterceptor):
     """Refuses calls beyond the limits; the last of the interceptors, after the caller is known."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
 
     async def intercept_service(

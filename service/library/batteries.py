@@ -52,7 +52,7 @@ SHIPPED: Final = tuple(sorted({*RECIPES, *FAMILIES}))
 """Names of the batteries that come with the project; nothing else may take them."""
 
 
-class Source(NamedTuple):
+class BatterySource(NamedTuple):
     """What a battery is built from.
 
     Attributes:
@@ -265,7 +265,7 @@ class BatteryLibrary:
         return record
 
 
-def name_to_build(source: Source, name: str, size: int | None, seed: int | None) -> str:
+def name_to_build(source: BatterySource, name: str, size: int | None, seed: int | None) -> str:
     """Return the name of a battery that is built, which may have it.
 
     The name of a recipe or family is that of the battery which has its usual size and seed. One of

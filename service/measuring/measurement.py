@@ -19,7 +19,7 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd, reached
-from animalcat.layouts.adaptive.stopping import Verdict
+from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.explaining.session import prediction_of
 from animalcat.layouts.explaining.wording import Scale, scale_of
 from animalcat.layouts.inference.fit import FitError, FitResult
@@ -270,7 +270,7 @@ class Measurement:
         if self.comparison is not None:
             self.comparison.tell(episode.decision.instance, observed["success"])
 
-    def verdict(self, seconds: float) -> Verdict:
+    def verdict(self, seconds: float) -> StopVerdict:
         """Return whether to stop: by the stopping rule, or since two agents are told apart.
 
         Args:
@@ -288,7 +288,7 @@ class Measurement:
 
     def last_verdict(
         self, seconds: float, fitted: FitResult | FitError, other: OtherEnd | None = None
-    ) -> Verdict:
+    ) -> StopVerdict:
         """Return what the session says of itself at its end, by both posteriors.
 
         Args:
@@ -335,7 +335,7 @@ class Measurement:
             for status in statuses
         )
 
-    def capabilities(self, verdict: Verdict) -> tuple[CapabilityStatus, ...]:
+    def capabilities(self, verdict: StopVerdict) -> tuple[CapabilityStatus, ...]:
         """Return how well each capability is known."""
         return self._statuses(self.learner.summary(), verdict.status, verdict.episodes_needed)
 

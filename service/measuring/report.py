@@ -14,7 +14,7 @@ from animalcat.envs.agents.fingerprint import in_words
 from animalcat.envs.types import CameraSpec
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.statuses import OtherEnd
-from animalcat.layouts.adaptive.stopping import Verdict as Stop
+from animalcat.layouts.adaptive.stopping import StopVerdict as Stop
 from animalcat.layouts.checking.reanalysis import (
     DrawnEpisode,
     Reanalysis,

@@ -31,7 +31,7 @@ from animalcat.arena_configs.sequence import merged
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.drafts import Draft, fixed_instance, instance_seed, measured
-from animalcat.service.batteries.naming import Kind
+from animalcat.service.batteries.naming import TaskKind
 from animalcat.service.batteries.readings import Reading
 from animalcat.values import MadeAs, MadeInstance
 
@@ -43,10 +43,10 @@ STRATA: Final = 100
 """Most strata of recipes' entries that are kept."""
 _strata: dict[tuple[str, str, str, str], Stratum] = {}
 """What twins of recipes' instances are drawn from, by battery, entry, paradigm and control."""
-Fits: TypeAlias = Callable[[Mapping[str, float], Mapping[str, str]], bool]
+Suits: TypeAlias = Callable[[Mapping[str, float], Mapping[str, str]], bool]
 
 
-class Source(NamedTuple):
+class TwinSource(NamedTuple):
     """Where an instance comes from.
 
     Attributes:
@@ -62,12 +62,12 @@ class Source(NamedTuple):
     part: Part | None = None
 
 
-def source_of(instance: Instance) -> Source | None:
+def source_of(instance: Instance) -> TwinSource | None:
     """Say where an instance comes from; None if nobody knows, as for an arena file."""
     origin = instance.origin
     if origin is None:
         return None
-    source = Source(origin.family, origin.paradigm, origin.control, _part(origin.part))
+    source = TwinSource(origin.family, origin.paradigm, origin.control, _part(origin.part))
     return source if _is_known(source) else None
 
 
@@ -75,7 +75,7 @@ def _part(name: str) -> Part | None:
     return next((part for part in PARTS if part == name), None)
 
 
-def _is_known(source: Source) -> bool:
+def _is_known(source: TwinSource) -> bool:
     """Whether there is such a family, with such a paradigm and control."""
     try:
         family = load_family(source.family)
@@ -156,7 +156,7 @@ def made_for(
 
 
 def _measurer(
-    seed: int, fits: Fits = lambda features, missing: True
+    seed: int, fits: Suits = lambda features, missing: True
 ) -> Callable[[Arena], MeasuredFeatures]:
     """Return what measures an arena; one that does not fit has no demands."""
 
@@ -238,7 +238,7 @@ class Twins:
         features = {**made.instance.features, **own}
         return replace(made, instance=replace(made.instance, features=features, places=places))
 
-    def _fits(self, instance: Instance) -> Fits:
+    def _fits(self, instance: Instance) -> Suits:
         """Whether the layout covers an arena, with the instance's own features."""
         own = {name: v for name, v in instance.features.items() if name not in FEATURES}
         return lambda features, missing: not self._layout.why_not({**features, **own}, missing)
@@ -304,7 +304,7 @@ def _made(
     variation: str = "",
 ) -> MadeInstance:
     """Return an arena as an instance made in the place of another one, of the same kind of task."""
-    kind = Kind(instance.suite, instance.paradigm, instance.task_name, instance.variant)
+    kind = TaskKind(instance.suite, instance.paradigm, instance.task_name, instance.variant)
     fixed = fixed_instance(Draft(instance.name, instance.paradigm, arena, seed, kind=kind))
     digest = hashlib.sha256(f"{seed}\0{fixed.text}".encode()).hexdigest()[:8]
     own = replace(fixed.instance, name=f"{instance.name}.{digest}")

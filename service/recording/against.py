@@ -32,7 +32,7 @@ class Reward(NamedTuple):
     value: float
 
 
-class Course(NamedTuple):
+class EpisodeCourse(NamedTuple):
     """How an episode went.
 
     Attributes:
@@ -67,8 +67,8 @@ class Against:
 
     backend: str
     seconds: float
-    recorded: Course
-    played: Course
+    recorded: EpisodeCourse
+    played: EpisodeCourse
     equal: bool
     parted: int | None
     metres: tuple[float, int]
@@ -200,9 +200,9 @@ def _same(recording: Recording, played: Sequence[Step]) -> bool:
     )
 
 
-def _course(rewards: Sequence[float], ended_by: EndedBy | None, mark: float) -> Course:
+def _course(rewards: Sequence[float], ended_by: EndedBy | None, mark: float) -> EpisodeCourse:
     total = sum(rewards)
-    return Course(
+    return EpisodeCourse(
         len(rewards) - 1,
         total,
         ended_by,
@@ -211,7 +211,7 @@ def _course(rewards: Sequence[float], ended_by: EndedBy | None, mark: float) -> 
     )
 
 
-def _as_dict(course: Course) -> dict[str, Any]:
+def _as_dict(course: EpisodeCourse) -> dict[str, Any]:
     return {
         "steps": course.steps,
         "return": course.episode_return,
@@ -221,7 +221,7 @@ def _as_dict(course: Course) -> dict[str, Any]:
     }
 
 
-def _end(course: Course) -> str:
+def _end(course: EpisodeCourse) -> str:
     how = "ended by " + course.ended_by.name.lower().replace("_", " ") if course.ended_by else ""
     return (
         f"{how or 'had not ended'} after {course.steps} decisions with return "

@@ -64,7 +64,7 @@ class Thing(NamedTuple):
     colour: tuple[int, int, int, int]
 
 
-class Ray(NamedTuple):
+class RayHit(NamedTuple):
     """What one ray of the agent met.
 
     Attributes:
@@ -108,7 +108,7 @@ class Moment(NamedTuple):
     speed: float
     place: Point
     heading: float | None
-    rays: tuple[Ray, ...]
+    rays: tuple[RayHit, ...]
     image: npt.NDArray[np.uint8] | None
     changed: tuple[Thing, ...]
     gone: tuple[int, ...]
@@ -313,7 +313,7 @@ def _heading(state: npt.NDArray[np.float32] | None) -> float | None:
     return float(np.degrees(np.arctan2(turn[8], turn[2])))
 
 
-def _rays(data: bytes, spec: RaySpec | None, step: int) -> tuple[Ray, ...]:
+def _rays(data: bytes, spec: RaySpec | None, step: int) -> tuple[RayHit, ...]:
     """Rays from the leftmost to the rightmost; the observation has centre, right 1, left 1, ..."""
     if spec is None:
         return ()
@@ -321,7 +321,9 @@ def _rays(data: bytes, spec: RaySpec | None, step: int) -> tuple[Ray, ...]:
         raise ValueError(f"step {step}: its rays have {len(data)} bytes, not {4 * spec.size}")
     read = Rays(np.frombuffer(data, np.float32), spec)
     tags = ("" if ray.kind in (OTHER, None) else ray.kind for ray in read)
-    return tuple(sorted(Ray(r.angle, r.distance, tag) for r, tag in zip(read, tags, strict=True)))
+    return tuple(
+        sorted(RayHit(r.angle, r.distance, tag) for r, tag in zip(read, tags, strict=True))
+    )
 
 
 def _image(

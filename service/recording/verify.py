@@ -59,13 +59,13 @@ class Verification:
     difference: FirstDifference | None
     versions: tuple[ChangedVersion, ...]
     backend: str
-    comparison: Comparison | None = None
+    comparison: BackendComparison | None = None
     looks: ChangedVersion | None = None
     motion: ChangedVersion | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BackendComparison:
     """An episode replayed on another backend, compared with its recording.
 
     Attributes:
@@ -280,14 +280,14 @@ def _other(
     return None if recorded == here else ChangedVersion(name, recorded, here)
 
 
-def _compare_courses(recording: Recording, replayed: Sequence[Step]) -> Comparison:
+def _compare_courses(recording: Recording, replayed: Sequence[Step]) -> BackendComparison:
     recorded = recording.steps
     metres = 0.0
     for recorded_step, again in zip(recorded, replayed, strict=False):
         gap = np.subtract(recorded_step.observation.position, again.observation.position)
         metres = max(metres, float(np.linalg.norm(gap)))
     last = replayed[-1].ended_by if replayed else None
-    return Comparison(
+    return BackendComparison(
         metres,
         (ended_by_from_proto(recorded[-1].ended_by) if recorded else None, last),
         (sum(step.reward for step in recorded), sum(step.reward for step in replayed)),

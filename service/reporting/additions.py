@@ -22,7 +22,7 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.service.reporting.correlations import Correlations
 from animalcat.service.reporting.demands import LOOK, OWN, DemandTable, Floats
 from animalcat.service.reporting.kinship import kinship
-from animalcat.service.reporting.precision import Posterior, Precision
+from animalcat.service.reporting.precision import AgentPosterior, Precision
 from animalcat.service.reporting.spread import GAP, Gap, Spread
 
 Rule: TypeAlias = Literal["precision", "gap", "correlation"]
@@ -172,7 +172,7 @@ class _Belief:
         self._learnt: list[Floats] = []
 
     @classmethod
-    def of(cls, known: Precision, vectors: Floats, posterior: Posterior) -> _Belief:
+    def of(cls, known: Precision, vectors: Floats, posterior: AgentPosterior) -> _Belief:
         """Begin with a posterior; the candidates are the vectors, for one outcome after another."""
         layout, evaluator = known.layout, known.bank.evaluator
         columns, weights = evaluator.columns(vectors), posterior.weights

@@ -109,7 +109,7 @@ class Tangle(NamedTuple):
     correlation: float
 
 
-class Posterior(NamedTuple):
+class AgentPosterior(NamedTuple):
     """What is known of one agent after the battery.
 
     Attributes:
@@ -147,7 +147,7 @@ class Precision:
     nodes: tuple[NodePrecision, ...]
     correlations: Floats
     truths: Floats
-    posteriors: tuple[Posterior, ...]
+    posteriors: tuple[AgentPosterior, ...]
 
     @property
     def tangles(self) -> list[Tangle]:
@@ -189,7 +189,7 @@ def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total:
     )
     z = rng(0, "agents", 0).standard_normal((AGENTS, len(layout.latents)))
     truths = layout.from_standard(z)
-    posteriors: list[Posterior] = []
+    posteriors: list[AgentPosterior] = []
     for truth in truths:
         tick(len(posteriors), AGENTS)
         posteriors.append(_played(bank, truth, len(posteriors)))
@@ -208,11 +208,11 @@ def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total:
     )
 
 
-def _played(bank: Bank, truth: Floats, agent: int) -> Posterior:
+def _played(bank: Bank, truth: Floats, agent: int) -> AgentPosterior:
     features, outcomes = simulated_outcomes(bank, truth, agent)
     posterior = LivePosterior(bank.layout, agent, particles=PARTICLES)
     posterior.update_all(features, outcomes)
-    return Posterior(posterior.particles, posterior.weights)
+    return AgentPosterior(posterior.particles, posterior.weights)
 
 
 def simulated_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Floats, Floats]:

@@ -26,7 +26,7 @@ from animalcat.service.library.batteries import (
     FAMILY_SIZE,
     SHIPPED,
     BatteryLibrary,
-    Source,
+    BatterySource,
     check_family,
     check_name,
     check_names,
@@ -152,10 +152,10 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         shipped, replace = not request.HasField("recipe"), request.replace
         if files is not None:
             recipe = check_recipe(files, size)
-            source = Source(recipe.name, full_size(recipe), recipe.seed, shipped, replace)
+            source = BatterySource(recipe.name, full_size(recipe), recipe.seed, shipped, replace)
         else:
             check_family(request.family, FAMILY_SIZE if size is None else size)
-            source = Source(request.family, FAMILY_SIZE, 0, shipped, replace)
+            source = BatterySource(request.family, FAMILY_SIZE, 0, shipped, replace)
         name = name_to_build(source, request.name, size, seed)
 
         async def work(tick: Tick) -> str:

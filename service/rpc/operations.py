@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from animalcat import names, values
 from animalcat.codec import encode, word
-from animalcat.service.host.limits import Limits
+from animalcat.service.host.limits import ServerLimits
 from animalcat.service.operations import Operations
-from animalcat.service.refusals import Refusal, Refusals
+from animalcat.service.refusals import RefusalCount, Refusals
 from animalcat.service.rpc.paging import paged
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
@@ -31,7 +31,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         engines: Engines,
         operations: Operations,
         requests: Requests,
-        limits: Limits,
+        limits: ServerLimits,
         refusals: Refusals,
     ) -> None:
         self._engines = engines
@@ -109,6 +109,6 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         )
 
 
-def _told(refusal: Refusal) -> values.Refusal:
+def _told(refusal: RefusalCount) -> values.Refusal:
     last = datetime.fromtimestamp(refusal.last, UTC)
     return values.Refusal(refusal.what, refusal.who, refusal.number, last, refusal.words)

@@ -30,7 +30,7 @@ from animalcat.service.access.secret import ServerSecret
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import Code, ErrorInterceptor, ServiceError
 from animalcat.service.host.doorman import Budget, Doorman, all_descriptors, descriptors, host_of
-from animalcat.service.host.limits import EVALUATE, Limits, LimitsInterceptor
+from animalcat.service.host.limits import EVALUATE, LimitsInterceptor, ServerLimits
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.settings import Settings, check_exposure, check_tls
@@ -212,7 +212,7 @@ async def create_server(
         refusals = Refusals()
         budget = Budget.of(descriptors(), settings.max_strangers)
         doorman = Doorman(budget, refusals)
-        limits = Limits(settings, store, operations, disk=disk)
+        limits = ServerLimits(settings, store, operations, disk=disk)
         limiting = LimitsInterceptor(limits)
         credentials = await asyncio.to_thread(_credentials, settings)
         tasks: list[asyncio.Task[None]] = []
@@ -487,7 +487,7 @@ async def _add_services(
     calls: AccessCalls,
     clock: Callable[[], datetime],
     checks: Health,
-    limits: Limits,
+    limits: ServerLimits,
     refusals: Refusals,
 ) -> None:
     """Add the same servicers to each server."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from animalcat.layouts.adaptive.statuses import OtherEnd
-from animalcat.layouts.adaptive.stopping import Verdict
+from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.library.layouts import layout_of
@@ -318,11 +318,11 @@ class Evidence:
         pending = self.pending(number)
         return await self._think(self.measurement.choose, number - self._practice, pending)
 
-    async def verdict(self) -> Verdict:
+    async def verdict(self) -> StopVerdict:
         """Return the stopping rule's verdict on the outcomes told so far."""
         return await self._think(self.measurement.verdict, self.seconds)
 
-    async def last_verdict(self, fit: FitResult | FitError, other: OtherEnd | None) -> Verdict:
+    async def last_verdict(self, fit: FitResult | FitError, other: OtherEnd | None) -> StopVerdict:
         """Return what both posteriors say together; see `Measurement.last_verdict`."""
         return await self._think(self.measurement.last_verdict, self.seconds, fit, other)
 
@@ -351,7 +351,7 @@ class Evidence:
     async def exported_report(
         self,
         session: Session,
-        stop: Verdict,
+        stop: StopVerdict,
         fit: FitResult | FitError,
         certificates: Mapping[int, StoredCertificate],
     ) -> Report:

@@ -22,7 +22,7 @@ from animalcat.service.storage.chain import (
     CERTIFICATE,
     PROFILE,
     STANDING,
-    Link,
+    ChainLink,
     make_link,
 )
 from animalcat.service.storage.sql import SqlStore
@@ -107,7 +107,7 @@ def _told(problems: list[str], what: str) -> Generator[None]:
         problems.append(f"{what} cannot be read: {error}")
 
 
-def _compare_file(problems: list[str], files: Artefacts, session: str, link: Link) -> None:
+def _compare_file(problems: list[str], files: Artefacts, session: str, link: ChainLink) -> None:
     """Compare the file that belongs to what a link is about."""
     what = link.what
     try:

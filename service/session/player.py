@@ -34,8 +34,8 @@ from animalcat.service.session.direct import (
     Connection,
     ConnectionBrokeError,
     Door,
+    PlayStoppedError,
     RecalledError,
-    StoppedError,
     listening,
 )
 from animalcat.service.session.link import AgentLeftError, Answer
@@ -253,7 +253,7 @@ class _Episode:
                 exceeded = str(error)
             except AgentLeftError as error:
                 left, overdue = error.cause.value, self._meter.take(self._waited)
-            except StoppedError as stopped:
+            except PlayStoppedError as stopped:
                 overdue = self._meter.take(self._waited if stopped.waited < 0 else stopped.waited)
             except (BrokenPipeError, ConnectionResetError):
                 pass  # the server is gone
@@ -339,7 +339,7 @@ class _Episode:
         while (message := receive(self._server)) is not None:
             kind, body = message
             if kind is MessageKind.STOP:
-                raise StoppedError(*SECONDS.unpack(body))
+                raise PlayStoppedError(*SECONDS.unpack(body))
             if kind is MessageKind.TURN:  # a RECALL has crossed the question that it asks for
                 if self._take(unpack_answer(body)):
                     return

@@ -54,7 +54,7 @@ from animalcat.service.storage.chain import (
     PROFILE,
     STANDING,
     Chain,
-    Link,
+    ChainLink,
     content_digest,
     make_link,
 )
@@ -861,7 +861,7 @@ class SqlStore:
         """
         table = schema.chain
         columns = (table.c.what, table.c.content, table.c.recording, table.c.digest)
-        links: tuple[Link, ...] = ()
+        links: tuple[ChainLink, ...] = ()
         now: dict[str, str] = {}
         damage: list[str] = []
         # One look at all of it, since a session that goes on adds links between two; and each part
@@ -871,7 +871,7 @@ class SqlStore:
                 rows = db.execute(
                     select(*columns).where(table.c.session == session).order_by(table.c.seq)
                 )
-                links = tuple(Link(*row) for row in rows)
+                links = tuple(ChainLink(*row) for row in rows)
             for what, read in _CONTENTS.items():
                 with _told(damage, what), db.begin_nested():
                     now |= read(db, session)

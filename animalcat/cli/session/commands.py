@@ -14,7 +14,7 @@ from animalcat.apart import AgentProcess, ApartError, Bounds, Permission, follow
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
-from animalcat.cli.session.options import Plan, bounds_of, takes_plan
+from animalcat.cli.session.options import SessionPlan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.planning import OPTIONS, plan
 from animalcat.cli.session.reanalysis import reanalyse
@@ -78,7 +78,7 @@ app.command()(invalidate)
 
 @app.command()
 @takes_plan
-def run(plan: Plan) -> None:
+def run(plan: SessionPlan) -> None:
     """Measure an agent, and print its profile.
 
     The agent plays until every capability of the layout is known, or until a limit is reached.
@@ -97,7 +97,7 @@ PRIVILEGED_NOTE: Final = "; privileged: the agent was shown the arena's true sta
 
 @app.command()
 @takes_plan
-def create(plan: Plan) -> None:
+def create(plan: SessionPlan) -> None:
     """Create a session that waits for its agent, and print its id.
 
     The agent may have any name, and gives the same name when it connects. It can then play by
