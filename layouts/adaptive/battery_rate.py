@@ -174,7 +174,7 @@ class RateBettor:
         self.passed += success
 
     def mixed(self, predicted: Floats) -> Floats:
-        """Predictions of layout and constant rates, mixed by what they are worth, (instances,)."""
+        """Mix the predictions of layout and constant rates by how well each did, (instances,)."""
         shares = np.exp(self._weights - self._weights.max())
         return np.asarray(shares / shares.sum() @ self._each(predicted))
 
@@ -210,10 +210,10 @@ def battery_rate(size: int, plays: Iterable[tuple[Wager | None, bool | None]]) -
 
     Args:
         size: Number of instances of the battery.
-        plays: First plays of instances, in the order in which they were chosen: what was staked,
-            and whether it succeeded; None if that was not observed. Without a wager, as where no
-            other instance could have come, or if outcomes that it counted with were taken back, an
-            episode tells of itself alone.
+        plays: The first play of each instance, in the order in which they were chosen: its wager,
+            and whether it succeeded; None if that was not observed. Without a wager a play says
+            nothing of other instances: no other could be chosen, or outcomes that the wager
+            rested on were taken back.
     """
     tested = totals(size)
     stakes = np.zeros(len(tested))

@@ -123,7 +123,7 @@ class Learner:
             learner.tell(choice.instance, answer(choice.instance))
         print(learner.profile().to_json())
 
-    A test of a list may end, without an answer to `ask`, before the verdict says stop.
+    With a list of instances, `ask` may return None before the verdict says stop.
     """
 
     def __init__(
@@ -239,8 +239,8 @@ class Learner:
     ) -> None:
         """Take in the outcome of an episode that was asked for.
 
-        An outcome of an episode that was not asked for, as one from elsewhere, names its episode.
-        So a call that is made twice by mistake is refused.
+        The outcome of an episode for which `ask` chose nothing has to name its episode. So a call
+        that is made twice by mistake is refused.
 
         Args:
             instance: Name of the instance.
@@ -368,7 +368,7 @@ class Learner:
 
         Args:
             seconds: How long the agent has played.
-            settles: Whether it is a reason that every capability is known or given up.
+            settles: Whether to stop once every capability is known or given up.
         """
         return self._stopper.verdict(
             self._posterior,
@@ -456,7 +456,7 @@ class Learner:
 
     @property
     def forecasts(self) -> Sequence[Forecast]:
-        """What was predicted one step ahead, without repeats, in the order told."""
+        """Predictions one step ahead with their outcomes, in the order told; without repeats."""
         return tuple(self._forecasts)
 
     @property

@@ -57,8 +57,8 @@ class OutcomeWeights:
     """What the outcomes of a table count as.
 
     Attributes:
-        weights: (plays,): how many outcomes each counts as; 0 for one that is there already.
-        repeated: How many are an attempt that is there already.
+        weights: (plays,): how many outcomes each counts as; 0 for a duplicate of an attempt.
+        repeated: Number of duplicates.
         lowered: How many others count as less than one outcome.
         several: Agents under whose name more than one fingerprint played.
     """

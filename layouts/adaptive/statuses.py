@@ -78,12 +78,12 @@ class Facts:
         left: Whether there is anything left to play.
         live: Whether each capability reaches its target by the live posterior.
         futile: Whether no further episodes are expected to tell much more of each capability.
-        noisy: Whether that is for the agent's own noise; absent is no.
+        noisy: Whether that is due to the agent's own noise; capabilities that are absent are not.
         fit: Whether each capability reaches its target by the last fit; None while there is none.
         contradicted: Whether an alarm stands: then standard deviations mean nothing.
-        readable: Whether the layout predicts the agent well enough; if not, they mean nothing
-            either.
-        settles: Whether it is a reason to stop that every capability is known or given up.
+        readable: Whether the layout predicts the agent well enough; if not, standard deviations
+            mean nothing either.
+        settles: Whether to stop once every capability is known or given up.
         other: An end that neither rule nor posterior decides; None where there is none.
     """
 

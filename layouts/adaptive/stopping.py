@@ -40,8 +40,8 @@ class StopVerdict:
         episodes_needed: For each capability, how many more episodes it is expected to take to reach
             its target; None if the battery cannot reach it.
         end: Why, in a word; None while the test goes on, or where the stopper has no such words.
-        facts: What the end and the statuses follow from, where they follow from facts; a session
-            judges them again with its last fit.
+        facts: What the end and the statuses follow from, so that a session can judge again with
+            its last fit; None where the stopper has no such facts.
     """
 
     stop: bool
@@ -74,7 +74,7 @@ class StopVerdict:
 class Stopper(Protocol):
     """Something that can tell when to stop: `Learner(stopper=...)` takes any.
 
-    Its answer follows from its arguments alone, so that a test can be told again.
+    Its answer follows from its arguments alone, so that a test can be repeated from its record.
     """
 
     def verdict(
@@ -95,7 +95,7 @@ class Stopper(Protocol):
             history: What was played; repeats count towards the budget.
             seconds: How long the agent has played.
             contradicted: Whether the alarm says that the layout does not describe the agent.
-            settles: Whether it is a reason to stop that every capability is known or given up.
+            settles: Whether to stop once every capability is known or given up.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What a learner can be told of an episode: outcomes as numbers, and nothing that only looks so."""
+"""Reads what a learner is told of an episode: outcomes that are numbers, and nothing else."""
 
 from __future__ import annotations
 
