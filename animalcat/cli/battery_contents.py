@@ -93,10 +93,10 @@ def show(manifest: Mapping[str, Any]) -> None:
 
 def _show_parts(parts: Sequence[Mapping[str, Any]]) -> None:
     """Print how much there is of every suite and paradigm, where names or a table say it."""
-    told = ("suite", "tasks", "variants")
-    if any(part[what] for part in parts for what in told):
+    optional = ("suite", "tasks", "variants")
+    if any(part[what] for part in parts for what in optional):
         columns = ("suite", "paradigm", "instances", "tasks", "variants", "groups")
-        used = [c for c in columns if c not in told or any(part[c] for part in parts)]
+        used = [c for c in columns if c not in optional or any(part[c] for part in parts)]
         print_rows(parts, used, as_json=False)
 
 
