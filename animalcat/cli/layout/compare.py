@@ -28,7 +28,6 @@ from animalcat.cli.shared.agent_comparison import (
 )
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
-from animalcat.cli.shared.pictures import numbered
 from animalcat.cli.shared.remote import Data
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
@@ -36,6 +35,7 @@ from animalcat.layouts.checking.walking import Start, walked
 from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import OutcomeTable
+from animalcat.plots.given import numbered
 
 Report = dict[str, Any]
 
