@@ -119,6 +119,8 @@ def title_of(what: Subject) -> tuple[str, list[str]]:
     """The title of a picture, and the labels that belong under it; empty where nothing is known."""
     if isinstance(what, Fit):
         unsure = "not converged: no number of it is to be relied on"
+        if what.diagnostics["engine"] == "smc":
+            unsure = "live, not certified"
         count = what.diagnostics["outcomes"]
         return f"{what.agent or 'agent'}, {count} outcomes", [unsure] * (not what.converged)
     profile: Any = what if _is_profile(what) else _part(what, "profile", what)

@@ -93,29 +93,32 @@ def _row(node: Mapping[str, Any], known: Scale | None) -> tuple[Any, ...]:
     return node["kind"], said, low, high, scale.unit, status, node["note"]
 
 
-def _shown_rows(profile: Profile) -> list[list[object]]:
-    """The cells of the table that is shown."""
-    return [
-        [name, node["words"]["estimate"], node["words"]["interval"], node["status"], node["note"]]
-        for name, node in profile.nodes_dict().items()
+def nodes_text(nodes: Mapping[str, Mapping[str, Any]], title: str) -> str:
+    """The nodes of a profile in words, as a small table of text.
+
+    Args:
+        nodes: Nodes by name, as `Profile.nodes_dict` returns them and profiles in JSON have them.
+        title: What stands above them.
+    """
+    return table_text(*_shown(nodes), title)
+
+
+def nodes_html(
+    nodes: Mapping[str, Mapping[str, Any]], title: str, remarks: Sequence[str] = ()
+) -> str:
+    """The same as HTML for a notebook, with sentences under it."""
+    return stacked_html(table_html(*_shown(nodes), title), *map(line_html, remarks))
+
+
+def _shown(nodes: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[list[object]]]:
+    """Heads and cells, without columns in which nothing stands."""
+    rows = [
+        [name, words.get("estimate"), words.get("interval"), node["status"], node["note"]]
+        for name, node in nodes.items()
+        for words in [node["words"] or {}]
     ]
-
-
-def _filled(rows: Sequence[Sequence[object]]) -> tuple[list[str], list[list[object]]]:
-    """Heads and cells without columns in which nothing stands."""
     kept = [k for k in range(len(_SHOWN)) if any(row[k] for row in rows)]
     return [_SHOWN[k] for k in kept], [[row[k] for k in kept] for row in rows]
-
-
-def profile_text(profile: Profile, title: str) -> str:
-    """A profile with words as a small table of text."""
-    return table_text(*_filled(_shown_rows(profile)), title)
-
-
-def profile_html(profile: Profile, title: str, notes: Sequence[str] = ()) -> str:
-    """A profile with words as a small table of HTML, with sentences under it."""
-    table = table_html(*_filled(_shown_rows(profile)), title)
-    return stacked_html(table, *map(line_html, notes))
 
 
 def _learnt_so_far(learner: Learner) -> tuple[Profile, str]:
@@ -143,4 +146,4 @@ def learner_html(learner: Learner) -> str:
     profile, title = _learnt_so_far(learner)
     misfit = learner.misfit
     said = [f"The layout does not describe whoever answers {misfit}."] * bool(misfit)
-    return profile_html(profile, title, said)
+    return nodes_html(profile.nodes_dict(), title, said)

@@ -17,8 +17,8 @@ from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.readings import with_readings
 from animalcat.layouts.fitting.estimates import (
     estimates_frame,
-    profile_html,
-    profile_text,
+    nodes_html,
+    nodes_text,
     scales_of,
     with_words,
 )
@@ -97,7 +97,8 @@ class Fit(FitResult):
             self.paradigms,
         )
         about: dict[str, Any] = {"agent": self.agent or "agent", "episodes": len(played)}
-        status = {} if self.converged else dict.fromkeys(self._capabilities, "not converged")
+        failed = not self.converged and self.diagnostics["engine"] != "smc"
+        status = dict.fromkeys(self._capabilities, "not converged") if failed else {}
         profile = Profile.of_fit(self, status, about)
         thin = self.flat_draws[:: max(1, len(self.flat_draws) // _DRAWS)]
         return with_words(profile, thin, played)
@@ -116,10 +117,10 @@ class Fit(FitResult):
         return list(self.nodes)
 
     def __repr__(self) -> str:
-        return profile_text(self.profile, self._title)
+        return nodes_text(self.profile.nodes_dict(), self._title)
 
     def _repr_html_(self) -> str:
-        return profile_html(self.profile, self._title, self.remarks)
+        return nodes_html(self.profile.nodes_dict(), self._title, self.remarks)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -127,13 +128,13 @@ class Fit(FitResult):
         gone = left_out(self.reasons)
         said = [f"Left out: {told_gaps(gone, len(self.reasons))}."] * bool(gone)
         said += [f"{note[0].upper()}{note[1:]}." for note in (*self.notes, *self._caveats) if note]
-        if not self.converged:
+        if not self.converged and self.diagnostics["engine"] != "smc":
             said.append(f"It has not converged: {'; '.join(self.diagnostics['reasons'])}.")
         return tuple(said)
 
     @property
     def _caveats(self) -> Sequence[str]:
-        return self.diagnostics["notes"]
+        return self.diagnostics.get("notes", ())
 
     @property
     def _capabilities(self) -> list[str]:
@@ -147,13 +148,14 @@ class Fit(FitResult):
     @property
     def _title(self) -> str:
         known = self.diagnostics
-        quality = "converged" if self.converged else "NOT converged"
-        return (
-            f"{self.agent}: {self.layout.name}".removeprefix(": ")
-            + f" ({self.layout.variant})" * bool(self.layout.variant)
-            + f", {known['outcomes']} outcomes, {quality} (R-hat {known['rhat']:.3f}, "
-            f"ESS {min(known['ess_bulk'], known['ess_tail']):.0f})"
-        )
+        quality = "live, not certified"
+        if known["engine"] != "smc":
+            sure = "converged" if self.converged else "NOT converged"
+            ess = min(known["ess_bulk"], known["ess_tail"])
+            quality = f"{sure} (R-hat {known['rhat']:.3f}, ESS {ess:.0f})"
+        variant = f" ({self.layout.variant})" if self.layout.variant else ""
+        title = f"{self.agent}: {self.layout.name}{variant}".removeprefix(": ")
+        return f"{title}, {known['outcomes']} outcomes, {quality}"
 
 
 def fit(
