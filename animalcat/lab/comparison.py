@@ -21,6 +21,7 @@ from animalcat.layouts.inference.summary import hdi
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
+from animalcat.plots.given import numbered
 from animalcat.plots.results import Results
 from animalcat.showing import line_html, stacked_html, table_html, table_text
 
@@ -86,9 +87,7 @@ class Comparison:
         """
         from animalcat import plots
 
-        return plots.comparison(
-            self.known.profiles, list(self.known.posteriors), self.known.scales, ax=ax
-        )
+        return plots.comparison(self.known.results, axes=ax)
 
     def _ranks(self) -> list[tuple[Any, ...]]:
         return [
@@ -223,11 +222,3 @@ def _standing(agent: Posterior, node: str, read: Mapping[str, Scale]) -> dict[st
 def agent_names(results: Sequence[Results]) -> list[str]:
     """Names of agents; one that was measured several times is numbered."""
     return numbered([result.agent for result in results])
-
-
-def numbered(agents: Sequence[str]) -> list[str]:
-    """Names of agents, of which those that are there several times have a number each."""
-    return [
-        agent if agents.count(agent) == 1 else f"{agent} {agents[: k + 1].count(agent)}"
-        for k, agent in enumerate(agents)
-    ]

@@ -30,15 +30,15 @@ class Pictures:
 
     def posterior(self, ax: Any = None) -> Any:
         """The density of every node beside that of its prior."""
-        return self._draw("densities", self._fit(), self._profile, ax=ax)
+        return self._draw("densities", self._fit(), ax=ax)
 
     def trajectory(self, ax: Any = None) -> Any:
         """How estimates went from episode to episode."""
-        return self._draw("trajectory", self._fit(), self._profile, ax=ax)
+        return self._draw("trajectory", self._fit(), ax=ax)
 
     def characteristic(self, ax: Any = None) -> Any:
         """Success by each demand, as predicted and as seen."""
-        return self._draw("characteristic", self._fit(), self._profile, ax=ax)
+        return self._draw("characteristic", self._fit(), ax=ax)
 
     def grid(self, demands: Sequence[str] = (), ax: Any = None) -> Any:
         """Success by two demands.
@@ -47,24 +47,24 @@ class Pictures:
             demands: Two of them; none for the first two that vary.
             ax: Where; None for a new figure.
         """
-        return self._draw("grid", self._fit(), demands, self._profile, ax=ax)
+        return self._draw("grid", self._fit(), demands, ax=ax)
 
     def reliability(self, ax: Any = None) -> Any:
         """Whether predictions came true, as they were made before each episode."""
-        return self._draw("reliability", self._fit().table, self._profile, ax=ax)
+        return self._draw("reliability", self._fit(), ax=ax)
 
     def coverage(self, ax: Any = None) -> Any:
         """Which demands were met, and with what outcome."""
-        return self._draw("coverage", self._fit(), self._profile, ax=ax)
+        return self._draw("coverage", self._fit(), ax=ax)
 
     def graph(self, ax: Any = None) -> Any:
         """The layout as a graph, with what is known of every node."""
-        return self._draw("graph", self._fit(), self._profile, ax=ax)
+        return self._draw("graph", self._fit(), ax=ax)
 
     def _draw(self, name: str, *given: Any, ax: Any) -> Any:
         from animalcat import plots
 
-        return getattr(plots, name)(*given, ax=ax)
+        return getattr(plots, name)(*given, axes=ax)
 
     def __repr__(self) -> str:
         return f"<pictures: {', '.join(name for name in dir(self) if not name.startswith('_'))}>"

@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,9 @@ from animalcat.layouts.reporting.profile import Profile
 from animalcat.layouts.watching.alarm import MOST, Suspect
 from animalcat.layouts.watching.beyond import expected
 from animalcat.layouts.watching.watch import BettingWatch, LayoutWatch, Play
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -118,10 +122,10 @@ class Learner:
 
     An adaptive test of your own is a loop:
 
-        learner = Learner(Bank.of(layout, instances), Policy(), StoppingRule(40), seed=1)
+        learner = Learner(Bank.of(layout, df), rule=StoppingRule(40), seed=1)
         while not learner.verdict().stop and (choice := learner.ask()):
             learner.tell(choice.instance, answer(choice.instance))
-        print(learner.profile().to_json())
+        learner.to_frame()
 
     With a list of instances, `ask` may return None before the verdict says stop.
     """
@@ -158,9 +162,19 @@ class Learner:
 
         Raises:
             RulesError: The rules have another version.
+            TypeError: The bank, the policy or the rule is something else.
             ValueError: The policy or the rule does not fit the layout, the bank or each other.
         """
         insist_on_rules(rules)
+        given: Any
+        for name, given, kind, call in (
+            ("bank", bank, Bank, "Learner(Bank.of(layout, df))"),
+            ("policy", policy or Policy(), Policy, 'policy=Policy("information")'),
+            ("rule", rule or StoppingRule(), StoppingRule, "rule=StoppingRule(max_episodes=40)"),
+        ):
+            if not isinstance(given, kind):
+                what = type(given).__name__
+                raise TypeError(f"Learner: {name} is a {what}, not a {kind.__name__}; give {call}")
         self.layout = bank.layout
         self.bank = bank
         self.policy = policy or Policy()
@@ -392,6 +406,21 @@ class Learner:
         """
         status = self.verdict(seconds).status
         return Profile.of_live(self._posterior, status, provenance or {})
+
+    def to_frame(self) -> pd.DataFrame:
+        """The estimates as a table, in the units in which nodes are read.
+
+        Returns:
+            A row for each node: kind, estimate, low and high ends of the 90 % interval, unit,
+            status and note. An estimate is missing where next to nothing was learnt.
+        """
+        return _shown().learner_frame(self)
+
+    def __repr__(self) -> str:
+        return f"<Learner for {self.layout.name}: {self.n} outcomes of {len(self.bank)} items>"
+
+    def _repr_html_(self) -> str:
+        return _shown().learner_html(self)
 
     def data(self) -> Data:
         """All outcomes so far, with the weights that repeats now have."""
@@ -771,6 +800,11 @@ class Learner:
             "determinism": asdict(self._determinism),
         }
         return json.loads(json.dumps(settings))
+
+
+def _shown() -> Any:
+    """What shows a learner: it stands above the learner, so it is looked up when it is needed."""
+    return import_module("animalcat.layouts.fitting.estimates")
 
 
 def _determinism_of(layout: Layout) -> DeterminismPrior:

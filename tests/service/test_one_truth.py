@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 import pytest_asyncio
 
-from animalcat.cli.layout.outcomes import covered_outcomes, of_export
+from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.arena_outcomes import on_battery
 from animalcat.cli.shared.earlier_outcomes import EarlierOutcomes, of_file, of_sessions
@@ -29,6 +29,7 @@ from animalcat.lab.received import received
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.fitting.exports import of_export
 from animalcat.layouts.inference.evidence import evidence_digest, evidence_of_agent
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
 from animalcat.layouts.library import load_layout

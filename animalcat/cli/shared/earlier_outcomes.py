@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from animalcat.cli.shared.arena_outcomes import check_demands, named_in, passed_on
-from animalcat.cli.shared.evidence import evidence_of
 from animalcat.cli.shared.outcome_options import As
 from animalcat.cli.shared.outcome_table import Outcomes, is_export
 from animalcat.layouts.adaptive.pooling import ContradictionError
+from animalcat.layouts.fitting.evidence import evidence_of
 from animalcat.layouts.model.tables import TableError, check_alike, guess
 from animalcat.outcomes import OutcomesError, feature_units, read_outcomes
 from animalcat.service.batteries.battery import Battery

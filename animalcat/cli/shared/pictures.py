@@ -5,17 +5,20 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from animalcat import plots
 from animalcat.cli.shared.output import fail, status, wrote
 from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
-from animalcat.lab.comparison import agent_names
-from animalcat.layouts.checking.compare import Posterior
-from animalcat.plots.readings import readings
 from animalcat.plots.results import Results, read_results
 from animalcat.plots.style import FORMATS
+
+SEVERAL: Final = (
+    *("comparison", "population", "heat"),
+    *("brier", "generality", "categories", "radar"),
+)
+"""Kinds of pictures that are of several agents."""
 
 
 def draw_profiles(
@@ -51,29 +54,13 @@ def draw_profiles(
 
 
 def _draw(kind: str, results: Sequence[Results], demands: Sequence[str]) -> Any:
-    names = agent_names(results)
-    profiles = {name: result.profile for name, result in zip(names, results, strict=True)}
-    tables = {name: result.table for name, result in zip(names, results, strict=True)}
-    scales = {reading.name: reading.scale for reading in readings(results[0].fitted.layout)}
-    if kind == "comparison":
-        posteriors = [Posterior.of_fit(n, r.fitted) for n, r in zip(names, results, strict=True)]
-        return plots.comparison(profiles, posteriors, scales)
-    if kind in ("population", "heat"):
-        return getattr(plots, kind)(profiles, scales=scales)
-    if kind in ("brier", "generality", "categories", "radar"):
-        return getattr(plots, kind)(tables)
+    draw = getattr(plots, kind)
+    if kind in SEVERAL:
+        return draw(results)
     if len(results) > 1:
         raise ValueError(f"this picture is of one agent; {len(results)} sessions are given")
     (single,) = results
-    match kind:
-        case "forest":
-            return plots.forest(single.profile, scales)
-        case "grid":
-            return plots.grid(single.fitted, demands, single.profile)
-        case "reliability":
-            return plots.reliability(single.table, single.profile)
-        case _:
-            return getattr(plots, kind)(single.fitted, single.profile)
+    return draw(single, demands) if kind == "grid" else draw(single)
 
 
 def sources(results: Sequence[Results]) -> str:
