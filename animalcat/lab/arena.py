@@ -155,7 +155,7 @@ class Arena:
         heads = {name: f"{name} [{unit}]" if unit else name for name, unit in units.items()}
         return pd.Series({heads[name]: value for name, value in values.items()}, name="demand")
 
-    def map(self, ax: Axes | None = None, *, seed: int = 0) -> Axes:
+    def map(self, ax: Axes | None = None, *, seed: int = 0) -> Any:
         """Draw it from above, with names, headings and rewards.
 
         Args:
@@ -163,11 +163,11 @@ class Arena:
             seed: Seed of what it leaves to chance.
         """
         from animalcat.maps.figure import draw_arena
-        from animalcat.plots.style import new_axes
+        from animalcat.plots.style import canvas
 
-        axes = new_axes((8.0, 8.4)) if ax is None else ax
-        draw_arena(axes, self._placed(seed)[0])
-        return axes
+        drawn = canvas(ax, "map", (8.0, 8.4))
+        draw_arena(drawn.axes[0], self._placed(seed)[0])
+        return drawn.figure
 
     def _placed(self, seed: int = 0) -> list[Placement]:
         rng = np.random.default_rng(seed)

@@ -57,9 +57,11 @@ class Pictures:
         """Which demands were met, and with what outcome."""
         return self._draw("coverage", self._fit(), ax=ax)
 
-    def graph(self, ax: Any = None) -> Any:
+    def graph(self) -> Any:
         """The layout as a graph, with what is known of every node."""
-        return self._draw("graph", self._fit(), ax=ax)
+        from animalcat import plots
+
+        return plots.graph(self._fit())
 
     def _draw(self, name: str, *given: Any, ax: Any) -> Any:
         from animalcat import plots
