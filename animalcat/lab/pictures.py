@@ -57,11 +57,11 @@ class Pictures:
         """Which demands were met, and with what outcome."""
         return self._draw("coverage", self._fit(), ax=ax)
 
-    def graph(self) -> Any:
+    def graph(self, ax: Any = None) -> Any:
         """The layout as a graph, with what is known of every node."""
         from animalcat import plots
 
-        return plots.graph(self._fit())
+        return plots.graph(self._fit(), ax=ax)
 
     def _draw(self, name: str, *given: Any, ax: Any) -> Any:
         from animalcat import plots
