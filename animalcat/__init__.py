@@ -43,7 +43,7 @@ from animalcat.registering import register_with_gymnasium
 
 if TYPE_CHECKING:
     from animalcat.client.async_client import AsyncClient, aconnect
-    from animalcat.client.blocking_client import Client, connect
+    from animalcat.client.blocking_client import Client
     from animalcat.client.evaluation import AsyncAgent, EvaluationSummary, PlayedEpisode
     from animalcat.client.remote_env import RemoteEnv
     from animalcat.client.remote_episodes import SessionOver
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from animalcat.envs.rays import Ray, Rays
     from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
     from animalcat.errors import AnimalcatError
+    from animalcat.lab.arena import Arena
+    from animalcat.lab.lab import Lab, connect, local
+    from animalcat.lab.result import Result
     from animalcat.values import (
         Battery,
         Campaign,
@@ -84,6 +87,7 @@ __all__ = [
     "AgentFingerprint",
     "Allowance",
     "AnimalcatError",
+    "Arena",
     "AsyncAgent",
     "AsyncClient",
     "Battery",
@@ -100,6 +104,7 @@ __all__ = [
     "EvaluationSummary",
     "Feature",
     "Instance",
+    "Lab",
     "Layout",
     "Note",
     "Noted",
@@ -113,6 +118,7 @@ __all__ = [
     "Rays",
     "RecordedStep",
     "RemoteEnv",
+    "Result",
     "Session",
     "SessionEvent",
     "SessionOver",
@@ -122,6 +128,7 @@ __all__ = [
     "Verdict",
     "aconnect",
     "connect",
+    "local",
 ]
 
 _HOME = {
@@ -147,7 +154,11 @@ _HOME = {
     "RemoteEnv": "client.remote_env",
     "SessionOver": "client.remote_episodes",
     "aconnect": "client.async_client",
-    "connect": "client.blocking_client",
+    "connect": "lab.lab",
+    "local": "lab.lab",
+    "Lab": "lab.lab",
+    "Arena": "lab.arena",
+    "Result": "lab.result",
 }
 """Where a public name lives; what is not here is one of `animalcat.values`."""
 

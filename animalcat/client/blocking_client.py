@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from functools import wraps
+from functools import partial, wraps
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from animalcat.client.async_client import (
     AsyncClient,
@@ -43,12 +43,12 @@ def connect(
 
     Args:
         address: "host:port".
-        token: What proves who you are, or "@FILE" to read it from; a server of this machine needs
-            none as a rule. None: `ANIMALCAT_TOKEN` of the environment.
-        ca: How the server is known, where it speaks TLS: a file with its certificate, or the
-            fingerprint "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates
-            that this machine trusts.
-        certificate: Files of your own certificate and its key, where the server asks for one. None:
+        token: The access token, or "@FILE" to read it from a file. A server on this machine
+            usually needs none. None: that of `ANIMALCAT_TOKEN`.
+        ca: How to verify a server that speaks TLS: a file with its certificate, or the fingerprint
+            "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates that this
+            machine trusts.
+        certificate: Files of your own certificate and its key, if the server asks for one. None:
             `ANIMALCAT_CERTIFICATE` and `ANIMALCAT_KEY`.
         wait_seconds: How long to wait for a server that is still starting.
 
@@ -88,7 +88,7 @@ def _iterating(
 
 
 class Client:
-    """A connection to a server; `connect` makes one. For one thread at a time.
+    """A connection to a server; `connect` makes one. Only one thread at a time may use it.
 
         with animalcat.connect("localhost:50051") as client:
             session = client.create_session(agent="mine", battery="navigation")
@@ -99,8 +99,7 @@ class Client:
     Sessions can be given as value, id or resource name. Every method raises `AnimalcatError` with
     the server's sentence where a call fails.
 
-    Attributes:
-        aio: The same client for coroutines that `run` is given.
+    A connection that was closed opens again when it is used.
     """
 
     def __init__(
@@ -113,15 +112,16 @@ class Client:
         wait_seconds: float = 0.0,
     ) -> None:
         """Connect; see `connect`."""
-        connecting = aconnect(
-            address, token=token, ca=ca, certificate=certificate, wait_seconds=wait_seconds
+        self._reach = partial(
+            aconnect,
+            address,
+            token=token,
+            ca=ca,
+            certificate=certificate,
+            wait_seconds=wait_seconds,
         )
-        self._loop = PrivateLoop()
-        try:
-            self.aio: Final = self._loop.run(_connected(connecting))
-        except BaseException:
-            self._loop.close()
-            raise
+        self._open: tuple[PrivateLoop, AsyncClient] | None = None
+        self._opened()
 
     def __enter__(self) -> Self:
         return self
@@ -134,9 +134,26 @@ class Client:
     ) -> None:
         self.close()
 
+    def _opened(self) -> tuple[PrivateLoop, AsyncClient]:
+        """The loop and the client on it, connected if they are not."""
+        if self._open is None:
+            connecting = self._reach()
+            loop = PrivateLoop()
+            try:
+                self._open = loop, loop.run(_connected(connecting))
+            except BaseException:
+                loop.close()
+                raise
+        return self._open
+
+    @property
+    def aio(self) -> AsyncClient:
+        """The asynchronous client, for coroutines that are passed to `run`."""
+        return self._opened()[1]
+
     @property
     def address(self) -> str:
-        """Of the server, "host:port"."""
+        """The server's address, "host:port"."""
         return self.aio.address
 
     def close(self) -> None:
@@ -144,16 +161,18 @@ class Client:
 
         Calling it twice is fine.
         """
-        if not self._loop.closed:
-            self._loop.close(self.aio.close())
+        if self._open is not None:
+            loop, client = self._open
+            loop.close(client.close())
+            self._open = None
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Wait for a coroutine that uses `aio`."""
-        return self._loop.run(coroutine)
+        """Run a coroutine that uses `aio`, and return its result."""
+        return self._opened()[0].run(coroutine)
 
     def iterate(self, source: AsyncGenerator[_T]) -> Iterator[_T]:
-        """What an asynchronous generator that uses `aio` yields, as it comes."""
-        return self._loop.iterate(source)
+        """Iterate over an asynchronous generator that uses `aio`."""
+        return self._opened()[0].iterate(source)
 
     def evaluate(
         self,
@@ -169,24 +188,24 @@ class Client:
         """Let an agent play a session to its end.
 
         Args:
-            agent: Has `reset(info)` and `act(observation)`. What makes one, such as its class, lets
-                a session of several slots play several episodes at once, each by an agent of its
-                own in a thread of its own; an agent itself plays one slot.
-            session: Which; may be empty where exactly one session waits for an agent.
-            name: Of the agent; by default the one that the session is for.
+            agent: An object with `reset(info)` and `act(observation)`; it plays in one slot. Or
+                what makes such objects, such as a class: then every slot of the session has an
+                agent of its own, in a thread of its own.
+            session: The session; may be left empty if exactly one waits for an agent.
+            name: Name of the agent; by default the one that the session is for.
             observation_spec: What the agent needs to see; a session that shows something else
                 is refused. None: whatever the session shows.
-            on_episode: Is told of every episode that ended.
-            fingerprint: What the agent is, see `AgentFingerprint.declared`. None: unknown, and then
-                a session that has episodes goes on in this process alone.
-            same_agent: Say that it is the agent that the session has, whatever its fingerprint;
-                the profile states it.
+            on_episode: Called with every episode that has ended.
+            fingerprint: What identifies the agent, see `AgentFingerprint.declared`. None: unknown;
+                then only this process can continue a session that has episodes.
+            same_agent: Whether to declare that this is the session's agent even if its fingerprint
+                differs; the profile then says so.
 
         Raises:
             AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
-            Exception: Whatever the agent raises. Where this connection is an operator's, the
-                session is then paused until `judge_failure` says what the open episode counts as;
-                else that is voided.
+            Exception: Whatever the agent's code raises. If the token is an operator's, the session
+                then waits until `judge_failure` says what the open episode counts as; otherwise
+                that episode is void.
         """
         return self.run(
             self.aio.evaluate(

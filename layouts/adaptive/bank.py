@@ -133,8 +133,8 @@ class Bank:
             raise ValueError("seconds of an episode must be above 0")
         gives = self._outcomes_of(own, n, observes)
         if n:
-            told = columns if gives.all() else np.column_stack([columns, gives])
-            _, first, place = np.unique(told, axis=0, return_index=True, return_inverse=True)
+            rows = columns if gives.all() else np.column_stack([columns, gives])
+            _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
             order = np.argsort(first)  # in the original order, so that neighbours stay neighbours
             self.distinct, self.gives = columns[first[order]], gives[first[order]]
             self.place: Ints = np.argsort(order)[np.ravel(place)]

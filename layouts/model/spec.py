@@ -254,8 +254,8 @@ class Layout:
     def identity(self) -> str:
         """SHA-256 of all that matters in a session: the model, and what the layout excludes.
 
-        A calibrated layout's has the easiness of its instances too. It equals the digest if
-        nothing is excluded and nothing was calibrated.
+        That of a calibrated layout covers what was learnt of its instances too. It equals the
+        digest if nothing is excluded and nothing was calibrated.
         """
         if not self.excludes and self.calibration is None:
             return self.digest

@@ -178,7 +178,7 @@ def read_sheet(
         source: A file, or the content of one. A text of one line is the name of a file.
         whole: Columns whose heads are names as they are, without units: those of agents.
         units: Whether other heads may have units; if not, all are names as they are.
-        may_be_empty: Whether a table without rows is one.
+        may_be_empty: Whether a table may have no rows.
 
     Raises:
         TableError: It is no such table, or one that may mean something else.

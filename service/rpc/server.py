@@ -30,7 +30,7 @@ from animalcat.service.access.secret import ServerSecret
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import Code, ErrorInterceptor, ServiceError
 from animalcat.service.host.doorman import Budget, Doorman, all_descriptors, descriptors, host_of
-from animalcat.service.host.limits import EVALUATE, Limits, LimitsInterceptor
+from animalcat.service.host.limits import EVALUATE, LimitsInterceptor, ServerLimits
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.settings import Settings, check_exposure, check_tls
@@ -212,7 +212,7 @@ async def create_server(
         refusals = Refusals()
         budget = Budget.of(descriptors(), settings.max_strangers)
         doorman = Doorman(budget, refusals)
-        limits = Limits(settings, store, operations, disk=disk)
+        limits = ServerLimits(settings, store, operations, disk=disk)
         limiting = LimitsInterceptor(limits)
         credentials = await asyncio.to_thread(_credentials, settings)
         tasks: list[asyncio.Task[None]] = []
@@ -220,12 +220,12 @@ async def create_server(
         stack = ExitStack()
         local = LocalAddress()
         try:
-            told = partial(_refused, refusals, doorman)
+            note_refusal = partial(_refused, refusals, doorman)
 
             def make_door(connections: int, *, open_to_machine: bool) -> grpc.aio.Server:
                 guards = [
                     *([CallCounter(metrics)] if metrics else []),
-                    ErrorInterceptor(told),
+                    ErrorInterceptor(note_refusal),
                     AccessInterceptor(gate, doorman, open_to_machine=open_to_machine),
                     limiting,
                 ]
@@ -487,7 +487,7 @@ async def _add_services(
     calls: AccessCalls,
     clock: Callable[[], datetime],
     checks: Health,
-    limits: Limits,
+    limits: ServerLimits,
     refusals: Refusals,
 ) -> None:
     """Add the same servicers to each server."""
@@ -533,8 +533,8 @@ def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
         CertificateError: A certificate cannot be made.
     """
     if settings.self_signed:
-        made = self_signed(settings.home, settings.host_names)
-        certificate, key = made.certificate, made.key
+        signed = self_signed(settings.home, settings.host_names)
+        certificate, key = signed.certificate, signed.key
     elif settings.tls_certificate is not None and settings.tls_key is not None:
         certificate, key = settings.tls_certificate, settings.tls_key
     else:

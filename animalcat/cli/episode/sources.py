@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from animalcat import names
 from animalcat.cli.shared.remote import data_folder
 from animalcat.client import Client, connect
-from animalcat.client.connection import translated_errors
-from animalcat.errors import AnimalcatError
+from animalcat.lab.recordings import received_recording
 from animalcat.service.recording import Recording, RecordingError, read_episode
-from animalcat.v1 import results_pb2, results_pb2_grpc
 
 
 class Source(NamedTuple):
@@ -31,7 +29,8 @@ def sources_of(what: str, episode: str, server: str | None, data: Path | None) -
         with connect(server) as client:
             for number, attempt in _from_server(client, session, episode):
                 yield Source(
-                    f"{session}/{number}-{attempt}", _streamed(client, session, number, attempt)
+                    f"{session}/{number}-{attempt}",
+                    received_recording(client, session, number, attempt),
                 )
     else:
         session = names.parse_session(what) if "/" in what else names.check_component(what)
@@ -69,33 +68,3 @@ def _wanted(there: list[tuple[int, int]], session: str, episode: str) -> list[tu
         last = f"0 to {numbers[-1]}" if numbers else "none"
         raise RecordingError(f"session {session!r} has no episode {episode}; there are: {last}")
     return tries[-1:]
-
-
-def _streamed(client: Client, session: str, number: int, attempt: int) -> Recording:
-    """A recording that a server streams, as the messages that a file of it holds."""
-    header = results_pb2.EpisodeHeader()
-    footer: results_pb2.EpisodeFooter | None = None
-    steps: list[results_pb2.RecordedStep] = []
-    damage = ""
-    stub: Any = results_pb2_grpc.EpisodesStub(client.aio.channel)
-    request = results_pb2.StreamEpisodeRequest(name=names.episode_name(session, number, attempt))
-
-    async def read() -> None:
-        nonlocal header, footer
-        async for frame in stub.StreamEpisode(request):
-            match frame.WhichOneof("frame"):
-                case "header":
-                    header = frame.header
-                case "step":
-                    steps.append(frame.step)
-                case _:
-                    footer = frame.footer
-
-    try:
-        with translated_errors(client.address):
-            client.run(read())
-    except AnimalcatError as error:
-        if error.code != "RECORDING_DAMAGED" or not header.name:
-            raise
-        damage = str(error)
-    return Recording(header, tuple(steps), footer, damage)

@@ -11,7 +11,6 @@ from animalcat import plots
 from animalcat.cli.shared.output import fail, status, wrote
 from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
-from animalcat.plots.given import numbered
 from animalcat.plots.results import Results, read_results
 from animalcat.plots.style import FORMATS
 
@@ -106,8 +105,3 @@ def _read(name: str, content: bytes) -> Results:
         fail(f"{name}: {error}")
     except OSError as error:  # it is opened as a copy in the folder for temporary files
         fail(f"{name}: cannot be opened in {tempfile.gettempdir()}: {error.strerror}")
-
-
-def agent_names(results: Sequence[Results]) -> list[str]:
-    """Names of agents; one that was measured several times is numbered."""
-    return numbered([result.agent for result in results])

@@ -1,0 +1,61 @@
+"""The pictures of a result, as `animalcat profile plot` draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class Pictures:
+    """The pictures of one result: each method draws one, into axes of your own if you give some.
+
+    `animalcat.plots` has the same functions, and those of several agents.
+    """
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def forest(self, ax: Any = None) -> Any:
+        """Every capability with its interval."""
+        return self._draw("forest", ax=ax)
+
+    def posterior(self, ax: Any = None) -> Any:
+        """The density of every node beside that of its prior."""
+        return self._draw("densities", ax=ax)
+
+    def trajectory(self, ax: Any = None) -> Any:
+        """How estimates went from episode to episode."""
+        return self._draw("trajectory", ax=ax)
+
+    def characteristic(self, ax: Any = None) -> Any:
+        """Success by each demand, as predicted and as seen."""
+        return self._draw("characteristic", ax=ax)
+
+    def grid(self, demands: Sequence[str] = (), ax: Any = None) -> Any:
+        """Success by two demands.
+
+        Args:
+            demands: Two of them; none for the first two that vary.
+            ax: Where; None for a new figure.
+        """
+        return self._draw("grid", demands, ax=ax)
+
+    def reliability(self, ax: Any = None) -> Any:
+        """Whether predictions came true, as they were made before each episode."""
+        return self._draw("reliability", ax=ax)
+
+    def coverage(self, ax: Any = None) -> Any:
+        """Which demands were met, and with what outcome."""
+        return self._draw("coverage", ax=ax)
+
+    def graph(self, ax: Any = None) -> Any:
+        """The layout as a graph, with what is known of every node."""
+        return self._draw("graph", ax=ax)
+
+    def _draw(self, name: str, *given: Any, ax: Any) -> Any:
+        from animalcat import plots
+
+        return getattr(plots, name)(self._result, *given, ax=ax)
+
+    def __repr__(self) -> str:
+        return f"<pictures: {', '.join(name for name in dir(self) if not name.startswith('_'))}>"

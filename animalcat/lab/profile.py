@@ -1,0 +1,111 @@
+"""A profile as a value that shows itself: its table in readers' units, its verdict, its doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from animalcat.showing import line_html, stacked_html, table_html, table_text
+from animalcat.values import Verdict, verdict_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS: Final = ("capability", "estimate", "90 % interval", "status")
+
+
+class Profile(dict[str, Any]):
+    """What a session found out about its agent, by the schema `profile.schema.json`.
+
+    It is a dictionary, as JSON has it: `profile["nodes"]["visualAbility"]["mean"]`.
+    """
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it says in words at its end."""
+        return verdict_of(self)
+
+    @property
+    def title(self) -> str:
+        """Of whom it is, on which battery, and how much was played."""
+        about = self["provenance"]
+        engine = "NUTS" if self["diagnostics"]["engine"] == "nuts" else "live, not certified"
+        return (
+            f"{about['agent']} on {about['battery']}: {about['successes']} of "
+            f"{about['episodes']} episodes passed ({engine})"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """The nodes of the layout, one row each, by name.
+
+        Returns:
+            The columns `mean`, `sd`, `low` and `high` (the 90 % interval) in the unit of `unit`;
+            `known`, whether the outcomes tell of it at all, else the numbers are the prior's;
+            `status`; and `estimate` and `interval` in words.
+        """
+        import pandas as pd
+
+        rows: dict[str, dict[str, Any]] = {
+            name: {
+                "mean": node["mean"],
+                "sd": node["sd"],
+                "low": node["hdi"][0],
+                "high": node["hdi"][1],
+                "unit": "" if node["unit"] == "1" else node["unit"],
+                "known": node.get("known", True),
+                "kind": node["kind"],
+                "status": node["status"] or "",
+                "estimate": _words(node)[0],
+                "interval": _words(node)[1],
+            }
+            for name, node in self["nodes"].items()
+        }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("capability")
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        nodes: Mapping[str, Mapping[str, Any]] = self["nodes"]
+        return [
+            (
+                name,
+                *_words(node),
+                node["status"] or node["kind"],
+            )
+            for name, node in nodes.items()
+        ]
+
+    def _above(self) -> Sequence[str]:
+        """What has to be known before any number is read."""
+        from animalcat.service.measuring.profile_words import warnings
+
+        return warnings(self)
+
+    def _below(self) -> list[str]:
+        """What follows the table: the judgement, the rate, the verdict, and what to do next."""
+        from animalcat.service.measuring.profile_words import battery_rate, judgement_words
+
+        steps: Sequence[Mapping[str, Any]] = self.get("what_now") or ()
+        told = [judgement_words(self), battery_rate(self), self.verdict.text]
+        told += [f"What now? {step['text']}" for step in steps]
+        return [text for text in told if text]
+
+    def __repr__(self) -> str:
+        table = table_text(_COLUMNS, self._rows(), self.title)
+        return "\n".join([*self._above(), table, *self._below()])
+
+    def to_html(self) -> str:
+        """What a notebook shows."""
+        return stacked_html(
+            *map(line_html, self._above()),
+            table_html(_COLUMNS, self._rows(), self.title),
+            *map(line_html, self._below()),
+        )
+
+    _repr_html_ = to_html
+
+
+def _words(node: Mapping[str, Any]) -> tuple[str, str]:
+    """A node's estimate and interval in readers' units; a bare fit has no words, and so numbers."""
+    words: Mapping[str, str] | None = node["words"]
+    if words:
+        return words["estimate"], words["interval"]
+    return f"{node['mean']:.3g} ± {node['sd']:.2g}", "{:.3g} to {:.3g}".format(*node["hdi"])

@@ -1,0 +1,191 @@
+"""How far a session is: a table in a notebook, a bar on a terminal, lines in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from importlib import import_module
+from types import TracebackType
+from typing import Any, Final, Self
+
+from animalcat.showing import line_html, stacked_html, table_html
+from animalcat.values import Session, SessionEvent
+
+_UPDATE_SECONDS: Final = 0.25
+"""How often what is shown changes at most."""
+_LINE_SECONDS: Final = 30.0
+"""How often a line is printed in a pipe at least, beside one at each tenth."""
+_COLUMNS: Final = ("capability", "estimate", "90 % interval", "status")
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook, whose cells can show things."""
+    shell: Any = sys.modules.get("IPython")
+    running = shell.get_ipython() if shell is not None else None
+    return running is not None and hasattr(running, "kernel")
+
+
+class Progress:
+    """Shows what is done for as long as a `with` block lasts; silent if it is told to be."""
+
+    def __init__(self, *, shown: bool = True) -> None:
+        """Show nothing yet.
+
+        Args:
+            shown: Whether anything is ever shown.
+        """
+        self._session: Session | None = None
+        self._words = ""
+        self._last = 0.0
+        self._show: _Notebook | _Terminal | _Lines | None = None
+        if shown:
+            piped = not sys.stderr.isatty()
+            self._show = _Notebook() if in_notebook() else _Lines() if piped else _Terminal()
+
+    @property
+    def session(self) -> Session | None:
+        """The session as it was last told of; None before."""
+        return self._session
+
+    @property
+    def text(self) -> str:
+        """How far it is, in a line."""
+        return _head(self._words, self._session)
+
+    @property
+    def html(self) -> str:
+        """How far it is, with the estimates so far."""
+        return _live_html(self._words, self._session)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._show is not None:
+            self._show.end(self._session)
+
+    def phase(self, words: str) -> None:
+        """Say what is being done now."""
+        self._words = words
+        self._draw()
+
+    def tell(self, event: SessionEvent) -> None:
+        """Take in what happened in the session."""
+        self.know(event.session)
+
+    def know(self, session: Session) -> None:
+        """Take in how far the session is."""
+        self._session = session
+        self._words = _phase(session)
+        now = time.monotonic()
+        if now - self._last >= _UPDATE_SECONDS or session.over:
+            self._last = now
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._show is not None:
+            self._show.draw(self._words, self._session)
+
+
+def _phase(session: Session) -> str:
+    """What a session does now."""
+    most = session.spec.stop.max_episodes or 0
+    if not session.over and most and session.episodes >= most:
+        return "the last fit (NUTS)"
+    return session.waits_for and f"waiting for {session.waits_for}"
+
+
+def _head(words: str, session: Session | None) -> str:
+    """How far it is, in a line."""
+    if session is None:
+        return words
+    most = session.spec.stop.max_episodes or 0
+    of = f" of at most {most}" if most and not session.over else ""
+    played = f"{session.id}: {session.episodes}{of} episodes, {session.successes} passed"
+    ends = f"; {session.state}: {session.reason}" if session.over and session.reason else ""
+    return f"{played}{ends}" + (f"; {words}" if words and not session.over else "")
+
+
+def _rows(session: Session) -> list[tuple[str, str, str, str]]:
+    return [(c.name, c.value, c.interval, c.status or "") for c in session.capabilities]
+
+
+def _live_html(words: str, session: Session | None) -> str:
+    """How far a session is, with the estimates so far."""
+    parts = [line_html(_head(words, session))]
+    if session is not None and session.capabilities and not session.over:
+        most = session.spec.stop.max_episodes or 1
+        parts.append(f'<progress max="{most}" value="{session.episodes}"></progress>')
+        parts.append(table_html(_COLUMNS, _rows(session)))
+    return stacked_html(*parts)
+
+
+class _Notebook:
+    """A cell's display that is drawn over; it needs no widgets."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def draw(self, words: str, session: Session | None) -> None:
+        self._put(_live_html(words, session))
+
+    def end(self, session: Session | None) -> None:
+        if self._handle is not None and session is not None:
+            self._put(line_html(_head("", session)))
+
+    def _put(self, html: str) -> None:
+        shown: Any = import_module("IPython.display")
+        bundle: Mapping[str, str] = {"text/html": html, "text/plain": ""}
+        if self._handle is None:
+            self._handle = shown.display(bundle, raw=True, display_id=True)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+class _Terminal:
+    """A bar on standard error."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+        text = TextColumn("{task.description}", markup=False)
+        console = Console(stderr=True)
+        self._bar = Progress(SpinnerColumn(), text, BarColumn(), console=console, transient=True)
+        self._task = self._bar.add_task("", total=None)
+        self._bar.start()
+
+    def draw(self, words: str, session: Session | None) -> None:
+        done = 0 if session is None else session.episodes
+        most = None if session is None else session.spec.stop.max_episodes
+        self._bar.update(
+            self._task, description=_head(words, session), completed=done, total=most or None
+        )
+
+    def end(self, session: Session | None) -> None:
+        self._bar.stop()
+
+
+class _Lines:
+    """A line on standard error at each tenth, and now and then."""
+
+    def __init__(self) -> None:
+        self._tenth = 0
+        self._next = time.monotonic() + _LINE_SECONDS
+
+    def draw(self, words: str, session: Session | None) -> None:
+        most = (session.spec.stop.max_episodes or 0) if session is not None else 0
+        tenth = 10 * session.episodes // most if session is not None and most else 0
+        now = time.monotonic()
+        if tenth > self._tenth or now > self._next:
+            self._tenth, self._next = tenth, now + _LINE_SECONDS
+            print(_head(words, session), file=sys.stderr, flush=True)
+
+    def end(self, session: Session | None) -> None:
+        """Everything was said."""

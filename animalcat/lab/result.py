@@ -1,0 +1,263 @@
+"""What a session found out, as one object: its profile, outcomes, posterior, episodes, pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+from animalcat.errors import AnimalcatError
+from animalcat.lab.episodes import Episodes, Explanation, LabEpisode
+from animalcat.lab.profile import Profile
+from animalcat.showing import table_html, table_text
+from animalcat.values import Session, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from animalcat.client import Client
+    from animalcat.lab.comparison import Comparison
+    from animalcat.lab.pictures import Pictures
+    from animalcat.plots.results import Results
+
+FORMATS: Final[Mapping[str, str]] = {
+    ".json": "json",
+    ".html": "html",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".nc": "netcdf",
+}
+"""What is written to a file, by its ending."""
+
+
+class Result:
+    """What a session found out about its agent.
+
+    At the end of a notebook's cell it shows the capabilities in readers' units, the verdict, and
+    what is not known. What it needs from the server is asked for when it is first used.
+
+    Attributes:
+        lab: Where the session is kept.
+    """
+
+    def __init__(self, lab: Client, session: Session) -> None:
+        """Make the result of a session, also of one that goes on.
+
+        Args:
+            lab: Where it is kept.
+            session: The session.
+        """
+        self.lab = lab
+        self._session = session
+
+    @property
+    def session(self) -> Session:
+        """The session, as it stood when the result was made or `refresh` was called."""
+        return self._session
+
+    @property
+    def id(self) -> str:
+        """The session's id, which every command takes."""
+        return self._session.id
+
+    @property
+    def agent(self) -> str:
+        """Name of the agent."""
+        return self._session.spec.agent
+
+    def refresh(self) -> Result:
+        """The same session as it stands now."""
+        return Result(self.lab, self.lab.get_session(self.id))
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The cognitive profile: certified by a full fit once the session is finished."""
+        return Profile(self.lab.profile(self._session))
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the profile says in words at its end."""
+        return self.profile.verdict
+
+    def to_frame(self) -> pd.DataFrame:
+        """The capabilities, one row each; see `Profile.to_frame`."""
+        return self.profile.to_frame()
+
+    @cached_property
+    def outcomes(self) -> pd.DataFrame:
+        """One row an attempt: demands with their units, outcome, propensity and prediction.
+
+        The columns are those of `animalcat.outcomes`.
+        """
+        return self.lab.outcomes(self._session)
+
+    @cached_property
+    def fit(self) -> Results:
+        """The posterior's draws with the outcomes that they rest on, for `animalcat.plots`."""
+        from animalcat.plots.results import read_results
+
+        return read_results(self._netcdf)
+
+    @cached_property
+    def posterior(self) -> Any:
+        """The posterior for ArviZ: `InferenceData`, or a `DataTree` where ArviZ has that.
+
+        Variables are in the layout's scales, and each capability in readers' units stands beside it
+        as NAME_read.
+        """
+        import arviz
+
+        library: Any = arviz
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "posterior.nc"
+            path.write_bytes(self._netcdf)
+            data = library.from_netcdf(path)
+            return data.load() or data if hasattr(data, "load") else data
+
+    @cached_property
+    def _netcdf(self) -> bytes:
+        return self.lab.export_profile(self._session, "netcdf")
+
+    @cached_property
+    def episodes(self) -> Episodes:
+        """What was played, by the number of the episode."""
+        attempts = self.lab.episodes(self._session)
+        return Episodes([LabEpisode.of(attempt, self.lab) for attempt in attempts])
+
+    def explain(self, episode: int) -> Explanation:
+        """Why an episode ended as it did.
+
+        Args:
+            episode: Its number.
+        """
+        return self.episodes[episode].explain()
+
+    @property
+    def plot(self) -> Pictures:
+        """Its pictures: `result.plot.forest()`, `.posterior()` and others."""
+        from animalcat.lab.pictures import Pictures
+
+        return Pictures(self)
+
+    def compare(self, *others: Result, mixed: bool = False) -> Comparison:
+        """Put agents side by side: ranks, and differences with their intervals.
+
+        Args:
+            *others: Results of other agents, or of the same one at another time.
+            mixed: Compare them also where layouts, backends or observations differ.
+
+        Raises:
+            AnimalcatError: They cannot be compared.
+        """
+        from animalcat.lab.comparison import compare
+
+        for other in others:
+            if not isinstance(other, Result):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise AnimalcatError(
+                    f"compare takes results, as lab.measure gives them; this is of "
+                    f"{type(other).__name__}",
+                    "INVALID_REQUEST",
+                )
+        return compare([self.fit, *(other.fit for other in others)], mixed=mixed)
+
+    def predict(self, battery: Any = None, *, top: int = 5) -> pd.DataFrame:
+        """How likely the agent passes each arena of a battery.
+
+        Args:
+            battery: What `lab.battery` takes; None for the session's own.
+            top: How many arenas to name, in the column `tells`, that would tell most together.
+
+        Returns:
+            One row an arena, by name: `paradigm`, `predicted` with its 90 % interval `low` to
+            `high`, whether it was `played`, and its place among those that would tell most.
+        """
+        import pandas as pd
+
+        from animalcat.lab.batteries import find
+        from animalcat.lab.forecast import forecast_report
+        from animalcat.lab.received import received
+
+        own = f"batteries/{self.profile['provenance']['battery']}"
+        known = find(self.lab, own if battery is None else battery, None)
+        report = forecast_report(self.fit, known.id, received(self.lab, known.id), top)
+        frame = pd.DataFrame(report["predictions"]).rename(columns={"telling": "tells"})
+        frame["tells"] = frame["tells"].astype("Int64")
+        return frame.set_index("instance")
+
+    def reanalyse(self) -> Reanalysis:
+        """How much of the whole battery the agent would pass, weighted by propensities.
+
+        It holds also where the layout does not describe the agent.
+        """
+        return Reanalysis(json.loads(self.lab.export_profile(self._session, "reanalysis")))
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a file, whose ending says what.
+
+        Args:
+            path: .json and .html are the profile, .csv and .parquet the table of outcomes, .nc the
+                posterior.
+
+        Raises:
+            AnimalcatError: The ending is none of these.
+        """
+        target = Path(path)
+        if target.suffix not in FORMATS:
+            raise AnimalcatError(
+                f"{target}: call it {', '.join(FORMATS)}; the ending says what is written",
+                "INVALID_REQUEST",
+            )
+        target.write_bytes(self.lab.export_profile(self._session, FORMATS[target.suffix]))
+        return target
+
+    def __repr__(self) -> str:
+        return repr(self.profile)
+
+    def to_html(self) -> str:
+        """What a notebook shows."""
+        return self.profile.to_html()
+
+    _repr_html_ = to_html
+
+
+class Reanalysis(dict[str, Any]):
+    """What a session says of the whole battery, as JSON has it; it shows its table."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a paradigm and one for the battery, with the success rate and its interval."""
+        import pandas as pd
+
+        columns = ["paradigm", "instances", "played", "rate", "success", "low", "high"]
+        return pd.DataFrame(self._rows(), columns=columns).set_index("paradigm")
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        parts = [*self["paradigms"], self["battery"]]
+        return [
+            (
+                part["name"] or "the battery",
+                part["instances"],
+                part["played"],
+                part["rate"],
+                part["success"]["value"],
+                part["success"]["low"],
+                part["success"]["high"],
+            )
+            for part in parts
+        ]
+
+    def __repr__(self) -> str:
+        return table_text(_REANALYSED, self._rows(), "Success if every arena were played once")
+
+    def to_html(self) -> str:
+        """What a notebook shows."""
+        note = " ".join(self["notes"])
+        title = "Success if every arena were played once"
+        return table_html(_REANALYSED, self._rows(), title, note)
+
+    _repr_html_ = to_html
+
+
+_REANALYSED: Final = ("paradigm", "arenas", "played", "passed of those", "success", "low", "high")
