@@ -23,6 +23,7 @@ from animalcat.showing import figure_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from pandas import Series
 
 ArenaSource: TypeAlias = "Arena | Model | ArenaConfig | Mapping[str, Any] | str | os.PathLike[str]"
@@ -100,6 +101,12 @@ class Arena:
             raise AnimalcatError(
                 f"kind is {kind!r}; give one of {', '.join(map(repr, _KINDS))}", "INVALID_REQUEST"
             )
+        if not isinstance(time_limit, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise AnimalcatError(
+                f"time_limit is {time_limit!r}; give a whole number of steps of 0.1 s, as in "
+                "time_limit=250",
+                "INVALID_REQUEST",
+            )
         size = _within("size", size, 0.5, 5.0, "m")
         distance = _within("distance", distance, size / 2 + 0.6, 50.0, "m")
         angle = _within("angle", angle, -360.0, 360.0, "degrees")
@@ -155,12 +162,15 @@ class Arena:
         heads = {name: f"{name} [{unit}]" if unit else name for name, unit in units.items()}
         return pd.Series({heads[name]: value for name, value in values.items()}, name="demand")
 
-    def map(self, ax: Axes | None = None, *, seed: int = 0) -> Any:
+    def map(self, ax: Axes | None = None, *, seed: int = 0) -> Figure:
         """Draw it from above, with names, headings and rewards.
 
         Args:
             ax: Where; None for a new figure.
             seed: Seed of what it leaves to chance.
+
+        Returns:
+            The figure that was drawn on.
         """
         from animalcat.maps.figure import draw_arena
         from animalcat.plots.style import canvas

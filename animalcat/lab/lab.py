@@ -243,6 +243,8 @@ class Lab(Client):
             TypeError: There is no such option.
         """
         given = read_agent(agent, name, options.get("slots") or 1)
+        if not isinstance(take, int) or take < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise AnimalcatError(f"take is {take!r}; give a whole number from 1", "INVALID_REQUEST")
         with progress if isinstance(progress, Progress) else Progress(shown=progress) as shown:
             shown.phase(while_compiling("reading the arenas", SIMULATOR))
             stored = find(self, battery, None)
@@ -410,7 +412,7 @@ def _text_of(layout: Any) -> str:
     """A layout as what tells it apart: its text, or its name."""
     if hasattr(layout, "to_yaml"):
         return str(layout.to_yaml())
-    name: str = layout if isinstance(layout, str) else str(layout)
+    name = str(layout)
     path = Path(name) if "\n" not in name else None
     return path.read_text("utf-8") if path is not None and path.is_file() else name
 
