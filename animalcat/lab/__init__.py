@@ -2,7 +2,8 @@
 
 `lab` has `local` and `connect`, which give a `Lab`. `arena` makes arenas and `batteries` batteries
 of them; `agents` reads what an agent may be given as. `result` is what a session found out, with
-its `profile`, `episodes` and `pictures`; `comparison` puts several side by side, and `forecast`
-predicts a battery. `recordings`, `path` and `received` read what they need from the server.
-`progress` shows how far a session is, and `running` is one that goes on in the background.
+its `profile`, `episodes` and `pictures`; `campaigns` are of several agents, `comparison` puts
+several side by side, and `forecast` predicts a battery. `recordings`, `path` and `received` read
+what they need from the server. `progress` shows how far a session is, and `running` is one that
+goes on in the background.
 """
