@@ -3,13 +3,14 @@
 `local` and `connect` give a `Lab`, and `Arena` makes arenas; animalcat has these names too, with
 `Result`. The others are what a lab gives back: a `LabBattery`; a `Running` measurement; of a
 result its `Profile`, `Pictures`, `Reanalysis`, a `Comparison`, and `Episodes`, of which each
-`LabEpisode` has an `Explanation` and a `Video`.
+`LabEpisode` has an `Explanation` and a `Video`; and a `CampaignResult` of several agents.
 
 `lab` has `local` and `connect`. `arena` makes arenas and `batteries` batteries of them; `agents`
 reads what an agent may be given as. `result` is what a session found out, with its `profile`,
-`episodes` and `pictures`; `comparison` puts several side by side, and `forecast` predicts a
-battery. `recordings`, `path` and `received` read what they need from the server. `progress` shows
-how far a session is, and `running` is one that goes on in the background.
+`episodes` and `pictures`; `campaigns` are of several agents, `comparison` puts several side by
+side, and `forecast` predicts a battery. `recordings`, `path` and `received` read what they need
+from the server. `progress` shows how far a session is, and `running` is one that goes on in the
+background.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from animalcat.lab.arena import Arena
     from animalcat.lab.batteries import LabBattery
+    from animalcat.lab.campaigns import CampaignResult
     from animalcat.lab.comparison import Comparison
     from animalcat.lab.episodes import Episodes, Explanation, LabEpisode, Video
     from animalcat.lab.lab import Lab, connect, local
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Arena",
+    "CampaignResult",
     "Comparison",
     "Episodes",
     "Explanation",
@@ -48,6 +51,7 @@ __all__ = [
 
 _HOME = {
     "Arena": "arena",
+    "CampaignResult": "campaigns",
     "Comparison": "comparison",
     "Episodes": "episodes",
     "Explanation": "episodes",

@@ -118,12 +118,15 @@ class Comparison:
         ranks = table_text(_RANKS, self._ranks(), "Ranks; 1 has the most")
         return "\n".join([*self.notes, ranks, table_text(_DIFFERENCES, self._differences())])
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
+        """What a notebook shows."""
         return stacked_html(
             *map(line_html, self.notes),
             table_html(_RANKS, self._ranks(), "Ranks; 1 has the most"),
             table_html(_DIFFERENCES, self._differences(), "Differences"),
         )
+
+    _repr_html_ = to_html
 
 
 def compare(results: Sequence[Results], *, mixed: bool) -> Comparison:

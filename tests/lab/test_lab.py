@@ -142,6 +142,18 @@ def test_agents_of_references_and_files_run_apart(
     assert measured.session.episodes == 2
 
 
+def test_a_campaign_of_objects_and_references_is_compared(lab: ac.Lab, battery: LabBattery) -> None:
+    agents = {"forward": Forward, "still": Still(), "turner": "builtin:braitenberg"}
+    options = {"common": 2, "certify": False, "secret": "lab", "progress": False}
+    found = lab.campaign(agents, battery, 8, layout="aaio", **options)
+    assert list(found) == list(agents)
+    assert sum(result.session.episodes for result in found.values()) == found.campaign.episodes
+    assert found["still"].session.successes == 0
+    assert "turner" in found.comparison.to_html()
+    again = lab.campaign(agents, battery, 8, layout="aaio", **options)
+    assert again.campaign.id == found.campaign.id
+
+
 def test_a_measurement_in_the_background_is_stopped_and_gone_on_with(
     lab: ac.Lab, battery: LabBattery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
