@@ -24,7 +24,7 @@ QUICK = {
 
 
 def test_what_the_page_shows_runs(
-    lab: ac.Lab, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    lab: ac.Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In the folder of the lab's data, whose server it shares."""
     study = Path(str(lab).removeprefix("<Lab: ").removesuffix(">"))
@@ -37,6 +37,7 @@ def test_what_the_page_shows_runs(
         exec(compile(text.replace("localhost:50051", lab.address), "python.md", "exec"), page)
     page["plt"].close(page["figure"])
     assert running_server(study) is not None
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
     assert page["result"].session.episodes == 4
     assert page["result"].id in {found.id for found in lab.results(battery="mine")}
     assert set(page["campaign"]) == {"forward", "scout"}
