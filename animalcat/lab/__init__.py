@@ -3,7 +3,8 @@
 `local` and `connect` give a `Lab`, and `Arena` makes arenas; animalcat has these names too, with
 `Result`. The others are what a lab gives back: a `LabBattery`; a `Running` measurement; of a
 result its `Profile`, `Pictures`, `Reanalysis`, a `Comparison`, and `Episodes`, of which each
-`LabEpisode` has an `Explanation` and a `Video`; and a `CampaignResult` of several agents.
+`LabEpisode` has an `Explanation` and a `Video`; and a `CampaignResult` of several agents,
+and a `ResultList` of several sessions.
 
 `lab` has `local` and `connect`. `arena` makes arenas and `batteries` batteries of them; `agents`
 reads what an agent may be given as. `result` is what a session found out, with its `profile`,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from animalcat.lab.lab import Lab, connect, local
     from animalcat.lab.pictures import Pictures
     from animalcat.lab.profile import Profile
-    from animalcat.lab.result import Reanalysis, Result
+    from animalcat.lab.result import Reanalysis, Result, ResultList
     from animalcat.lab.running import Running
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Profile",
     "Reanalysis",
     "Result",
+    "ResultList",
     "Running",
     "Video",
     "connect",
@@ -62,6 +64,7 @@ _HOME = {
     "Profile": "profile",
     "Reanalysis": "result",
     "Result": "result",
+    "ResultList": "result",
     "Running": "running",
     "Video": "episodes",
     "connect": "lab",

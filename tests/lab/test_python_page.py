@@ -39,7 +39,9 @@ def test_what_the_page_shows_runs(
     assert running_server(study) is not None
     assert [record for record in caplog.records if record.name == "asyncio"] == []
     assert page["result"].session.episodes == 4
-    assert page["result"].id in {found.id for found in lab.results(battery="mine")}
+    found = lab.results(battery="mine")
+    assert found.to_frame().loc[page["result"].id, "agent"] == "Forward"
+    assert page["result"].id in repr(found)
     assert set(page["campaign"]) == {"forward", "scout"}
     assert page["strict"].id != page["result"].id
     assert (study.parent / "posterior.nc").stat().st_size > 1000
