@@ -61,16 +61,18 @@ class InformationBound:
 
     @property
     def limit(self) -> str:
-        """That the target cannot be reached, as a sentence; empty if it can or there is none.
+        """For whom the target is out of reach, as a sentence; empty if it is not or there is none.
 
-        The target counts as reachable if the bound allows it for more than one agent in twenty.
+        The target counts as reachable if the bound allows it for more than one agent in twenty. So
+        a rare agent may reach it all the same.
         """
         if not self.target or self.best <= self.target:
             return ""
         span = self.sd / self.share
         return (
-            f"cannot be reached with this battery: its SD is at best {self.best / span:.0%} of its "
-            f"range, and {self.target / span:.0%} is wanted"
+            "is out of this battery's reach for 19 agents of 20: the SD that all of its arenas "
+            f"leave is at least {100 * self.best / span:.0f} % of the range, and "
+            f"{100 * self.target / span:.0f} % is wanted"
         )
 
 

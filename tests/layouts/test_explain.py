@@ -110,6 +110,26 @@ def test_where_the_layout_does_not_describe_the_agent_nothing_is_blamed() -> Non
     assert explain(bank(), either, BOTH, 0.0, instance="both").discriminators
 
 
+def test_what_the_layout_counts_otherwise_than_the_arena_has_it_is_said() -> None:
+    """Behind the agent 30 m count as 45 m."""
+    behind = explain(bank(), draws(1.0, 1.8), [30, 4, 1, 0], 0.0, instance="behind")
+    first = behind.needs[0]
+    assert first.asks == "45 m of rewardDistance"
+    assert first.counted == "it has 30 m, which the layout counts as 45 m, with rewardBehind 1"
+    assert f"asks for {first.asks} ({first.counted}), and" in behind.sentences[1]
+    plain = explain(bank(), draws(1.0, 1.8), FAR, 0.0, instance="far")
+    assert plain.needs[0].counted == ""
+
+
+def test_an_arena_that_tells_next_to_nothing_is_not_offered() -> None:
+    """Two candidates that predict nearly the same of every arena but of the one that was played."""
+    near = np.concatenate([draws(2.9, 1.85, 0.3), draws(3.2, 1.75, 0.3)])
+    found = explain(bank(), near, BOTH, 0.0, instance="both")
+    assert len([need for need in found.needs if need.decided > 0.05]) > 1
+    assert found.discriminators == ()
+    assert found.sentences[-1] == "No other arena of the battery would tell much more about why."
+
+
 def test_a_gate_is_shut_in_the_like_arena() -> None:
     layout = load_layout("object-permanence")
     values = np.array(
