@@ -310,6 +310,15 @@ def test_a_session_of_plugins_from_start_to_export(installed: Path, tmp_path: Pa
         used = session.spec.plugins
         profile = _is_kept_everywhere(client, session)
 
+        # It is given more by the command, once its agent has been looked at.
+        extend = ("session", "extend", session.id, "--episodes=1", f"--data={home}")
+        printed(*extend, "--agent=plugin:wanderr", code=2)
+        stored = client.get_session(session)
+        assert (stored.over, stored.spec.stop.max_episodes) == (True, 3)
+        more = json.loads(printed(*extend, "--json"))
+        assert (more["state"], more["episodes"]) == ("finished", 4)
+        assert client.get_session(session).spec.plugins == used
+
         # What cannot be used is refused, each with its sentence.
         for policy, code, words in (
             ("broken", "PLUGIN_BROKEN", "broken-package 2.0 .*OSError: no such card"),

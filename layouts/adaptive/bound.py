@@ -70,8 +70,8 @@ class InformationBound:
             return ""
         span = self.sd / self.share
         return (
-            "is out of this battery's reach for 19 agents of 20: the SD that all of its arenas "
-            f"leave is at least {100 * self.best / span:.0f} % of the range, and "
+            "is out of this battery's reach for 19 of 20 agents, as the layout assumes them: the "
+            f"SD that all of its arenas leave is at least {100 * self.best / span:.0f} % of the range, and "
             f"{100 * self.target / span:.0f} % is wanted"
         )
 

@@ -67,6 +67,14 @@ def notes(
                 low, high = latent.prior.low, latent.prior.high
                 side = _open(node, low, high, scales[i])
                 text = "" if is_share(latent) else _ends(node, low, high, scales[i])
+        elif (
+            latent.kind == "robustness"
+            and is_share(latent)
+            and latent.noiseless == 0.0
+            and learnt(node.sd, latent.prior.sd)
+            and _reaches(node, 0.0, 1.0, scales[i]) == (True, False)
+        ):
+            side = "at most"  # it may have no noise
         bound: float | None = None
         if side is not None:
             share = 1.0 - BOUND if side == "at least" else BOUND

@@ -347,7 +347,8 @@ def words_of(
     if not known:
         return brief._replace(estimate=f"{NOT_KNOWN} ({brief.interval})")
     if note.bound is not None:
-        found = "no limit found" if note.side == "at least" else "no ability shown"
+        what = "noise" if node.kind == "robustness" else "ability"
+        found = "no limit found" if note.side == "at least" else f"no {what} shown"
         return brief._replace(estimate=f"{found}: {brief.estimate}")
     if node.kind == "capability":
         estimate = scale.read(node)

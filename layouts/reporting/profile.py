@@ -53,8 +53,8 @@ class NodeNote:
 
     Attributes:
         side: "at least" where no failure was seen or the interval goes on to the better end of
-            what is measured, "at most" where no success was seen or it goes on to the worse; else
-            None.
+            what is measured, "at most" where no success was seen or it goes on to the worse, or of
+            noise to none; else None.
         bound: With that side, the value that the node is beyond with probability 0.9.
         text: The note in words; empty if there is nothing to say.
     """

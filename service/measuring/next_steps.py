@@ -11,7 +11,7 @@ from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.values import Session
 
 FINER: Final = 0.8
-"""By what factor a target is made finer where the one that there was is reached."""
+"""By what factor a target is made finer where the one that there was is reached: by a fifth."""
 
 
 def next_steps(
@@ -101,11 +101,10 @@ def _narrowing(
 ) -> dict[str, Any]:
     """What would narrow a capability that is at its target."""
     said = f"{name}, which the verdict names, is at its target"
-    less = f"{100 * (1.0 - FINER):.0f} %"
     if episodes is None:
         return _step(
-            f"{said}; what is left of the battery {session.spec.battery} cannot narrow it by "
-            f"{less}, as the layout expects. The battery's report says which arenas to add:",
+            f"{said}; what is left of the battery {session.spec.battery} cannot narrow it by a "
+            "fifth, as the layout expects. The battery's report says which arenas to add:",
             report,
         )
     episodes = max(1, episodes)
@@ -113,7 +112,7 @@ def _narrowing(
     finer = FINER * profile.nodes[at].sd / profile.layout.latents[at].prior.span
     command = _extension(session, episodes, finer, again=True)
     return _step(
-        f"{said}. To narrow it by {less} takes at least about {_more(episodes)} of the battery "
+        f"{said}. To narrow it by a fifth takes at least about {_more(episodes)} of the battery "
         f"{session.spec.battery}, as the layout expects{_how(command)}",
         command,
         episodes,

@@ -271,6 +271,14 @@ def test_an_interval_that_begins_where_nothing_asks_for_less_shows_no_ability() 
     assert re.match(r"(no ability shown: [0-9.]+ m or more|not known yet \()", sizes)
 
 
+def test_noise_that_may_be_none_is_bounded() -> None:
+    profile, _ = judged(lambda t: np.ones(len(t)))
+    words = profile.words["noiseLevel"]
+    bound = re.fullmatch(r"no noise shown: at most ([0-9.]+) %", words.estimate)
+    assert bound is not None
+    assert words.interval == f"0 to {bound[1]} %"
+
+
 def test_a_bound_is_the_same_number_wherever_it_is_said() -> None:
     profile, found = judged(lambda t: np.ones(len(t)))
     nodes = {node.name: node for node in profile.nodes}

@@ -80,7 +80,7 @@ def test_what_would_narrow_what_the_verdict_names_comes_first() -> None:
     assert f"To find a limit of {other} takes arenas that ask for more" in last["text"]
     (first, _) = next_steps(ENDED, found, {}, 100, named, {named: None})
     assert first["command"] == "animalcat battery report mine"
-    assert "cannot narrow it by 20 %" in first["text"]
+    assert "cannot narrow it by a fifth" in first["text"]
 
     found = limited_in_distance("budget", "budget")
     for needed in ({named: 4}, {named: None}):

@@ -163,7 +163,9 @@ async def test_a_target_out_of_reach_is_said_while_it_plays_and_ever_after(servi
     name = session.name
     found = await played(service, name, AHEAD)
     for c in found.capabilities:
-        assert c.limit.startswith("is out of this battery's reach for 19 agents of 20: the SD")
+        assert c.limit.startswith(
+            "is out of this battery's reach for 19 of 20 agents, as the layout assumes them: the SD"
+        )
         assert c.best_sd > 0.02 * 1.9
     profile = await profile_of(service, name)
     assert profile["provenance"]["limits"] == {c.name: c.limit for c in found.capabilities}
