@@ -69,10 +69,11 @@ class InformationBound:
         if not self.target or self.best <= self.target:
             return ""
         span = self.sd / self.share
+        least, wanted = (f"{100 * sd / span:.0f} %" for sd in (self.best, self.target))
         return (
             "is out of this battery's reach for 19 of 20 agents, as the layout assumes them: the "
-            f"SD that all of its arenas leave is at least {100 * self.best / span:.0f} % of the range, and "
-            f"{100 * self.target / span:.0f} % is wanted"
+            f"SD that all of its arenas leave is at least {least} of the range, and {wanted} is "
+            "wanted"
         )
 
 
