@@ -808,10 +808,10 @@ def _described(suspect: Suspect) -> str:
     return (
         f"{'more' if suspect.more else 'less'} success than predicted {suspect.where} "
         f"({suspect.observed:.3g} of {suspect.episodes}, predicted {suspect.predicted:.1f}; "
-        f"bets on that have grown {_fold(suspect.evidence)})"
+        f"bets on it won {_fold(suspect.evidence)})"
     )
 
 
 def _fold(evidence: float) -> str:
-    """By how much bets have grown, in words; beyond a million nobody reads the digits."""
-    return "more than a million-fold" if evidence > 1e6 else f"{evidence:.3g}-fold"
+    """By how much a stake has grown, in words; beyond a million nobody reads the digits."""
+    return "over a million-fold" if evidence > 1e6 else f"{evidence:.3g}-fold"

@@ -221,10 +221,17 @@ def explain(
     discriminators = () if misfit else _discriminators(bank, theta, candidates, {instance, *played})
     named = dict(zip(layout.feature_names, given.tolist(), strict=True))
     mean = float(p.mean())
+    unshown = [
+        need.node
+        for need in needs
+        if need.kind == "capability" and notes.get(need.node, NodeNote()).side == "at most"
+    ]
     words = (
         _words_against(instance, happened, outcome, misfit)
         if misfit
-        else _words(layout, instance, happened, outcome, mean, needs, chance, discriminators)
+        else _words(
+            layout, instance, happened, outcome, mean, needs, chance, discriminators, unshown
+        )
     )
     return Explanation(
         instance, happened, outcome, mean, named, tuple(needs), chance, discriminators, words
@@ -383,6 +390,7 @@ def _words(
     needs: Sequence[Need],
     chance: float,
     discriminators: Sequence[Discriminator],
+    unshown: Sequence[str],
 ) -> tuple[str, ...]:
     failed = outcome < 1.0
     said = [happened] if happened else []
@@ -391,7 +399,18 @@ def _words(
         f"the layout would expect it to pass in {percent(mean)} of tries."
     )
     first = needs[0] if needs and needs[0].decided > 0.0 else None
-    if first is None or chance > first.decided:
+    lacking = [need for need in needs if need.demand is not None and need.short and need.known]
+    none_alone = first is None or chance > first.decided
+    if none_alone and failed and len(lacking) > 1:
+        each = "; ".join(
+            f"{need.node}, where it asks for {_asked(need)} and it masters {need.has}"
+            for need in lacking
+        )
+        said.append(
+            "Of what this layout knows, several abilities fall short at once, so none of them "
+            f"decided alone: {each}."
+        )
+    elif first is None or chance > first.decided:
         said.append(
             f"Of what this layout knows, most likely nothing but {CHANCE} decided "
             f"({percent(chance)} of draws): no capability costs more success here than noise does."
@@ -405,6 +424,9 @@ def _words(
     else:
         what = "made it fail" if failed else "came nearest to making it fail"
         sure = "most likely" if first.known else "it is open, but perhaps"
+        if first.node in unshown and len(unshown) > 1:
+            shown = f"no ability was shown in any of {' and '.join(unshown)}"
+            sure = f"it is open, since {shown}, but perhaps"
         asked = f": the arena asks for {_asked(first)}, and what it masters is {first.has}"
         gap = asked if first.asks else ""
         said.append(

@@ -34,7 +34,7 @@ Standing: TypeAlias = Literal["better", "cannot be told", "worse"]
 
 LEVEL: Final = 20.0
 """E-value from which the one or the other is said."""
-SINCE: Final = f"from episode {QUIET + 1} on"
+SINCE: Final = f"from the {QUIET + 1}th episode on"
 """From where on predictions are scored; what was drawn at random before is left out."""
 AVERAGE: Final = "its own average"
 LOGISTIC: Final = "a logistic regression on the demands"

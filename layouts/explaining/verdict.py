@@ -335,6 +335,10 @@ def _failing(
     if not learnt(nodes[at].sd, node.prior.sd):
         said = f"What makes it fail is open; it may be {fails.by}, which is not known yet."
         return said, fails.by
+    unshown = [name for name in layout.latent_names if _unshown(layout, noted, name)]
+    if fails.by in unshown and len(unshown) > 1:  # each may be what keeps the others from showing
+        said = f"What makes it fail is open: no ability was shown in any of {_names(unshown)}."
+        return said, fails.by
     what, it = f"limit of {fails.by}", "limit"
     if node.kind == "robustness":
         what = it = "noise"
@@ -346,6 +350,12 @@ def _failing(
         "fewer failures."
     )
     return said, fails.by
+
+
+def _unshown(layout: Layout, noted: Mapping[str, NodeNote], name: str) -> bool:
+    """Whether the agent may have nothing of a capability."""
+    node = layout.latents[layout.latent_names.index(name)]
+    return node.kind == "capability" and noted[name].side == "at most"
 
 
 def _by_rival(rival: RivalExplanation) -> str:

@@ -50,16 +50,25 @@ def next_steps(
         ]
     battery = session.spec.battery
     latents = {latent.name: latent for latent in profile.layout.latents}
-    unlimited = [
-        node.name
+    bounded = {
+        node.name: profile.notes[node.name].side
         for node in profile.nodes
         if node.name in profile.notes
-        and profile.notes[node.name].side == "at least"
-        and not is_share(latents[node.name])  # no arena asks for more than all
+        and node.name in profile.status
+        and not is_share(
+            latents[node.name]
+        )  # no arena asks for more than all, or less than nothing
         and learnt(node.sd, latents[node.name].prior.sd)
+    }
+    unlimited = [name for name, side in bounded.items() if side == "at least"]
+    unshown = [
+        name
+        for name, side in bounded.items()
+        if side == "at most" and profile.status[name] == PRECISE
     ]
     order = sorted(profile.status, key=lambda name: name != blamed)
     unlimited.sort(key=lambda name: name != blamed)
+    unshown.sort(key=lambda name: name != blamed)
     names = [name for name in order if profile.status[name] != PRECISE and name not in unlimited]
     reachable = {name: n for name in names if (n := needed.get(name)) is not None}
     beyond = [name for name in names if name not in reachable]
@@ -87,6 +96,10 @@ def next_steps(
         said = f"To find a limit of {_listed(unlimited)} takes arenas that ask for more"
         text = f"{said}. The battery's report says what it asks for at most:"
         steps[tuple(unlimited)] = _step(text, report)
+    if unshown:
+        said = f"To find what the agent has of {_listed(unshown)} takes arenas that ask for less"
+        text = f"{said}. The battery's report says what it asks for at least:"
+        steps[tuple(unshown)] = _step(text, report)
     found = [steps[names] for names in sorted(steps, key=lambda names: blamed not in names)]
     if not found or not blamed or any(blamed in names for names in steps):
         return found

@@ -348,7 +348,7 @@ def _auc_words(area: float, observed: Floats) -> str:
     chance = (
         f" With {passed:.0f} passed and {failed:.0f} failed that may be chance."
         if 0.5 - area < _TAIL * sd
-        else " That is more than chance would do."
+        else " That is further below than chance usually gets."
     )
     return (
         f"{said} Below 0.5 it went the wrong way round: arenas that were predicted to be easier "

@@ -115,6 +115,8 @@ def test_one_that_fails_everywhere_is_bounded_from_above_and_of_no_kind() -> Non
     assert found.found.kind == "unclear"
     assert profile.notes["visualAbility"].side == "at most"
     assert "passed none of 60" in found.text
+    both = "no ability was shown in any of navigationAbility and visualAbility."
+    assert f"What makes it fail is open: {both}" in found.text
 
 
 def test_what_was_not_observed_is_no_failure() -> None:
