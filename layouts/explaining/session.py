@@ -17,6 +17,7 @@ from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import PredictionTest, predicts
 from animalcat.layouts.explaining.verdict import DRAWS, Verdict, verdict
 from animalcat.layouts.explaining.wording import Scale, scale_of, words_of
+from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.reporting.profile import NOT_READ, NodeNote, Profile, learnt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -147,18 +148,21 @@ def explain_of(learner: Learner, instance: str, outcome: float, happened: str = 
         weights=posterior.weights,
         played=[bank.names[row] for row in learner.played],
         misfit=learner.misfit,
-        noted=notes_of(learner, scales),
+        noted=notes_of(learner, learner.summary(), scales),
     )
 
 
-def notes_of(learner: Learner, scales: Sequence[Scale]) -> dict[str, NodeNote]:
+def notes_of(
+    learner: Learner, nodes: Sequence[NodeSummary], scales: Sequence[Scale]
+) -> dict[str, NodeNote]:
     """Make the note of every node, by the live posterior.
 
     Args:
         learner: The learner that was told the outcomes.
+        nodes: What it says of each node, as `Learner.summary`.
         scales: How the values of the nodes are read, in the layout's order.
     """
-    posterior = learner.posterior
+    posterior, data = learner.posterior, learner.data()
     draws = thinned(posterior.particles, posterior.weights, DRAWS)
-    played = played_by(learner)
-    return notes(learner.layout, learner.summary(), draws, played, scales, learner.bank.evaluator)
+    played = PlayedEpisodes(data.features, data.outcomes, data.weights)
+    return notes(learner.layout, nodes, draws, played, scales, learner.bank.evaluator)

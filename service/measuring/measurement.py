@@ -364,7 +364,8 @@ class Measurement:
 
     def capabilities(self, verdict: Verdict) -> tuple[CapabilityStatus, ...]:
         """Return how well each capability is known."""
-        nodes, noted = self.learner.summary(), notes_of(self.learner, self._scales)
+        nodes = self.learner.summary()
+        noted = notes_of(self.learner, nodes, self._scales)
         return self._statuses(nodes, verdict.status, verdict.episodes_needed, noted)
 
     def exported(self, profile: Profile) -> tuple[CapabilityStatus, ...]:
