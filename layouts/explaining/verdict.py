@@ -332,13 +332,17 @@ def _failing(
         return "No single limit explains its failures, as the layout has it.", ""
     at = layout.latent_names.index(fails.by)
     node = layout.latents[at]
+    # Each ability that may be none can be what keeps the others from showing.
+    unknown, unshown = _open(layout, nodes, noted)
     if not learnt(nodes[at].sd, node.prior.sd):
-        said = f"What makes it fail is open; it may be {fails.by}, which is not known yet."
+        rest = f", or {' or '.join(unshown)}, of which no ability was shown" if unshown else ""
+        said = f"What makes it fail is open; it may be {fails.by}, which is not known yet{rest}."
         return said, fails.by
-    unshown = [name for name in layout.latent_names if _unshown(layout, noted, name)]
-    if fails.by in unshown and len(unshown) > 1:  # each may be what keeps the others from showing
-        said = f"What makes it fail is open: no ability was shown in any of {_names(unshown)}."
-        return said, fails.by
+    if fails.by in unshown and len(unshown) + len(unknown) > 1:
+        which = f"in any of {_names(unshown)}" if len(unshown) > 1 else f"in {fails.by}"
+        are = "are" if len(unknown) > 1 else "is"
+        rest = f", and {_names(unknown)} {are} not known yet" if unknown else ""
+        return f"What makes it fail is open: no ability was shown {which}{rest}.", fails.by
     what, it = f"limit of {fails.by}", "limit"
     if node.kind == "robustness":
         what = it = "noise"
@@ -352,10 +356,20 @@ def _failing(
     return said, fails.by
 
 
-def _unshown(layout: Layout, noted: Mapping[str, NodeNote], name: str) -> bool:
-    """Whether the agent may have nothing of a capability."""
-    node = layout.latents[layout.latent_names.index(name)]
-    return node.kind == "capability" and noted[name].side == "at most"
+def _open(
+    layout: Layout, nodes: Sequence[NodeSummary], noted: Mapping[str, NodeNote]
+) -> tuple[list[str], list[str]]:
+    """Names of the capabilities that are not known, and of those of which none was shown."""
+    unknown: list[str] = []
+    unshown: list[str] = []
+    for k in layout.capabilities:
+        node, side = nodes[k], noted[nodes[k].name].side
+        if not learnt(node.sd, layout.latents[k].prior.sd):
+            if side != "at least":
+                unknown.append(node.name)
+        elif side == "at most":
+            unshown.append(node.name)
+    return unknown, unshown
 
 
 def _by_rival(rival: RivalExplanation) -> str:

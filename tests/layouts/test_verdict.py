@@ -119,6 +119,15 @@ def test_one_that_fails_everywhere_is_bounded_from_above_and_of_no_kind() -> Non
     assert f"What makes it fail is open: {both}" in found.text
 
 
+def test_what_makes_it_fail_is_open_where_another_ability_is_not_known() -> None:
+    _, found = judged(lambda t: np.zeros(len(t)), 20)
+    assert found.blamed == "navigationAbility"
+    assert (
+        "What makes it fail is open: no ability was shown in navigationAbility, and visualAbility "
+        "is not known yet."
+    ) in found.text
+
+
 def test_what_was_not_observed_is_no_failure() -> None:
     profile, found = judged(lambda t: np.where(np.arange(len(t)) % 3, 1.0, np.nan), 30)
     assert "It passed all 20 arenas, so its limits were not found" in found.text
