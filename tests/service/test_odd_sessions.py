@@ -272,7 +272,7 @@ async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong
     rate = (await profile_of(service, session.name))["battery_rate"]
     assert (rate["instances"], rate["played"]) == (32, 20)
     assert rate["low"] <= 0.5 <= rate["high"] < rate["low"] + 12 / 32
-    assert "20 were played" in rate["text"]
+    assert "of 20 played" in rate["text"]
 
 
 async def test_a_session_that_has_enough_ends_without_its_agent(
