@@ -291,6 +291,11 @@ def test_the_list_names_packages_and_problems(installed: Path) -> None:
     assert problems["other"] == problems["broken"] == ""  # which nothing is run to find out
     assert "a policy of animalcat itself has this name" in problems["variance"]
 
+    layouts = {row["name"]: row for row in json.loads(printed("layout", "list", "--json"))}
+    assert layouts["reach"]["from"] == f"{PACKAGE} 1.0"
+    families = {row["family"]: row for row in json.loads(printed("arena", "families", "--json"))}
+    assert f"{PACKAGE} 1.0" in families["straight"]["description"]
+
     checked = json.loads(printed("plugins", "check", "--json", code=1))
     problems = {row["name"]: row["problem"] for row in checked}
     assert "OSError: no such card" in problems["broken"]
