@@ -369,7 +369,7 @@ class Lab(Client):
             AnimalcatError: It is another agent; the server refuses, fails or is lost.
             Exception: Whatever an agent in this process raises.
         """
-        stored = self.get_session(session)
+        stored = self.get_session(session.session if isinstance(session, Result) else session)
         given = read_agent(agent, stored.spec.agent)
         if not same_agent and (changes := changed(stored, given.fingerprint or given.reference)):
             raise AnimalcatError(
