@@ -140,7 +140,7 @@ class Result:
         """Its pictures: `result.plot.forest()`, `.posterior()` and others."""
         from animalcat.lab.pictures import Pictures
 
-        return Pictures(self)
+        return Pictures(self.profile, lambda: self.fit)
 
     def compare(self, *others: Result, mixed: bool = False) -> Comparison:
         """Put agents side by side: ranks, and differences with their intervals.
