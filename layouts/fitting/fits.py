@@ -30,7 +30,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.frames import insist_frame, instances_in, outcomes_in
 from animalcat.layouts.model.instances import Instances, TableError, left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.tables import guess
+from animalcat.layouts.model.tables import guess, of_kind
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.outcomes import COLUMNS, check_outcomes
 
@@ -195,6 +195,11 @@ def fit(
         ValueError: A column is missing, a cell does not fit, or the layout describes no row.
     """
     layout = load_layout(layout)
+    if not isinstance(outcome, str | list | tuple):
+        raise TypeError(
+            f"fit: outcome is {of_kind(outcome)}; name the column of df that has the outcomes, as "
+            'outcome="success"'
+        )
     sampling: dict[str, Any] = {"seed": seed, "chains": chains, "draws": draws, "tune": tune}
     frame = insist_frame(df, 'fit(layout, df, outcome="COLUMN")')
     if _is_export(frame) and outcome in (SUCCESS, "outcome") and SUCCESS not in frame.columns:
@@ -306,7 +311,7 @@ def predict(fitted: FitResult | Learner, df: pd.DataFrame) -> pd.DataFrame:
         draws, weights = fitted.flat_draws, None
     else:
         raise TypeError(
-            f"predict: fitted is a {type(fitted).__name__}; give what fit(layout, df) returned, or "
+            f"predict: fitted is {of_kind(fitted)}; give what fit(layout, df) returned, or "
             "a Learner"
         )
     layout = fitted.layout
