@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from animalcat.lab.arena import Arena
     from animalcat.lab.lab import Lab, connect, local
     from animalcat.lab.result import Result
+    from animalcat.lab.within import measure
     from animalcat.values import (
         Battery,
         Campaign,
@@ -129,6 +130,7 @@ __all__ = [
     "aconnect",
     "connect",
     "local",
+    "measure",
 ]
 
 _HOME = {
@@ -159,6 +161,7 @@ _HOME = {
     "Lab": "lab.lab",
     "Arena": "lab.arena",
     "Result": "lab.result",
+    "measure": "lab.within",
 }
 """Where a public name lives; what is not here is one of `animalcat.values`."""
 

@@ -3,5 +3,6 @@
 `lab` has `local` and `connect`, which give a `Lab`. `arena` makes arenas and `batteries` batteries
 of them; `agents` reads what an agent may be given as. `result` is what a session found out, with
 its `profile`, `episodes`, `pictures`; `recordings` and `path` serve them. `progress` shows how far
-a session is, and `running` is one that goes on in the background.
+a session is, and `running` is one that goes on in the background. `within` measures in this
+process, without a server, and `policies` makes agents of what was trained.
 """

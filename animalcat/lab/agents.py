@@ -13,7 +13,7 @@ from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.objects import fingerprint_of
 from animalcat.errors import AnimalcatError
 
-AgentSource: TypeAlias = "AnyAgent | Callable[[], Any] | str | os.PathLike[str]"
+AgentSource: TypeAlias = "AnyAgent | Callable[[], Any] | str | os.PathLike[str] | GivenAgent"
 """What an agent may be given as."""
 
 _WANTED: Final = (
@@ -49,6 +49,8 @@ def read_agent(source: AgentSource, name: str | None, slots: int = 1) -> GivenAg
     Raises:
         AnimalcatError: It is no agent.
     """
+    if isinstance(source, GivenAgent):
+        return source
     if isinstance(source, str | os.PathLike):
         reference = _reference(os.fspath(source))
         return GivenAgent(name or reference, reference)
