@@ -27,10 +27,12 @@ _TABLE: Final = (
 )
 _FIGURE: Final = (
     "{0}{{--ink:currentColor;--soft:#7f8994;--prior:rgba(128,140,152,.45);--main:#2a8fbd;"
-    "--good:#27a06d;--bad:#d4694f;"
+    "--good:#27a06d;--bad:#d4694f;--graph-ink:currentColor;--graph-soft:#7f8994;"
+    "--graph-seen:rgba(128,136,144,.3);--graph-capability:rgba(42,143,189,.28);"
+    "--graph-bias:rgba(226,160,48,.3);--graph-robustness:rgba(212,90,90,.28);--graph-derived:none;"
     "--page:var(--jp-layout-color0,var(--vscode-editor-background,Canvas));"
     "color:inherit;overflow-x:auto}}"
-    "{0} svg{{width:100%;height:auto;display:block}}"
+    "{0} svg{{width:100%;height:auto;display:block;fill:currentColor}}"
 )
 """Colours that can be read on white and on black; markers are filled with that of the notebook."""
 

@@ -1,4 +1,4 @@
-"""What an agent's `act` returns: one function reads it, whichever door the agent comes through."""
+"""What an agent's `act` returns, which one function reads, however the agent is connected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TURNS: Final = 3
 MAX_ACTIONS: Final = 100
 """Most actions in one answer."""
 NOTES_USED_UP: Final = "NOTES_USED_UP"
-"""Code of the error by which a note is refused that is beyond a budget; its action is taken."""
+"""Code of the error for a note beyond a budget: it is refused, but its action is taken."""
 
 FORMS: Final = (
     f"give an integer from 0 to {ACTIONS - 1}, which is 3 x move + turn; or (move, turn), each "
@@ -111,7 +111,7 @@ Answer: TypeAlias = Action | Actions | Noted
 
 
 class ReadAnswer(NamedTuple):
-    """An answer as every door understands it.
+    """An answer that was read: actions as bytes, and notes.
 
     Attributes:
         actions: 3 x move + turn of each action, a byte an action; 1 to `MAX_ACTIONS` of them.

@@ -106,27 +106,28 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             arena: An arena, the path of its YAML file, or YAML text (which has a line break). Of
                 several arenas in a file the first is played, together with those that it merges
                 with. Of a list of these, each `reset` plays the next one, over and over. None for
-                `NAVIGATION`. What is doubtful in an arena is warned of, as an `ArenaWarning`.
+                `NAVIGATION`. An `ArenaWarning` tells what is doubtful in an arena.
             observation_spec: What is observed; it replaces the nine arguments after it.
             camera: Whether there is a camera image.
-            resolution: Its side in pixels.
-            grayscale: Whether it has one channel.
+            resolution: Side of the image in pixels.
+            grayscale: Whether the image has one channel.
             rays: Whether there are rays.
             rays_per_side: Number of rays on each side of the middle one.
             ray_max_degrees: Angle of the outermost ray.
             ray_tags: Number of kinds of objects that rays tell apart: 12 or 18.
             decision_period: Number of physics steps of 0.02 s in one decision.
             sensors: Which sensors to show; None for all that are on.
-            flat_actions: Discrete(9) = 3 x move + turn, instead of MultiDiscrete([3, 3]).
-            animalai_reset: Start episodes as `reset` of `animalai` does, after one physics step
-                without action, instead of at rest; only the backend "sim" can.
+            flat_actions: Whether actions are Discrete(9) = 3 x move + turn instead of
+                MultiDiscrete([3, 3]).
+            animalai_reset: Whether episodes start as by `reset` of `animalai`, after one physics
+                step without action, instead of at rest; only the backend "sim" can.
             backend: What plays the arena, as in `animalcat.envs.backends`.
             rng: How chance is drawn: "animalcat", or "unity" as Animal-AI's build draws it; only
                 the backend "sim" can.
             build: Which build of Animal-AI is simulated: None for the newest, or 3.1.3 and others
                 that `build_named` knows; only the backend "sim" can.
-            keep_unpassable: Play an arena also where no play can exceed its pass mark, as where
-                there is no goal.
+            keep_unpassable: Whether to play arenas too whose pass mark no play can exceed, for
+                example because there is no goal.
             render_mode: "rgb_array", with which `gymnasium.wrappers.RecordVideo` works; "human" for
                 a window that shows every step at the pace of play; or None. Both wrapper and window
                 need the extra `render`.

@@ -81,7 +81,7 @@ class OcclusionInterval(NamedTuple):
 
     @property
     def length(self) -> float:
-        """Seconds."""
+        """Its length, in seconds or metres."""
         return self.end - self.start
 
 

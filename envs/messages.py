@@ -1,8 +1,9 @@
 """Messages between a worker and its parent: steps as packed numbers, the rest as JSON, no pickle.
 
 In both directions a message is a header (`<IB`: length of the body, kind) and the body. The worker
-answers every request with one message, in order. While it plays with an agent that comes to it by
-itself, it speaks unasked once: when that agent has played to the end, or goes on by the parent.
+answers every request with one message, in order. While an agent plays over a connection of its own,
+the worker sends one message unasked: when the agent has played to the end, or goes on through the
+parent.
 """
 
 from __future__ import annotations

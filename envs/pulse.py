@@ -23,7 +23,7 @@ class Pulse:
         """Make a counter, or map that of another process.
 
         Args:
-            fd: File descriptor of the other's; None to make one.
+            fd: File descriptor of the other process's counter; None to make one.
         """
         if fd is None:
             with tempfile.TemporaryFile() as file:

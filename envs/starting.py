@@ -108,7 +108,7 @@ class Spawn:
         return _SpawnedProcess(process)
 
     async def close(self) -> None:
-        """Do nothing: nothing helps."""
+        """Do nothing: there is nothing to end."""
 
 
 class _SpawnedProcess:
@@ -141,7 +141,7 @@ class Fork:
 
     They share its memory until they write to it, and are there at once. That process, the fork
     server (`animalcat.envs.forks`), is started with the first worker. Where it cannot be started,
-    or dies, workers are started by themselves; each time another fork server is tried first.
+    or dies, each worker is started by itself; another fork server is tried first each time.
     Workers outlive it.
     """
 

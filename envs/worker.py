@@ -101,7 +101,7 @@ def serve(
 def run(
     make_play: Callable[[Pulse], PlayEpisode] | None = None, argv: Sequence[str] | None = None
 ) -> None:
-    """Serve the socket whose file descriptor is given on the command line, or fork who does.
+    """Serve the socket whose descriptor is given on the command line, or fork processes that do.
 
     Args:
         make_play: Makes what answers PLAY.

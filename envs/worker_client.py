@@ -74,7 +74,7 @@ class Worker(Protocol):
         ...
 
     def place_for(self, place: str) -> str:
-        """Return where it may listen for an agent for which `place` was meant; empty: nowhere."""
+        """Return where the worker may listen for an agent, given that of this machine; or empty."""
         ...
 
     async def play(self, terms: bytes) -> Reply:
@@ -90,7 +90,7 @@ class Worker(Protocol):
         ...
 
     def recall(self) -> None:
-        """Have the agent go on by this process: `reply` returns at once."""
+        """Have the agent go on through this process: `reply` returns at once."""
         ...
 
     def stop(self, waited: float) -> None:
@@ -98,7 +98,7 @@ class Worker(Protocol):
         ...
 
     def rest(self) -> None:
-        """Hear that nothing is played until the next `open`; it may give its place away."""
+        """Note that nothing is played until the next `open`; the worker may give up its place."""
         ...
 
     def drop(self) -> None:
@@ -220,13 +220,13 @@ class WorkerClient:
         return self._unpacked(await self._ask(MessageKind.STEP, actions))
 
     def place_for(self, place: str) -> str:
-        """Return `place`: the worker is on this machine, as the agent is for which it was meant."""
+        """Return `place`, since the worker is on this machine."""
         return place
 
     async def play(self, terms: bytes) -> Reply:
         """Play the episode with its agent, which only the worker of `animalcat.service` can do.
 
-        Unless it is PLAYED, `turn`, `reply` or `stop` must follow, until PLAYED comes.
+        Unless the reply is PLAYED, `turn`, `reply` or `stop` must follow until it comes.
 
         Args:
             terms: Body of the request, for the worker.
@@ -270,7 +270,7 @@ class WorkerClient:
         return await self._answered(self._process.expect(self._patience, waits))
 
     def recall(self) -> None:
-        """Have the agent go on by this process: `reply` returns at once."""
+        """Have the agent go on through this process: `reply` returns at once."""
         if self._process is not None:
             self._process.send(MessageKind.RECALL, b"")
 

@@ -319,7 +319,7 @@ def public(error: Exception) -> ServiceError:
     """Return what a caller may see of an exception; log unforeseen ones and make them INTERNAL."""
     if isinstance(error, ServiceError) and error.code is not Code.SESSION_FAILED:
         return error
-    if any(isinstance(one, DBAPIError) and damage_of(one) for one in _causes(error)):
+    if any(isinstance(cause, DBAPIError) and damage_of(cause) for cause in _causes(error)):
         log.error("the database is damaged", exc_info=error)
         return ServiceError(Code.STORE_DAMAGED)
     code = system_code(error)
@@ -339,26 +339,26 @@ def public(error: Exception) -> ServiceError:
 
 def system_code(error: BaseException) -> Code | None:
     """Return the code of what the machine lacks, if that is why something failed; else None."""
-    for one in _causes(error):
-        if isinstance(one, MemoryError):
+    for cause in _causes(error):
+        if isinstance(cause, MemoryError):
             return Code.NO_MEMORY
-        if isinstance(one, OSError) and one.errno in _SYSTEM:
-            return _SYSTEM[one.errno]
-        if isinstance(one, ArtefactsError):
+        if isinstance(cause, OSError) and cause.errno in _SYSTEM:
+            return _SYSTEM[cause.errno]
+        if isinstance(cause, ArtefactsError):
             return Code.ARTEFACTS_BUSY
-        if isinstance(one, DBAPIError):
-            return _code_of_database(one)
+        if isinstance(cause, DBAPIError):
+            return _code_of_database(cause)
     return None
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception and those that led to it."""
-    one: BaseException | None = error
+    cause: BaseException | None = error
     for _ in range(20):
-        if one is None:
+        if cause is None:
             return
-        yield one
-        one = one.__cause__ or one.__context__
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _code_of_database(error: DBAPIError) -> Code | None:
@@ -389,15 +389,15 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
     """
 
     def __init__(
-        self, told: Callable[[ServiceError, str], None] = lambda error, peer: None
+        self, on_refusal: Callable[[ServiceError, str], None] = lambda error, peer: None
     ) -> None:
         """Guard methods.
 
         Args:
-            told: Is called with each error that a caller is told, and the caller's address, within
-                the call's own context.
+            on_refusal: Is called with each error that a caller is told, and the caller's address,
+                within the call's own context.
         """
-        self._told = told
+        self._told = on_refusal
 
     async def intercept_service(
         self,
@@ -449,7 +449,7 @@ def _tolerant(reads: Callable[[bytes], Any] | None, *, stream: bool) -> Callable
 
 
 def _guard(
-    method: Callable[[Any, Any], Awaitable[Any]], told: Callable[[ServiceError, str], None]
+    method: Callable[[Any, Any], Awaitable[Any]], on_refusal: Callable[[ServiceError, str], None]
 ) -> Callable[[Any, Any], Awaitable[Any]]:
     async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         try:
@@ -460,7 +460,7 @@ def _guard(
             raise
         except Exception as error:  # noqa: BLE001 - the last place where one can become a status
             shown = public(error)
-            told(shown, context.peer())
+            on_refusal(shown, context.peer())
             trailers = [(CODE_METADATA, shown.code.value)]
             if shown.retry_seconds is not None:
                 trailers.append((RETRY_METADATA, f"{shown.retry_seconds:.3f}"))

@@ -58,16 +58,16 @@ class Operations:
         self._closing = False
         for path in sorted(folder.glob("*.json")):
             try:
-                found = _FORM.validate_json(path.read_bytes())
+                stored = _FORM.validate_json(path.read_bytes())
             except ValueError as error:
                 log.warning("%s is left out: %s", path, error)
                 continue
-            if not found.state.over:
-                found = self._over(
-                    found, OperationState.ABORTED, ServiceError(Code.OPERATION_ABORTED)
+            if not stored.state.over:
+                stored = self._over(
+                    stored, OperationState.ABORTED, ServiceError(Code.OPERATION_ABORTED)
                 )
-                self._write(found)
-            self._known[found.id] = found
+                self._write(stored)
+            self._known[stored.id] = stored
 
     def begin(
         self,
@@ -104,8 +104,8 @@ class Operations:
                         "which is about something else",
                     )
                 return known
-        last = max((int(one.rsplit("-", 1)[-1]) for one in self._known), default=0)
-        made = Operation(
+        last = max((int(known_id.rsplit("-", 1)[-1]) for known_id in self._known), default=0)
+        operation = Operation(
             f"{kind.name.lower().replace('_', '-')}-{last + 1:06}",
             kind,
             subject,
@@ -113,13 +113,15 @@ class Operations:
             request_id,
             asked,
         )
-        self._write(made)
-        self._known[made.id] = made
-        self._news[made.id] = asyncio.Event()
-        stop = self._stops[made.id] = Stop()
-        self._tasks[made.id] = asyncio.create_task(self._run(made.id, work, stop), name=made.id)
+        self._write(operation)
+        self._known[operation.id] = operation
+        self._news[operation.id] = asyncio.Event()
+        stop = self._stops[operation.id] = Stop()
+        self._tasks[operation.id] = asyncio.create_task(
+            self._run(operation.id, work, stop), name=operation.id
+        )
         self._forget()
-        return made
+        return operation
 
     def get(self, operation: str) -> Operation:
         """Return the operation with this id.
@@ -136,7 +138,11 @@ class Operations:
 
     def all(self) -> list[Operation]:
         """List all operations, newest first."""
-        return sorted(self._known.values(), key=lambda one: one.id.rsplit("-", 1)[-1], reverse=True)
+        return sorted(
+            self._known.values(),
+            key=lambda operation: operation.id.rsplit("-", 1)[-1],
+            reverse=True,
+        )
 
     def cancel(self, operation: str) -> Operation:
         """Ask an operation to stop; one that is over stays as it is.
@@ -144,15 +150,15 @@ class Operations:
         Raises:
             ServiceError: There is no such operation, or it cannot be stopped midway.
         """
-        found = self.get(operation)
-        if not found.state.over and not found.kind.cancellable:
+        known = self.get(operation)
+        if not known.state.over and not known.kind.cancellable:
             raise ServiceError(
                 Code.INVALID_REQUEST,
                 f"{names.operation_name(operation)} cannot be stopped midway; wait until it ends",
             )
-        if not found.state.over:
+        if not known.state.over:
             self._stops[operation].wanted = True
-        return found
+        return known
 
     async def watch(self, operation: str) -> AsyncIterator[Operation]:
         """Yield an operation as it is now, at each report of progress, and finally when it is over.
@@ -162,9 +168,9 @@ class Operations:
         """
         while True:
             news = self._news.get(operation)
-            found = self.get(operation)
-            yield found
-            if found.state.over or news is None:
+            current = self.get(operation)
+            yield current
+            if current.state.over or news is None:
                 return
             await news.wait()
 
@@ -239,7 +245,7 @@ class Operations:
 
     def _forget(self) -> None:
         """Drop the oldest operations that are over."""
-        over = [one for one in self.all() if one.state.over]
+        over = [operation for operation in self.all() if operation.state.over]
         for old in over[KEPT:]:
             del self._known[old.id]
             (self._folder / f"{old.id}.json").unlink(missing_ok=True)

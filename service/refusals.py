@@ -20,7 +20,7 @@ OTHERS: Final = "others"
 
 
 @dataclass(slots=True)
-class Refusal:
+class RefusalCount:
     """What was refused to somebody.
 
     Attributes:
@@ -66,9 +66,9 @@ class Seldom:
             oldest = min(self._logged, key=self._logged.__getitem__)
             del self._logged[oldest], self._kept_back[oldest]
         self._logged[key] = now
-        found = self._kept_back[key]
+        kept_back = self._kept_back[key]
         self._kept_back[key] = 0
-        return found
+        return kept_back
 
 
 class Refusals:
@@ -85,7 +85,7 @@ class Refusals:
         """
         self._clock = clock
         self._seldom = Seldom(now)
-        self._counted: dict[tuple[str, str], Refusal] = {}
+        self._counted: dict[tuple[str, str], RefusalCount] = {}
 
     def count(self, what: str, who: str, words: str, number: int = 1) -> None:
         """Count a refusal, and log it if it is the first or the log told of it long ago.
@@ -98,20 +98,22 @@ class Refusals:
         """
         if (what, who) not in self._counted and len(self._counted) >= MOST_KEPT:
             who = OTHERS
-        found = self._counted.setdefault((what, who), Refusal(what, who))
-        found.number += number
-        found.last, found.words = self._clock(), words
+        refusal = self._counted.setdefault((what, who), RefusalCount(what, who))
+        refusal.number += number
+        refusal.last, refusal.words = self._clock(), words
         if since := self._seldom.due((what, who), number):
-            times = "" if found.number == number else f", {since} times since this was logged"
+            times = "" if refusal.number == number else f", {since} times since this was logged"
             log.warning("%s, to %s%s: %s", what, who, times, words)
 
-    def all(self) -> list[Refusal]:
+    def all(self) -> list[RefusalCount]:
         """Return all that was counted, the most frequent first."""
-        return sorted(self._counted.values(), key=lambda one: (-one.number, one.what, one.who))
+        return sorted(
+            self._counted.values(), key=lambda refusal: (-refusal.number, refusal.what, refusal.who)
+        )
 
     def totals(self) -> dict[str, int]:
         """Return how often each thing was refused, to whomever."""
         sums = Counter[str]()
-        for one in list(self._counted.values()):
-            sums[one.what] += one.number
+        for refusal in list(self._counted.values()):
+            sums[refusal.what] += refusal.number
         return dict(sums)

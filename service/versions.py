@@ -38,12 +38,12 @@ def versions() -> dict[str, str]:
     `looks` is how the simulator's camera draws, see `arena_configs.looks`; `motion` its rules, see
     `envs.sim.rules`.
     """
-    found = {name: _version(name) for name in PACKAGES}
-    found[LOOKS] = looks.REVISION
-    found[MOTION] = rules.REVISION
-    found["python"] = platform.python_version()
-    found["platform"] = f"{platform.system()}-{platform.machine()}".lower()
-    return found
+    installed = {name: _version(name) for name in PACKAGES}
+    installed[LOOKS] = looks.REVISION
+    installed[MOTION] = rules.REVISION
+    installed["python"] = platform.python_version()
+    installed["platform"] = f"{platform.system()}-{platform.machine()}".lower()
+    return installed
 
 
 def changed_versions(

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.cli.shared.evidence import evidence_of
 from animalcat.files import write_whole
+from animalcat.layouts.fitting.evidence import evidence_of
 from animalcat.outcomes import (
     COLUMNS,
     OutcomesError,

@@ -97,7 +97,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProcessPlan:
     """All that a process is given, whichever way it is kept apart.
 
     Attributes:
@@ -240,7 +240,7 @@ def plan_of(
     variables: Mapping[str, str] | None = None,
     ours: bool = False,
     hide: Sequence[str] = (),
-) -> Plan:
+) -> ProcessPlan:
     """Return what a process is given: the software, and what is said here.
 
     Args:
@@ -273,7 +273,7 @@ def plan_of(
     changes = {"HOME": home, "TMPDIR": "/tmp", "NUMBA_CACHE_DIR": own, **(variables or {})}
     whole = clean_environment(os.environ, network=network) | changes
     copies = () if ours else (kept, own)
-    return Plan(view.ordered(), network, limits, whole, copies, tuple(hide))
+    return ProcessPlan(view.ordered(), network, limits, whole, copies, tuple(hide))
 
 
 def _home(view: View, sees: Iterable[str]) -> str:
@@ -286,7 +286,7 @@ def _home(view: View, sees: Iterable[str]) -> str:
     return f"{WORK}/home" if inside or below or home.startswith(("/proc/", "/dev/")) else home
 
 
-def launched(command: Sequence[str], plan: Plan, name: str) -> ApartCommand:
+def launched(command: Sequence[str], plan: ProcessPlan, name: str) -> ApartCommand:
     """Return the command that runs a command as a plan says.
 
     Args:
@@ -345,7 +345,7 @@ def _limits(limits: Limits) -> dict[str, int]:
     return {**numbers, "file_bytes": 2 * numbers.pop("room")}
 
 
-def _bubblewrap(plan: Plan) -> list[str]:
+def _bubblewrap(plan: ProcessPlan) -> list[str]:
     """The words of a plan for bubblewrap."""
     words = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--unshare-user"]
     words += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--disable-userns"]

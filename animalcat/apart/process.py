@@ -21,7 +21,7 @@ from animalcat.apart.plan import (
     ApartCommand,
     Limits,
     Permission,
-    Plan,
+    ProcessPlan,
     environment,
     launched,
     named_variables,
@@ -301,7 +301,7 @@ def _plan(
     files: Sequence[str],
     variables: dict[str, str],
     notes: list[str],
-) -> Plan:
+) -> ProcessPlan:
     """What an agent is given; what is to be said of it is added to the notes."""
     sees = [*map(str, bounds.sees), *files]
     links = dict[str, str]()
@@ -330,29 +330,29 @@ def _plan(
         ours=bool(read.builtin),
         hide=[data] if data else [],
     )
-    seen = [mount.source for mount in plan.mounts if mount.kind in ("see", "share")]
+    shared = [mount.source for mount in plan.mounts if mount.kind in ("see", "share")]
     if data:
-        _check_data([*sees, *seen], data)
+        _check_data([*sees, *shared], data)
     notes += [
         f"the agent can read {path}, which is in {where}"
         for path in bounds.hide
-        if path.exists() and (where := holds(seen, str(path)))
+        if path.exists() and (where := holds(shared, str(path)))
     ]
     return plan
 
 
-def _check_data(seen: Sequence[str], data: str) -> None:
+def _check_data(paths: Sequence[str], data: str) -> None:
     """Refuse to let an agent see a data directory, or something in it.
 
     Raises:
         ApartError: It would.
     """
     real = os.path.realpath(data)
-    if inside := [path for path in seen if holds([real], path)]:
+    if inside := [path for path in paths if holds([real], path)]:
         raise ApartError(
             f"the agent would see {inside[0]}, which is in the data directory; move it elsewhere"
         )
-    if where := holds(map(os.path.realpath, seen), real):
+    if where := holds(map(os.path.realpath, paths), real):
         raise ApartError(
             f"the data directory {data} is in {where}, which the agent would see; keep the two "
             "apart, or show it less with --agent-sees"
@@ -427,15 +427,15 @@ async def follow(
     reading = asyncio.ensure_future(anext(events, None))
     left = GRACE_SECONDS
     state: SessionState | None = None
-    told: list[AgentProcess] = []
+    reported: list[AgentProcess] = []
     try:
         while left > 0:
             await asyncio.wait([reading], timeout=POLL_SECONDS)
-            new = [process for process in processes if process.ended and process not in told]
-            told += new
+            new = [process for process in processes if process.ended and process not in reported]
+            reported += new
             # Again and again: the server may miss a connection a moment later.
-            if new or (len(told) == len(processes) and state == "running"):
-                await give_up(client, session, told)
+            if new or (len(reported) == len(processes) and state == "running"):
+                await give_up(client, session, reported)
             if reading.done():
                 event = reading.result()
                 if event is None:
@@ -443,7 +443,7 @@ async def follow(
                 state = event.session.state
                 tell(event)
                 reading = asyncio.ensure_future(anext(events, None))
-            elif len(told) == len(processes):
+            elif len(reported) == len(processes):
                 if state != "running":
                     return
                 left -= POLL_SECONDS

@@ -185,7 +185,7 @@ def beside(file: Path, hidden: Iterable[Path] = ()) -> tuple[list[str], list[str
         ValueError: There is too much to show it one by one.
     """
     away = [os.path.realpath(path) for path in hidden]
-    seen, left = [str(file)], list[str]()
+    shown, left = [str(file)], list[str]()
     names = [name for name in _names(str(file.parent)) if not name.startswith(".")]
     if len(names) > MOST_BESIDE:
         raise ValueError(
@@ -201,8 +201,8 @@ def beside(file: Path, hidden: Iterable[Path] = ()) -> tuple[list[str], list[str
         if _within_or_above(path, away) or looks.finds_ours(path):
             left.append(path)
         else:
-            seen.append(path)
-    return seen, left
+            shown.append(path)
+    return shown, left
 
 
 @dataclass(slots=True)
@@ -261,10 +261,10 @@ def _within_or_above(path: str, others: Sequence[str]) -> bool:
     return any(real == other or real in _above(other) or other in _above(real) for other in others)
 
 
-def holds(seen: Iterable[str], path: str) -> str:
+def holds(places: Iterable[str], path: str) -> str:
     """Which of some files and folders has a path in it; empty if none."""
     real = os.path.realpath(path)
-    return next((place for place in seen if place == real or place in _above(real)), "")
+    return next((place for place in places if place == real or place in _above(real)), "")
 
 
 def _above(path: str) -> list[str]:

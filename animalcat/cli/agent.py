@@ -97,8 +97,8 @@ def run(
             traceback.print_exception(error.__cause__)
         fail(str(error))
     except AnimalcatError as error:
-        told = "\n".join([str(error), *getattr(error, "__notes__", ())])
-        fail(told, UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
+        message = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        fail(message, UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
     except Exception as error:  # noqa: BLE001  the agent is foreign code
         traceback.print_exc()
         fail(f"agent {reference}: {type(error).__name__}: {error}", FAILED)

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import typer
 
-from animalcat.cli.battery_report import battery_of
 from animalcat.cli.shared.output import fail, print_rows
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
+from animalcat.lab.received import battery_of
 from animalcat.service.reporting.instance_table import csv_text, parquet_bytes
 from animalcat.values import Instance
 
@@ -93,10 +93,10 @@ def show(manifest: Mapping[str, Any]) -> None:
 
 def _show_parts(parts: Sequence[Mapping[str, Any]]) -> None:
     """Print how much there is of every suite and paradigm, where names or a table say it."""
-    told = ("suite", "tasks", "variants")
-    if any(part[what] for part in parts for what in told):
+    optional = ("suite", "tasks", "variants")
+    if any(part[what] for part in parts for what in optional):
         columns = ("suite", "paradigm", "instances", "tasks", "variants", "groups")
-        used = [c for c in columns if c not in told or any(part[c] for part in parts)]
+        used = [c for c in columns if c not in optional or any(part[c] for part in parts)]
         print_rows(parts, used, as_json=False)
 
 

@@ -135,8 +135,8 @@ def _built(
     keep: Path | None,
 ) -> list[dict[str, Any]]:
     from animalcat.bench.saving import built, of_battery, stored
-    from animalcat.cli.battery_report import received
     from animalcat.cli.shared.batteries import find_battery
+    from animalcat.lab.received import received
     from animalcat.layouts.library import load_layout
     from animalcat.service.errors import ServiceError
 

@@ -81,7 +81,7 @@ def calibrate(
             rich_help_panel=OUTCOMES,
         ),
     ] = None,
-    told: AsOption = None,
+    taken_as: AsOption = None,
     keep_drawn: KeepDrawn = False,
     agent: Annotated[
         list[str] | None,
@@ -177,7 +177,7 @@ def calibrate(
         fail("where are the outcomes? Give --outcomes, or --sessions for each session")
     if outcomes is None:
         for option, given in (
-            *(("--pass-marks", pass_marks), ("--as", told), ("--agent", agent)),
+            *(("--pass-marks", pass_marks), ("--as", taken_as), ("--agent", agent)),
             ("--keep-drawn", keep_drawn),
         ):
             if given:
@@ -198,8 +198,8 @@ def calibrate(
             if outcomes is None:
                 earlier = of_sessions(client, sessions or [], known)
             else:
-                known = marked_by(known, pass_marks, outcomes, told)
-                earlier = of_file(outcomes, known, agent or [], told)
+                known = marked_by(known, pass_marks, outcomes, taken_as)
+                earlier = of_file(outcomes, known, agent or [], taken_as)
             return earlier, on_battery(
                 chosen,
                 known,
@@ -234,7 +234,7 @@ def _check_name(name: str) -> None:
 
 
 def _battery(client: Client, battery: str, where: str) -> Battery:
-    from animalcat.cli.battery_report import received
+    from animalcat.lab.received import received
 
     return received(client, find_battery(client, battery, where=where))
 
@@ -358,10 +358,10 @@ def _report(
         f"agents, {calibration.episodes} outcomes on {len(calibration.instances)} arenas; "
         f"R-hat {fit['rhat']:.3f}, ESS {fit['ess_bulk']:.0f}"
     )
-    for told in sorted(int(k.split("_")[1]) for k in fit if k.endswith("_as_written")):
-        ours, written = fit[f"brier_{told}"], fit[f"brier_{told}_as_written"]
+    for number in sorted(int(k.split("_")[1]) for k in fit if k.endswith("_as_written")):
+        ours, written = fit[f"brier_{number}"], fit[f"brier_{number}_as_written"]
         typer.echo(
-            f"agents held out, after {told} of their episodes: Brier score {ours:.3f}, "
+            f"agents held out, after {number} of their episodes: Brier score {ours:.3f}, "
             f"{written:.3f} by the layout as written"
         )
     if calibration.determinism is not None:

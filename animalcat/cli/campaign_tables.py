@@ -23,7 +23,7 @@ def campaign_json(client: Client, campaign: Campaign, against: str = "") -> dict
         against: The agent with which every other one is paired; empty for none.
     """
     # To compare needs the server extra; to list does not.
-    from animalcat.cli.shared.agent_comparison import compare_agents, scales_of
+    from animalcat.lab.comparison import compare_agents, scales_of
     from animalcat.layouts.adaptive.paired import compare_each
     from animalcat.layouts.checking.compare import Posterior
 

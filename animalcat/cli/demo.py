@@ -124,13 +124,15 @@ class Shown(NamedTuple):
     @property
     def words(self) -> str:
         """What happened, what was expected, and what most likely decided it."""
-        told = [one for one in self.why["sentences"] if one != self.why["happened"]]
+        sentences = [
+            sentence for sentence in self.why["sentences"] if sentence != self.why["happened"]
+        ]
         before, now = self.episode.decision.predicted, self.why["expected"]
         expected = (
             f"The layout expected it to pass with {percent(before)}, and now that the session is "
             f"over with {percent(now)}."
         )
-        return " ".join([self.why["happened"], expected, *told[1:2]]).strip()
+        return " ".join([self.why["happened"], expected, *sentences[1:2]]).strip()
 
 
 def command(
@@ -181,7 +183,7 @@ def command(
         home = data / "profiles" / str(row["session"])
         home.mkdir(parents=True, exist_ok=True)
         with status("drawing the report"):
-            made = {name: client.export_profile(session, form) for name, form in FILES.items()}
+            files = {name: client.export_profile(session, form) for name, form in FILES.items()}
         with status("looking for the failure that told most"):
             shown = _told_most(client, session)
     print_profile(
@@ -192,8 +194,8 @@ def command(
     recordings = data / "recordings" / session.id
     _replay(recordings)
     if shown:
-        made["profile.html"] = _show(shown, recordings, home, made["profile.html"])
-    for name, content in made.items():
+        files["profile.html"] = _show(shown, recordings, home, files["profile.html"])
+    for name, content in files.items():
         write_whole(home / name, content)
     print_verdict(profile)
     _compare(demo, profile)
@@ -219,27 +221,31 @@ def _told_most(client: Client, session: Session) -> Shown | None:
     That is what it taught, together with all that was played later. Of an agent that failed
     nowhere, it is the success that surprised most.
     """
-    counted = [one for one in client.episodes(session) if one.outcome in ("success", "failure")]
-    failed = [one for one in counted if one.outcome == "failure"]
+    counted = [
+        episode for episode in client.episodes(session) if episode.outcome in ("success", "failure")
+    ]
+    failed = [episode for episode in counted if episode.outcome == "failure"]
 
     def surprise(episode: Episode) -> float:
         predicted = episode.decision.predicted
         return predicted if episode.outcome == "failure" else 1.0 - predicted
 
     some = sorted(failed or counted, key=surprise, reverse=True)[:EXPLAINED]
-    told = [Shown(one, client.explain_episode(session, one.number)) for one in some]
-    return max(told, key=lambda one: one.taught, default=None)
+    explained = [
+        Shown(episode, client.explain_episode(session, episode.number)) for episode in some
+    ]
+    return max(explained, key=lambda failure: failure.taught, default=None)
 
 
 def _show(shown: Shown, recordings: Path, home: Path, page: bytes) -> bytes:
     """Tell of an episode, film it, and return the report with its picture."""
     from animalcat.service.reporting.telling import with_episode
 
-    one = shown.episode
-    heading = f"The {one.outcome} that told most: episode {one.number}"
+    episode = shown.episode
+    heading = f"The {episode.outcome} that told most: episode {episode.number}"
     console().print(f"\n{heading}", style="bold")
     _say(shown.words)
-    video, picture = _video(recordings / f"{one.number}-{one.attempt}.mcap", home)
+    video, picture = _video(recordings / f"{episode.number}-{episode.attempt}.mcap", home)
     typer.echo(f"video     {video}")
     typer.echo(f"picture   {picture}")
     return with_episode(page.decode(), heading, shown.words, picture.read_bytes()).encode()
@@ -293,11 +299,11 @@ def _compare(demo: Demonstration, profile: Mapping[str, Any]) -> None:
     """Say what was planted and what was found."""
     node = profile["nodes"][demo.node]
     low, high = node["hdi"]
-    found = f"{node['mean']:.1f} {demo.unit} ({low:.1f} to {high:.1f})"
+    interval = f"{node['mean']:.1f} {demo.unit} ({low:.1f} to {high:.1f})"
     holds = "holds" if low <= demo.planted <= high else "does not hold"
     console().print("\nPlanted and found", style="bold")
     _say(
-        f"planted {demo.planted:g} {demo.unit}, found {found}: the 90 % interval {holds} it. "
+        f"planted {demo.planted:g} {demo.unit}, found {interval}: the 90 % interval {holds} it. "
         f"{demo.typical}"
     )
 

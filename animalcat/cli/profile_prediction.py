@@ -6,30 +6,20 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import numpy as np
 import typer
 
-from animalcat.cli.battery_report import received
 from animalcat.cli.shared.batteries import find_battery
 from animalcat.cli.shared.output import console, fail, print_json, print_rows, status, wrote
 from animalcat.cli.shared.pictures import read_from, read_sessions
 from animalcat.cli.shared.remote import client_for, place
 from animalcat.files import write_whole
-from animalcat.layouts.checking.forecast import BatteryForecast, forecast
-from animalcat.layouts.checking.scores import Estimate
+from animalcat.lab.forecast import forecast_report
+from animalcat.lab.received import received
 from animalcat.layouts.explaining.wording import figure
 from animalcat.layouts.model.units import plain_unit
 from animalcat.names import short_digest
-from animalcat.plots.results import Results
-from animalcat.service.batteries.battery import Battery
-from animalcat.service.errors import ServiceError
-from animalcat.service.measuring.coverage import Coverage, some_coverage
-from animalcat.service.reporting.session_report import played_on
-
-VERSION: Final = 1
-"""Version of the JSON; readers refuse newer ones."""
 
 
 def predict_battery(
@@ -73,97 +63,13 @@ def predict_battery(
             f"one (digest {short_digest(known.digest)})",
             err=True,
         )
-    try:
-        keep = bool(about.get("keep_unpassable"))
-        covered = some_coverage(results.fitted.layout, known, keep_unpassable=keep)
-    except ServiceError as error:
-        fail(str(error))
-    report = _report(results, name, known, covered, top)
+    report = forecast_report(results, name, known, top)
     if output is not None:
         _write(report, output)
     if as_json:
         print_json(report)
     else:
         _print(report)
-
-
-def _report(
-    results: Results, name: str, battery: Battery, covered: Coverage, top: int
-) -> dict[str, Any]:
-    about: dict[str, Any] = results.profile.get("provenance", {})
-    own = about.get("battery_digest") == battery.digest
-    played = set(results.table["instance"]) if own else set[str]()
-    names = list(covered.features)
-    instances = [battery.instances[battery.index[instance]] for instance in names]
-    prediction = forecast(
-        results.fitted.layout,
-        results.fitted.flat_draws,
-        np.array(list(covered.features.values()), np.float64),
-        [instance.paradigm for instance in instances],
-        most=top,
-        without={row for row, instance in enumerate(names) if instance in played},
-    )
-    places = {telling.row: k + 1 for k, telling in enumerate(prediction.telling)}
-    return {
-        "version": VERSION,
-        "agent": results.agent,
-        "session": about.get("session", ""),
-        "labels": list(results.profile.get("labels", [])),
-        "backend": about.get("backend", ""),
-        "played_on": played_on(results.profile),
-        "layout": dict(results.profile["layout"]),
-        "battery": name,
-        "battery_digest": battery.digest,
-        "instances": len(battery.instances),
-        "covered": len(names),
-        "left_out": dict(covered.counts),
-        "passed": _estimate(prediction.passed),
-        "paradigms": [
-            {
-                "paradigm": paradigm,
-                "instances": sum(instance.paradigm == paradigm for instance in instances),
-                **_estimate(passed),
-            }
-            for paradigm, passed in prediction.groups.items()
-        ],
-        "telling": _telling(results, prediction, names),
-        "predictions": [
-            {
-                "instance": instance.name,
-                "suite": instance.suite,
-                "paradigm": instance.paradigm,
-                "predicted": round(float(prediction.each.mean[row]), 6),
-                "low": round(float(prediction.each.low[row]), 6),
-                "high": round(float(prediction.each.high[row]), 6),
-                "played": instance.name in played,
-                "telling": places.get(row),
-            }
-            for row, instance in enumerate(instances)
-        ],
-    }
-
-
-def _telling(
-    results: Results, prediction: BatteryForecast, names: list[str]
-) -> list[dict[str, Any]]:
-    units = {node.name: node.unit for node in results.fitted.layout.latents}
-    return [
-        {
-            "instance": names[telling.row],
-            "predicted": round(float(prediction.each.mean[telling.row]), 6),
-            "low": round(float(prediction.each.low[telling.row]), 6),
-            "high": round(float(prediction.each.high[telling.row]), 6),
-            "node": telling.node,
-            "unit": units[telling.node],
-            "sd_before": telling.before,
-            "sd_after": telling.after,
-        }
-        for telling in prediction.telling
-    ]
-
-
-def _estimate(estimate: Estimate) -> dict[str, float]:
-    return {"passed": round(estimate.value, 3), "low": estimate.low, "high": estimate.high}
 
 
 def _write(report: dict[str, Any], output: Path) -> None:

@@ -389,14 +389,14 @@ def command(
     output = sys.stdout
 
     def ready(address: str) -> None:
-        told = _told(settings, address)
+        facts = _told(settings, address)
         if as_json or private:
-            lines = [json.dumps(told)]
+            lines = [json.dumps(facts)]
         else:
             lines = [f"animalcat serves {settings.home} at {address}; Ctrl-C stops it"]
-            if "ca" in told:
-                lines.append(f"callers know it by: ANIMALCAT_CA={told['ca']}")
-            if told["token"]:
+            if "ca" in facts:
+                lines.append(f"callers know it by: ANIMALCAT_CA={facts['ca']}")
+            if facts["token"]:
                 lines.append(
                     f"callers need a token, from: animalcat token create{_where(settings)}"
                 )
@@ -432,7 +432,7 @@ def command(
 
 def _told(settings: Settings, address: str) -> dict[str, Any]:
     """What is said once the server listens."""
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "address": address,
         "data": str(settings.home.absolute()),
         "tls": settings.tls,
@@ -440,11 +440,11 @@ def _told(settings: Settings, address: str) -> dict[str, Any]:
     }
     if settings.self_signed:
         certificates = self_signed(settings.home, settings.host_names)
-        told |= {
+        facts |= {
             "ca": certificates.fingerprint,
             "certificate": str(certificates.certificate.absolute()),
         }
-    return told
+    return facts
 
 
 def _where(settings: Settings) -> str:

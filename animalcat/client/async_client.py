@@ -102,7 +102,7 @@ SessionLike: TypeAlias = str | Session
 CertificateFiles: TypeAlias = tuple[str | os.PathLike[str], str | os.PathLike[str]]
 """The file of a certificate and that of its private key."""
 OnProgress: TypeAlias = Callable[[Operation], None]
-"""Is told of an operation as it goes on."""
+"""Called with an operation whenever it has progressed."""
 Recorded: TypeAlias = EpisodeHeader | RecordedStep | EpisodeFooter
 """Part of a recorded episode."""
 
@@ -139,12 +139,12 @@ def aconnect(
 
     Args:
         address: "host:port".
-        token: What proves who you are, or "@FILE" to read it from; a server of this machine needs
-            none as a rule. None: `ANIMALCAT_TOKEN` of the environment.
-        ca: How the server is known, where it speaks TLS: a file with its certificate, or the
-            fingerprint "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates
-            that this machine trusts.
-        certificate: Files of your own certificate and its key, where the server asks for one. None:
+        token: The access token, or "@FILE" to read it from a file. A server on this machine
+            usually needs none. None: that of `ANIMALCAT_TOKEN`.
+        ca: How to verify a server that speaks TLS: a file with its certificate, or the fingerprint
+            "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates that this
+            machine trusts.
+        certificate: Files of your own certificate and its key, if the server asks for one. None:
             `ANIMALCAT_CERTIFICATE` and `ANIMALCAT_KEY`.
         wait_seconds: How long to wait for a server that is still starting.
 
@@ -239,26 +239,26 @@ class AsyncClient:
         """Let an agent play a session to its end.
 
         Args:
-            agent: Has `reset(info)` and `act(observation)`, which may be coroutines. What makes
-                one, such as its class, lets a session of several slots play several episodes at
-                once, each by an agent of its own; an agent itself plays one slot.
-            session: Which; may be empty where exactly one session waits for an agent.
-            name: Of the agent; by default the one that the session is for.
+            agent: An object with `reset(info)` and `act(observation)`, which may be coroutines; it
+                plays in one slot. Or what makes such objects, such as a class: then every slot of
+                the session has an agent of its own.
+            session: The session; may be left empty if exactly one waits for an agent.
+            name: Name of the agent; by default the one that the session is for.
             observation_spec: What the agent needs to see; a session that shows something else
                 is refused. None: whatever the session shows.
-            on_episode: Is told of every episode that ended.
-            in_thread: Let an agent that is no coroutine think in a thread, so that the event loop
-                goes on meanwhile. Agents of several slots always do.
-            fingerprint: What the agent is, see `AgentFingerprint.declared`. None: unknown, and then
-                a session that has episodes goes on in this process alone.
-            same_agent: Say that it is the agent that the session has, whatever its fingerprint;
-                the profile states it.
+            on_episode: Called with every episode that has ended.
+            in_thread: Whether an agent without coroutines runs in a thread, so that the event loop
+                goes on meanwhile. With several slots agents always do.
+            fingerprint: What identifies the agent, see `AgentFingerprint.declared`. None: unknown;
+                then only this process can continue a session that has episodes.
+            same_agent: Whether to declare that this is the session's agent even if its fingerprint
+                differs; the profile then says so.
 
         Raises:
             AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
-            Exception: Whatever the agent raises. Where this connection is an operator's, the
-                session is then paused until `judge_failure` says what the open episode counts as;
-                else that is voided.
+            Exception: Whatever the agent's code raises. If the token is an operator's, the session
+                then waits until `judge_failure` says what the open episode counts as; otherwise
+                that episode is void.
         """
         target = await self.find_session(session)
         try:
@@ -307,25 +307,24 @@ class AsyncClient:
     ) -> Session:
         """Create a session that waits for its agent.
 
-        What is left out is not sent, and has the server's default. The session that comes back
-        says all of it.
+        Options that are left out have the server's defaults; the returned session has all values.
 
         Args:
             agent: Name of the agent that is to be measured.
             battery: Id or resource name.
             layout: Name of the layout, or a file of one's own (its name ends in .yaml or .yml). By
-                default the one that the battery names, and "aaio" where it names none.
-            layout_variant: Variant of it.
+                default the one that the battery names, or "aaio" if it names none.
+            layout_variant: Variant of the layout.
             observation_spec: What the agent sees; rays by default. The options `camera`,
                 `decision_period` and `privileged` change parts of it.
             against: Another agent's session: play the arenas that it has played, in the same
                 order, until the two agents are told apart.
-            request_id: The same id again gives the same session.
+            request_id: Repeating a call with the same id returns the same session.
             **options: The options below.
 
         Raises:
-            AnimalcatError: An option does not take its value; the layout's file cannot be read;
-                the server refuses.
+            AnimalcatError: An option has a value that it does not take; the layout's file cannot
+                be read; the server refuses.
             TypeError: There is no such option.
         """
         spec = _session_spec(agent, battery, layout, layout_variant)
@@ -337,13 +336,13 @@ class AsyncClient:
         return decode(Session, answer.session)
 
     async def get_session(self, session: SessionLike) -> Session:
-        """One session as it stands."""
+        """A session in its present state."""
         request = sessions_pb2.GetSessionRequest(name=session_name(session))
         answer = await self._read(self._sessions.GetSession, request)
         return decode(Session, answer.session)
 
     async def get_ticket(self, session: SessionLike) -> Ticket:
-        """A ticket with which the process of an agent plays one session and does nothing else."""
+        """A ticket, which allows the process of an agent to play this session and nothing else."""
         request = access_pb2.GetTicketRequest(session=session_name(session))
         answer = await self._call(self._access.GetTicket, request)
         return decode(Ticket, answer)
@@ -397,11 +396,11 @@ class AsyncClient:
     def watch_session(
         self, session: SessionLike, *, from_start: bool = False
     ) -> AsyncGenerator[SessionEvent]:
-        """Progress as it happens, until the session is over.
+        """Yield the events of a session as they happen, until it is over.
 
         Args:
-            session: Which.
-            from_start: Past episodes come first.
+            session: The session.
+            from_start: Whether past episodes come first.
         """
         request = sessions_pb2.WatchSessionRequest(
             name=session_name(session), from_start=from_start
@@ -409,7 +408,7 @@ class AsyncClient:
         return self._stream(self._sessions.WatchSession, request, partial(decode, SessionEvent))
 
     async def cancel_session(self, session: SessionLike) -> Session:
-        """End a session; what it learnt stays."""
+        """Cancel a session; its outcomes and what they tell of the agent stay."""
         request = sessions_pb2.CancelSessionRequest(name=session_name(session))
         answer = await self._call(self._sessions.CancelSession, request)
         return decode(Session, answer.session)
@@ -497,7 +496,7 @@ class AsyncClient:
         """Take the agents of a session off at once; what they play is held against nobody.
 
         Args:
-            session: Which.
+            session: The session.
             failure: How the process of an agent ended, in words, if its code is to blame. Then only
                 agents whose connection broke are taken off, and `judge_failure` says what their
                 episodes count as.
@@ -526,7 +525,8 @@ class AsyncClient:
     ) -> Campaign:
         """Create a campaign of several agents, whose sessions wait for them.
 
-        What is left out has the server's default. The same again gives the same campaign.
+        Options that are left out have the server's defaults. Repeating a call with the same values
+        returns the same campaign.
 
         Args:
             agents: Names of the agents, 2 to 100, each once.
@@ -535,12 +535,12 @@ class AsyncClient:
             layout: As in `create_session`.
             layout_variant: Variant of the layout.
             observation_spec: What the agents see.
-            request_id: The same id again gives the same campaign.
+            request_id: An id of the request; it changes nothing.
             **options: The options below.
 
         Raises:
-            AnimalcatError: An option does not take its value; the layout's file cannot be read;
-                the server refuses.
+            AnimalcatError: An option has a value that it does not take; the layout's file cannot
+                be read; the server refuses.
             TypeError: There is no such option.
         """
         places = _asked(CampaignOptions, options, observation_spec)
@@ -560,7 +560,7 @@ class AsyncClient:
         return decode(Campaign, answer.campaign)
 
     async def get_campaign(self, campaign: str) -> Campaign:
-        """One campaign as it stands.
+        """A campaign in its present state.
 
         Args:
             campaign: Its id.
@@ -582,7 +582,7 @@ class AsyncClient:
 
         Args:
             campaign: Its id.
-            on_progress: Is told how far it is.
+            on_progress: Called with the operation whenever it has progressed.
         """
         request = campaigns_pb2.EndCampaignRequest(name=names.campaign_name(campaign))
         begun = await self._call(self._campaigns.EndCampaign, request)
@@ -599,7 +599,7 @@ class AsyncClient:
         await self._call(self._campaigns.DeleteCampaign, request)
 
     def operations(self, *, states: Iterable[str] = ()) -> AsyncGenerator[Operation]:
-        """What takes or took long, newest first.
+        """The long operations of the server, running and ended, newest first.
 
         Args:
             states: Only those in one of these: running, done, failed, cancelled, aborted.
@@ -625,7 +625,7 @@ class AsyncClient:
 
         Args:
             operation: The operation, its id or its resource name.
-            on_progress: Is told how far it is.
+            on_progress: Called with the operation whenever it has progressed.
 
         Raises:
             AnimalcatError: It failed, was cancelled, or was aborted as the server stopped.
@@ -716,7 +716,7 @@ class AsyncClient:
         """Why an episode ended as it did, by the schema "episode_explain".
 
         Args:
-            session: Which.
+            session: The session.
             episode: Its number.
             attempt: Which try at it; None for the one that counts.
         """
@@ -735,7 +735,7 @@ class AsyncClient:
         """A recorded episode: its header, its steps, and its footer unless it was cut short.
 
         Args:
-            session: Which.
+            session: The session.
             episode: Number within the session.
             attempt: Which try; None for the last.
 
@@ -773,23 +773,22 @@ class AsyncClient:
     ) -> Battery:
         """Store arena files as a battery; the same content again gives the same battery.
 
-        A name that stands for other content, such as the files as they were before an edit, is not
-        pointed at this one unasked. Sessions keep the content that they began with in any case.
+        A name that stands for other content, such as the files before an edit, is only reassigned
+        with `replace`. Sessions keep the content that they began with.
 
         Args:
             path: A YAML file, or a folder of them; or the YAML texts of arenas by their names.
-            name: Of the battery; by default made from the path.
-            seed: For values that the files leave to chance.
-            features: A CSV file, or a pandas frame, that says more of the instances: a column
+            name: Name of the battery; by default made from the path.
+            seed: Seed of the values that the files leave to chance.
+            features: A CSV file, or a pandas frame, that describes the instances: a column
                 `instance`, any of `suite`, `paradigm`, `task` and `variant`, and one for each
-                meta-feature of one's own, its unit in brackets where it has one.
+                meta-feature of your own, with its unit in brackets if it has one.
             pattern: What the names of the instances say, as in `{paradigm}-{task}-{variant}`; by
                 default the paradigm is what stands first.
-            layout: Name of the layout that measures on this battery where a session names none; by
-                default the battery names none, and "aaio" measures.
-            layout_variant: Variant of it; by default the usual one.
-            replace: Let the name stand for this content if it stands for other content so far.
-            on_progress: Is told how far it is.
+            layout: Name of the layout of sessions that name none themselves; by default "aaio".
+            layout_variant: Variant of that layout; by default the usual one.
+            replace: Whether the name may be taken from other content.
+            on_progress: Called with the operation whenever it has progressed.
 
         Raises:
             AnimalcatError: There are no arena files at the path, a file cannot be used, or the name
@@ -838,15 +837,15 @@ class AsyncClient:
 
         Args:
             family: Name of a recipe or of a family that the server knows, for example
-                "navigation"; the recipe where both have this name. Or a recipe of one's own.
-            instances: How many. By default 450 of a family, and of a recipe what it asks for; its
-                counts are scaled.
-            seed: For the drawing. By default 0 for a family, and the recipe's for a recipe.
-            name: Of the battery. By default it is that of the recipe or family, to which another
-                size or seed is added, as in "navigation-60" or "navigation-60-seed7".
-            replace: Let the name stand for this content if it stands for other content so far.
-                Unasked, the name of a recipe or family stands for nothing but its usual battery.
-            on_progress: Is told how far it is.
+                "navigation"; the recipe if both have this name. Or a recipe of your own.
+            instances: Number of instances. By default 450 of a family, and as many of a recipe as
+                it asks for; another number scales the recipe's counts.
+            seed: Seed of the drawing. By default 0 for a family, and the recipe's for a recipe.
+            name: Name of the battery. By default that of the recipe or family, followed by a size
+                or seed that is not the usual one: "navigation-60" or "navigation-60-seed7".
+            replace: Whether the name may be taken from other content. Without it, the name of a
+                recipe or family only ever stands for its usual battery.
+            on_progress: Called with the operation whenever it has progressed.
 
         Raises:
             AnimalcatError: There is no such recipe or family, the name is taken, or the recipe is

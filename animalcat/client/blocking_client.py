@@ -43,12 +43,12 @@ def connect(
 
     Args:
         address: "host:port".
-        token: What proves who you are, or "@FILE" to read it from; a server of this machine needs
-            none as a rule. None: `ANIMALCAT_TOKEN` of the environment.
-        ca: How the server is known, where it speaks TLS: a file with its certificate, or the
-            fingerprint "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates
-            that this machine trusts.
-        certificate: Files of your own certificate and its key, where the server asks for one. None:
+        token: The access token, or "@FILE" to read it from a file. A server on this machine
+            usually needs none. None: that of `ANIMALCAT_TOKEN`.
+        ca: How to verify a server that speaks TLS: a file with its certificate, or the fingerprint
+            "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates that this
+            machine trusts.
+        certificate: Files of your own certificate and its key, if the server asks for one. None:
             `ANIMALCAT_CERTIFICATE` and `ANIMALCAT_KEY`.
         wait_seconds: How long to wait for a server that is still starting.
 
@@ -88,7 +88,7 @@ def _iterating(
 
 
 class Client:
-    """A connection to a server; `connect` makes one. For one thread at a time.
+    """A connection to a server; `connect` makes one. Only one thread at a time may use it.
 
         with animalcat.connect("localhost:50051") as client:
             session = client.create_session(agent="mine", battery="navigation")
@@ -148,12 +148,12 @@ class Client:
 
     @property
     def aio(self) -> AsyncClient:
-        """The same client for coroutines that `run` is given."""
+        """The asynchronous client, for coroutines that are passed to `run`."""
         return self._opened()[1]
 
     @property
     def address(self) -> str:
-        """Of the server, "host:port"."""
+        """The server's address, "host:port"."""
         return self.aio.address
 
     def close(self) -> None:
@@ -167,11 +167,11 @@ class Client:
             self._open = None
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Wait for a coroutine that uses `aio`."""
+        """Run a coroutine that uses `aio`, and return its result."""
         return self._opened()[0].run(coroutine)
 
     def iterate(self, source: AsyncGenerator[_T]) -> Iterator[_T]:
-        """What an asynchronous generator that uses `aio` yields, as it comes."""
+        """Iterate over an asynchronous generator that uses `aio`."""
         return self._opened()[0].iterate(source)
 
     def evaluate(
@@ -188,24 +188,24 @@ class Client:
         """Let an agent play a session to its end.
 
         Args:
-            agent: Has `reset(info)` and `act(observation)`. What makes one, such as its class, lets
-                a session of several slots play several episodes at once, each by an agent of its
-                own in a thread of its own; an agent itself plays one slot.
-            session: Which; may be empty where exactly one session waits for an agent.
-            name: Of the agent; by default the one that the session is for.
+            agent: An object with `reset(info)` and `act(observation)`; it plays in one slot. Or
+                what makes such objects, such as a class: then every slot of the session has an
+                agent of its own, in a thread of its own.
+            session: The session; may be left empty if exactly one waits for an agent.
+            name: Name of the agent; by default the one that the session is for.
             observation_spec: What the agent needs to see; a session that shows something else
                 is refused. None: whatever the session shows.
-            on_episode: Is told of every episode that ended.
-            fingerprint: What the agent is, see `AgentFingerprint.declared`. None: unknown, and then
-                a session that has episodes goes on in this process alone.
-            same_agent: Say that it is the agent that the session has, whatever its fingerprint;
-                the profile states it.
+            on_episode: Called with every episode that has ended.
+            fingerprint: What identifies the agent, see `AgentFingerprint.declared`. None: unknown;
+                then only this process can continue a session that has episodes.
+            same_agent: Whether to declare that this is the session's agent even if its fingerprint
+                differs; the profile then says so.
 
         Raises:
             AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
-            Exception: Whatever the agent raises. Where this connection is an operator's, the
-                session is then paused until `judge_failure` says what the open episode counts as;
-                else that is voided.
+            Exception: Whatever the agent's code raises. If the token is an operator's, the session
+                then waits until `judge_failure` says what the open episode counts as; otherwise
+                that episode is void.
         """
         return self.run(
             self.aio.evaluate(

@@ -17,7 +17,7 @@ from animalcat.errors import AnimalcatError, from_rpc
 _T = TypeVar("_T")
 
 CONNECT_SECONDS: Final = 10.0
-"""How long a server may take to say that it is well."""
+"""How long a server may take to answer that it serves."""
 
 _MAX_MESSAGE: Final = 64 * 1024 * 1024
 _SERVING: Final = b"\x08\x01"
@@ -27,7 +27,7 @@ _SERVING: Final = b"\x08\x01"
 async def open_channel(
     address: str, wait_seconds: float = 0.0, shown: Credentials | None = None
 ) -> grpc.aio.Channel:
-    """A channel to a server that says that it is well; it lives in the running event loop.
+    """Open a channel to a server that serves; it belongs to the running event loop.
 
     Args:
         address: "host:port", or "unix:PATH".
@@ -66,7 +66,7 @@ async def open_channel(
 class AuthorisedChannel(grpc.aio.Channel):
     """A channel that sends the same metadata with every call.
 
-    gRPC's own interceptors would do it, but they stand between the frames of a stream as well.
+    gRPC's own interceptors could do that too, but they would also handle every frame of a stream.
     """
 
     def __init__(self, channel: grpc.aio.Channel, metadata: tuple[tuple[str, str], ...]) -> None:
@@ -126,7 +126,7 @@ def translated_errors(address: str) -> Generator[None]:
     """Turn what gRPC raises in the block into an `AnimalcatError`.
 
     Args:
-        address: Of the server.
+        address: The server's address.
     """
     try:
         yield
@@ -188,7 +188,7 @@ class PrivateLoop:
             raise
 
     def iterate(self, source: AsyncGenerator[_T]) -> Iterator[_T]:
-        """What an asynchronous generator yields, as it comes."""
+        """Iterate over an asynchronous generator."""
         try:
             while True:
                 try:
@@ -205,7 +205,7 @@ class PrivateLoop:
         """Cancel what still waits, and close the loop.
 
         Args:
-            last: What is to be done in it before.
+            last: A coroutine to run in the loop first.
         """
         self.run(self._end(last))
         self._loop.close()

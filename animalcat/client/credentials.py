@@ -86,7 +86,7 @@ def credentials(
 
     Args:
         token: The token, or "@FILE" to read it from a file; None for that of `ANIMALCAT_TOKEN`.
-        ca: How the server is known; None for what `ANIMALCAT_CA` says.
+        ca: How to verify the server; None for what `ANIMALCAT_CA` says.
         certificate: Files of the client's certificate and of its key; None for those of
             `ANIMALCAT_CERTIFICATE` and `ANIMALCAT_KEY`.
 
@@ -105,7 +105,7 @@ def credentials(
 
 
 def is_local(address: str) -> bool:
-    """Return whether an address is on this machine, by its looks."""
+    """Return whether an address is on this machine, judged by its form."""
     if address.startswith("unix:") or address.rpartition(":")[0] == "localhost":
         return True
     try:

@@ -30,7 +30,7 @@ NO_ACTION: Final = "ACTION_OUT_OF_RANGE"
 FAILURE_SECONDS: Final = 10.0
 """How long the service may take to store that an agent's code failed."""
 MAX_FAILURE: Final = 800
-"""Most characters of an error's own text that are told."""
+"""Most characters of an error's own text that are sent."""
 _OURS: Final = Path(__file__).parents[1]
 """Folder of animalcat; what links in it lead to is imported by a path in it, too."""
 
@@ -43,8 +43,8 @@ class PlayedEpisode:
         episode: Number within the session.
         episode_return: Sum of rewards.
         steps: Decisions taken.
-        truncated: Time ran out.
-        fault: The backend failed; the episode does not count.
+        truncated: Whether time ran out.
+        fault: Whether the backend failed, so that the episode does not count.
         cause: "out_of_time" or "out_of_tokens" where the agent spent more than it may, so that the
             episode is a failure; else empty.
     """
@@ -75,7 +75,7 @@ class EvaluationSummary:
 
 
 class AsyncAgent(Protocol):
-    """An agent whose thinking is a coroutine, as where it asks a model over the network.
+    """An agent whose methods are coroutines, for example because it asks a model over a network.
 
         class Asking:
             async def reset(self, info): ...
@@ -113,20 +113,22 @@ async def evaluate_session(
 
     Args:
         channel: To the server.
-        session: Which.
+        session: The session.
         agent: The agent, or what makes one.
-        name: Of the agent; None: the one that the session is for.
+        name: Name of the agent; None: the one that the session is for.
         observation_spec: What the agent needs to see; None: whatever the session shows.
-        on_episode: Is told of every episode that ended.
-        in_thread: The agent of a single slot thinks in a thread too.
-        fingerprint: What the agent is; or what watches it until its first `reset` is over; None:
-            unknown.
-        same_agent: Whether it is the agent that the session has, whatever its fingerprint.
+        on_episode: Called with every episode that has ended.
+        in_thread: Whether the agent of a single slot runs in a thread too.
+        fingerprint: What identifies the agent, or what watches it until its first `reset` is over
+            and then knows that; None: unknown.
+        same_agent: Whether to declare that this is the session's agent even if its fingerprint
+            differs.
 
     Raises:
         AnimalcatError: The service reports an error; the agent's answer is no action.
-        Exception: Whatever the agent raises. Where this process is an operator's, the session then
-            waits until a person says what the open episode counts as; else that is voided.
+        Exception: Whatever the agent's code raises. If the token is an operator's, the session
+            then waits until a person says what the open episode counts as; otherwise that episode
+            is void.
     """
     seats = max(1, session.spec.slots or 1) if _makes_agents(agent) else 1
     first = [_made(agent) for _ in range(seats)]  # before anything is begun that could be lost
@@ -194,7 +196,7 @@ async def _answer_stream(
         stream: After its welcome.
         welcome: What it said.
         agent: The agent, or what makes one, and the agent of the first slot.
-        on_episode: Is told of every episode that ended.
+        on_episode: Called with every episode that has ended.
         code: Is to know where the agent's code fails.
         watch: Sees what the agent opens until its first `reset` is over; None: nobody asks.
         in_thread: The agent thinks in a thread, so that the event loop goes on meanwhile.
@@ -285,7 +287,7 @@ def _called(call: Callable[[Any], Any], argument: Any) -> Any:
 
 
 class AgentCode:
-    """Knows where the code of an agent failed.
+    """Notes how the code of an agent failed.
 
     Attributes:
         failure: How it failed, in words; empty: it did not.

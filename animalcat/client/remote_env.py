@@ -28,7 +28,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
     """Play one session of a server.
 
     `reset` starts the episode that the service has chosen, and raises `SessionOver` when there is
-    none; `session_over` says so before:
+    none. `session_over` says that beforehand:
 
         env = animalcat.RemoteEnv("localhost:50051", session="s1")
         while not env.session_over:
@@ -38,9 +38,9 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
                 observation, reward, terminated, truncated, info = env.step(policy(observation))
                 ended = terminated or truncated
 
-    An episode is played to its end: `reset` before that is an error, except straight after
-    another `reset`, which gives the same first observation again. Leaving in mid-episode (`close`)
-    voids it. Spaces are those of `animalcat/Arena-v0`.
+    `reset` in mid-episode is an error, except straight after another `reset`: then it returns the
+    same first observation again. `close` in mid-episode makes the episode void. The spaces are
+    those of `animalcat/Arena-v0`.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  Gymnasium's own declaration
@@ -59,22 +59,22 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
         fingerprint: AgentFingerprint | None = None,
         same_agent: bool = False,
     ) -> None:
-        """Connect and take the session's seat.
+        """Connect as the agent of a session.
 
         Args:
-            address: Of the server, "host:port".
-            session: Which; may be empty where exactly one session waits for an agent.
+            address: The server's address, "host:port".
+            session: The session; may be left empty if exactly one waits for an agent.
             agent: Name of the agent; by default the one that the session is for.
-            sensors: Which sensors to show; None for all of the session's. With one, observations
-                are its plain array.
-            flat_actions: Discrete(9) instead of MultiDiscrete([3, 3]).
-            token: What proves who you are; see `connect`.
-            ca: How the server is known; see `connect`.
+            sensors: The sensors to show; None for all of the session's. Observations of one sensor
+                are a plain array.
+            flat_actions: Whether actions are Discrete(9) instead of MultiDiscrete([3, 3]).
+            token: The access token; see `connect`.
+            ca: How to verify the server; see `connect`.
             certificate: Your own certificate and its key; see `connect`.
-            fingerprint: What the agent is, see `AgentFingerprint.declared`; None: unknown, and then
-                a session that has episodes goes on in this process alone.
-            same_agent: Say that it is the agent that the session has, whatever its fingerprint;
-                the profile states it.
+            fingerprint: What identifies the agent, see `AgentFingerprint.declared`. None: unknown;
+                then only this process can continue a session that has episodes.
+            same_agent: Whether to declare that this is the session's agent even if its fingerprint
+                differs; the profile then says so.
 
         Raises:
             AnimalcatError: No server answers, or it refuses; the session plays several episodes
@@ -116,7 +116,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
         """Start the next episode that the service has chosen.
 
         Args:
-            seed: Seeds `np_random` alone: the service chooses the episode.
+            seed: Seed of `np_random` alone; the service chooses the episode.
             options: Ignored.
 
         Returns:
@@ -180,7 +180,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
         cost: float | None = None,
         currency: str = "",
     ) -> None:
-        """Remark something beside the next step, and say what that step cost.
+        """Make a remark about the next step, and say what that step cost.
 
         It goes into the recording with the next `step`.
 
@@ -188,7 +188,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, Answer]):
             text: The remark, at most 4,096 bytes.
             tokens_in: Tokens that a language model was given for the step.
             tokens_out: Tokens that it gave.
-            cost: What that cost, in the currency.
+            cost: What these tokens cost, in the currency.
             currency: Three letters of ISO 4217, such as "EUR"; goes with a cost.
 
         Raises:

@@ -1,4 +1,4 @@
-"""A session's episodes, asked for one decision after another instead of answered frame by frame."""
+"""A session's episodes for code that asks for each step itself."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class EpisodeOpening(NamedTuple):
     """How an episode begins.
 
     Attributes:
-        info: What the agent may know of it.
-        observation: What it perceives first.
+        info: What the agent may know of the episode.
+        observation: The first observation.
     """
 
     info: EpisodeInfo
@@ -46,8 +46,8 @@ class StepResult(NamedTuple):
     """The reward, the observation and the end, if any, that the latest actions led to.
 
     Attributes:
-        reward: Since the observation before.
-        observation: What is perceived now; of a fault, what was perceived last.
+        reward: Sum of rewards since the previous observation.
+        observation: The observation now; after a fault, the last one before it.
         ended: Whether the episode is over.
         truncated: Whether time ran out.
         fault: Whether the backend failed, so that the episode does not count.
@@ -63,12 +63,12 @@ class StepResult(NamedTuple):
 
 
 class RemoteEpisodes:
-    """The seat of a session's one agent, for code that asks for the next step itself.
+    """The episodes of a session of one slot, for code that asks for each step itself.
 
     Attributes:
         welcome: What the service said first.
         opening: How the open episode began; None while there is none.
-        steps: Decisions taken in it.
+        steps: Decisions taken in the open episode.
     """
 
     def __init__(
@@ -84,18 +84,19 @@ class RemoteEpisodes:
         fingerprint: AgentFingerprint | None = None,
         same_agent: bool = False,
     ) -> None:
-        """Connect and take the seat.
+        """Connect as the agent of a session.
 
         Args:
-            address: Of the server, "host:port".
-            session: Which; may be empty where exactly one session waits for an agent.
+            address: The server's address, "host:port".
+            session: The session; may be left empty if exactly one waits for an agent.
             agent: Name of the agent; by default the one that the session is for.
             observation_spec: What the agent needs to see; None: whatever the session shows.
-            token: What proves who you are; see `connect`.
-            ca: How the server is known; see `connect`.
+            token: The access token; see `connect`.
+            ca: How to verify the server; see `connect`.
             certificate: Your own certificate and its key; see `connect`.
-            fingerprint: What the agent is; None: unknown.
-            same_agent: Whether it is the agent that the session has, whatever its fingerprint.
+            fingerprint: What identifies the agent; None: unknown.
+            same_agent: Whether to declare that this is the session's agent even if its fingerprint
+                differs.
 
         Raises:
             AnimalcatError: No server answers, or it refuses; the session plays several episodes
@@ -136,7 +137,7 @@ class RemoteEpisodes:
 
     @property
     def spent(self) -> bool:
-        """Whether the session has had its most episodes; known before its profile is made."""
+        """Whether the budget of episodes is used up; known before the profile is made."""
         return self.opening is None and self._counted >= self.welcome.max_episodes
 
     def begin(self) -> EpisodeOpening:
@@ -162,7 +163,7 @@ class RemoteEpisodes:
         return self.opening
 
     def note(self, note: Note) -> None:
-        """Remark something, which goes out with the next actions.
+        """Make a remark, which is sent with the next actions.
 
         Raises:
             AnimalcatError: No episode is open.
@@ -172,7 +173,7 @@ class RemoteEpisodes:
         self._notes.append(note)
 
     def act(self, actions: bytes) -> StepResult:
-        """Take decisions, until the episode ends or the list does.
+        """Take decisions one after the other, until the episode or the list ends.
 
         Args:
             actions: One byte an action, 0 to 8; 1 to `MAX_ACTIONS` of them.

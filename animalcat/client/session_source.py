@@ -1,4 +1,4 @@
-"""Lets a stand-in play a session: so code that knows nothing of animalcat is tested adaptively."""
+"""Lets code that was written for Animal-AI play a session, through the stand-in of a build."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SESSION: Final = "ANIMALCAT_SESSION"
 """Environment variable: id of the session."""
 
 SAME_AGENT: Final = "ANIMALCAT_SAME_AGENT"
-"""Environment variable: 1 says that it is the agent that the session has, whatever process."""
+"""Environment variable: 1 declares that this is the session's agent, whatever the process."""
 
 _NOOPS: Final = bytes(MAX_ACTIONS)
 
@@ -35,18 +35,18 @@ _NOOPS: Final = bytes(MAX_ACTIONS)
 class SessionSource:
     """The episodes of a session, as their agent is given them.
 
-    A client's resets are read so that nothing is lost: before the first decision of an episode a
-    reset gives its first observation again, since clients reset in their constructor and then once
-    more; after its end it goes on, like the automatic restart. In mid-episode it gives the episode
-    up: the agent stands still for the rest of it, and the outcome counts. The end of an episode
-    comes alone, so that a client has seen the last one when there is nothing more to play.
+    Clients reset in their constructor and then once more. So a reset before the first decision of
+    an episode gives its first observation again. After the end of an episode a reset goes on to the
+    next, like the automatic restart. In mid-episode it gives the episode up: the agent stands still
+    for the rest of it, and the outcome counts. The end of an episode is a step of its own, so that
+    a client has seen the last one when there is nothing more to play.
     """
 
     def __init__(self, episodes: RemoteEpisodes) -> None:
         """Wait for the first episode here, because making a source may take longer than a reset.
 
         Args:
-            episodes: The seat; `close` leaves it.
+            episodes: The session's episodes; `close` closes them.
 
         Raises:
             SourceFailedError: The server fails.
@@ -57,7 +57,7 @@ class SessionSource:
         self._first()
 
     def use(self, config: ArenaConfig) -> None:
-        """Leave the client's arenas aside, and say so once."""
+        """Ignore the client's arenas, and say so once."""
         if not self._told:
             logger.info("the client's arenas are not played: the session chooses them")
         self._told = True
@@ -126,10 +126,10 @@ class SessionSource:
 
 
 def source_maker(variables: Mapping[str, str] = os.environ) -> MakeSource | None:
-    """What makes the source that the environment variables ask for; None: they ask for none.
+    """What makes the source that environment variables ask for; None if they ask for none.
 
     Args:
-        variables: Both `SERVER` and `SESSION`, or neither.
+        variables: The environment variables: both `SERVER` and `SESSION`, or neither.
 
     Raises:
         ValueError: One of the two is missing.

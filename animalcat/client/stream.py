@@ -49,8 +49,8 @@ class Welcome:
         episodes_done: Episodes that are over already.
         slots: Episodes that play at once.
         action_timeout_seconds: How long one action may take.
-        lease_seconds: How long one may take to come back after the connection broke; 0: one may
-            not.
+        lease_seconds: How long an agent may take to come back after its connection broke; 0: it
+            may not.
         allowance: What the agent may spend.
     """
 
@@ -75,8 +75,8 @@ class _LatestAnswer(NamedTuple):
 class EvaluationStream:
     """The stream of one agent process.
 
-    Where the service gives a lease, a connection that breaks is made again: the answer that was
-    lost is sent again, and whoever uses the stream notices nothing.
+    If the service gives a lease, a broken connection is made again and the lost answer is sent
+    again; whoever uses the stream notices nothing.
     """
 
     def __init__(
@@ -94,10 +94,12 @@ class EvaluationStream:
         Args:
             channel: To the server.
             process: Unique to this process of the agent.
-            fingerprint: What the agent is.
-            follows: Whether there is more to say of that before its first action, by `identify`.
-            same_agent: Whether it is the agent that the session has, whatever its fingerprint.
-            returns: Whether to come back where the connection breaks. One then has to `leave`.
+            fingerprint: What identifies the agent.
+            follows: Whether `identify` completes the fingerprint before the first action.
+            same_agent: Whether to declare that this is the session's agent even if its fingerprint
+                differs.
+            returns: Whether to come back when the connection breaks. Then `leave` has to be called
+                at the end.
         """
         self._stub = gateway_pb2_grpc.AgentGatewayStub(channel)
         self._hello = gateway_pb2.Hello(
@@ -194,7 +196,7 @@ class EvaluationStream:
             slot: Slot of the observation.
             step: Decisions taken before these.
             actions: One byte an action.
-            notes: What is remarked beside the step.
+            notes: Remarks about the step.
         """
         taken = gateway_pb2.ActionList(actions=actions)
         action = gateway_pb2.Action(slot=slot, step=step, list=taken)
@@ -217,12 +219,12 @@ class EvaluationStream:
                 self._direct.send(frame)
 
     def identify(self, fingerprint: AgentFingerprint) -> None:
-        """Say all that the agent is, before its first action."""
+        """Send the complete fingerprint, before the first action."""
         told = encode(fingerprint)
         self._identity = gateway_pb2.EvaluateRequest(fingerprint=told)
 
     def observation(self, message: types_pb2.Observation) -> Observation:
-        """An observation of this stream."""
+        """Decode an observation by the session's specification."""
         return observation_from_proto(message, self.spec)
 
     def episode_info(self, start: gateway_pb2.EpisodeStart) -> EpisodeInfo:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast
 
@@ -81,7 +82,8 @@ class Arena:
         """One goal on open floor.
 
         Args:
-            distance: Metres over the floor from the agent to the middle of the goal, 1 to 50.
+            distance: Metres from the agent to the middle of the goal, up to 50, as the demand
+                `rewardDistance` measures it.
             size: Diameter of the goal in metres, 0.5 to 5.
             angle: Degrees from where the agent looks to the goal, clockwise: 90 is to the right,
                 180 behind.
@@ -101,25 +103,28 @@ class Arena:
         size = _within("size", size, 0.5, 5.0, "m")
         distance = _within("distance", distance, size / 2 + 0.6, 50.0, "m")
         angle = _within("angle", angle, -360.0, 360.0, "degrees")
-        edge = _EDGE + size / 2
-        # Along the diagonal, which is the longest way that there is, about the middle.
-        half = distance / math.sqrt(8.0)
-        if _SIDE / 2 + half > _SIDE - edge:
-            most = math.sqrt(8.0) * (_SIDE / 2 - edge)
+        rise = size / 2 - 0.5  # from the agent's middle to the goal's
+        over = math.sqrt(distance**2 - rise**2)
+        room = _SIDE / 2 - _EDGE - size / 2  # from the middle
+        # Along an axis; and along the diagonal, the longest way that there is, what is longer.
+        straight = over <= 2.0 * room
+        side, ahead = (0.0, over / 2) if straight else (over / math.sqrt(8.0),) * 2
+        if ahead > room:
+            most = math.sqrt(8.0) * room
             raise AnimalcatError(
                 f"distance is {distance:g} m, and a goal of {size:g} m has room for {most:.1f} m "
                 "in an arena of 40 by 40 m; give less",
                 "INVALID_REQUEST",
             )
-        near, far = _SIDE / 2 - half, _SIDE / 2 + half
+        middle = _SIDE / 2
         agent = Item(
             name="Agent",
-            positions=(Vector3(x=near, z=near),),
-            rotations=((45.0 - angle) % 360.0,),
+            positions=(Vector3(x=middle - side, z=middle - ahead),),
+            rotations=(((0.0 if straight else 45.0) - angle) % 360.0,),
         )
         goal = Item(
             name=_KINDS[kind],
-            positions=(Vector3(x=far, z=far),),
+            positions=(Vector3(x=middle + side, z=middle + ahead),),
             sizes=(Vector3(x=size, y=size, z=size),),
         )
         return cls(Model(time_limit=time_limit, pass_mark=pass_mark, items=(agent, goal)))
@@ -150,7 +155,7 @@ class Arena:
         heads = {name: f"{name} [{unit}]" if unit else name for name, unit in units.items()}
         return pd.Series({heads[name]: value for name, value in values.items()}, name="demand")
 
-    def map(self, ax: Axes | None = None, *, seed: int = 0) -> Axes:
+    def map(self, ax: Axes | None = None, *, seed: int = 0) -> Any:
         """Draw it from above, with names, headings and rewards.
 
         Args:
@@ -158,11 +163,11 @@ class Arena:
             seed: Seed of what it leaves to chance.
         """
         from animalcat.maps.figure import draw_arena
-        from animalcat.plots.style import new_axes
+        from animalcat.plots.style import canvas
 
-        axes = new_axes((8.0, 8.4)) if ax is None else ax
-        draw_arena(axes, self._placed(seed)[0])
-        return axes
+        drawn = canvas(ax, "map", (8.0, 8.4))
+        draw_arena(drawn.axes[0], self._placed(seed)[0])
+        return drawn.figure
 
     def _placed(self, seed: int = 0) -> list[Placement]:
         rng = np.random.default_rng(seed)
@@ -230,15 +235,16 @@ def _read(source: ArenaSource) -> ArenaConfig:
 
 
 def _of_dict(source: Mapping[Any, Any]) -> ArenaConfig:
-    """A configuration from a dict, as YAML has it or as the model dumps it.
-
-    It goes through the reader of YAML, which says what it does not know.
-    """
+    """A configuration from a dict, as YAML has it or as the model dumps it."""
     import yaml
+    from pydantic import ValidationError
 
     given = dict(source)
     if "arenas" not in given:
         given = {"arenas": {0: given}}
+    with suppress(ValidationError):
+        return ArenaConfig.model_validate(given)
+    # The reader of YAML knows older names too, and says what it does not know.
     return load_text("!ArenaConfig\n" + yaml.safe_dump(given, sort_keys=False), "the dict").config
 
 

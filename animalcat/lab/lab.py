@@ -277,7 +277,7 @@ class Lab(Client):
         """
         from animalcat.lab.running import Running
 
-        return Running(self.again, agent, battery, options)
+        return Running(self.again(), agent, battery, options)
 
     def result(self, session: SessionLike) -> Result:
         """What a session found out, also one that goes on.
@@ -414,7 +414,7 @@ def _text_of(layout: Any) -> str:
     """A layout as what tells it apart: its text, or its name."""
     if hasattr(layout, "to_yaml"):
         return str(layout.to_yaml())
-    name = str(os.fspath(layout))
+    name: str = layout if isinstance(layout, str) else str(layout)
     path = Path(name) if "\n" not in name else None
     return path.read_text("utf-8") if path is not None and path.is_file() else name
 

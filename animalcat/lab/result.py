@@ -140,7 +140,7 @@ class Result:
         """Its pictures: `result.plot.forest()`, `.posterior()` and others."""
         from animalcat.lab.pictures import Pictures
 
-        return Pictures(self)
+        return Pictures(self.profile, lambda: self.fit)
 
     def compare(self, *others: Result, mixed: bool = False) -> Comparison:
         """Put agents side by side: ranks, and differences with their intervals.
@@ -161,7 +161,7 @@ class Result:
                     f"{type(other).__name__}",
                     "INVALID_REQUEST",
                 )
-        return compare([self, *others], mixed=mixed)
+        return compare([self.fit, *(other.fit for other in others)], mixed=mixed)
 
     def predict(self, battery: Any = None, *, top: int = 5) -> pd.DataFrame:
         """How likely the agent passes each arena of a battery.
@@ -177,11 +177,12 @@ class Result:
         import pandas as pd
 
         from animalcat.lab.batteries import find
-        from animalcat.lab.forecast import forecast_battery
+        from animalcat.lab.forecast import forecast_report
+        from animalcat.lab.received import received
 
         own = f"batteries/{self.profile['provenance']['battery']}"
         known = find(self.lab, own if battery is None else battery, None)
-        report = forecast_battery(self.lab, self.fit, known.id, top)
+        report = forecast_report(self.fit, known.id, received(self.lab, known.id), top)
         frame = pd.DataFrame(report["predictions"]).rename(columns={"telling": "tells"})
         frame["tells"] = frame["tells"].astype("Int64")
         return frame.set_index("instance")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from animalcat.errors import AnimalcatError
 from animalcat.lab.progress import Progress
@@ -12,25 +12,38 @@ from animalcat.showing import line_html
 from animalcat.values import Session
 
 if TYPE_CHECKING:
-    from animalcat.lab.lab import Lab
     from animalcat.lab.result import Result
+
+
+class Measures(Protocol):
+    """What measures, over a connection of its own: a `Lab`."""
+
+    def measure(self, agent: Any, battery: Any, **options: Any) -> Result:
+        """See `Lab.measure`."""
+        ...
+
+    def interrupt(self) -> None:
+        """Interrupt it, from another thread."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
+        ...
 
 
 class Running:
     """A measurement in a thread of its own, over a connection of its own."""
 
-    def __init__(
-        self, again: Callable[[], Lab], agent: Any, battery: Any, options: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, lab: Measures, agent: Any, battery: Any, options: Mapping[str, Any]) -> None:
         """Begin.
 
         Args:
-            again: Makes a connection.
+            lab: What measures; it is closed at the end.
             agent: As for `Lab.measure`.
             battery: Likewise.
             options: Likewise.
         """
-        self._lab = again()
+        self._lab = lab
         self._progress = Progress(shown=False)
         self._result: Result | None = None
         self._error: BaseException | None = None

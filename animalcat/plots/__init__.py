@@ -1,15 +1,26 @@
-"""Pictures of profiles, posteriors and outcomes: each function returns a matplotlib figure.
+"""Pictures of profiles, posteriors and outcomes, for matplotlib and notebooks.
 
     from animalcat.plots import forest, read_results, save
 
-    save(forest(read_results(Path("posterior.nc")).profile), "forest.svg")
+    results = read_results("posterior.nc")
+    forest(results)                               # shows as the last line of a cell
+    save(forest(results), "forest.svg")
+    figure, axes = plt.subplots(1, 2)
+    densities(results, ["span"], axes=axes[0])    # draws there
+
+Every function takes what is known as it is: a `Fit`, a `Learner`, results, or where no draws are
+needed a profile. It draws on the axes that are given, `ax` where it takes one and `axes` where it
+takes several, or else on a figure of its own, and returns the figure that it drew on. Its own
+figures are no part of pyplot and show in notebooks by themselves. On another's figure it writes no
+title and no legend of the whole.
 
 `posterior` draws what is known of one agent: `forest`, `densities`, `trajectory`, and `graph` puts
-it into the layout's graph. `prediction` holds predictions against outcomes: `characteristic`,
-`grid`, `reliability`, `coverage`. `agents` draws several agents: `comparison`, `population`,
-`heat`, `brier`, `generality`, `categories`, `radar`. `results` reads an exported posterior,
-`readings` says how nodes are read, and `style` is what all pictures share; `inline` puts them into
-pages. The extra `server` brings what they need. The command is `animalcat profile plot`.
+it into the layout's graph, or draws a layout alone. `prediction` holds predictions against
+outcomes: `characteristic`, `grid`, `reliability`, `coverage`. `agents` draws several agents:
+`comparison`, `population`, `heat`, `brier`, `generality`, `categories`, `radar`. `results` reads an
+exported posterior, `given` finds what is drawn in what was given, `readings` says how nodes are
+read, and `style` is what all pictures share; `inline` puts them into pages. The extra `server`
+brings what they need. The command is `animalcat profile plot`.
 """
 
 from animalcat.plots.agents import (

@@ -13,7 +13,16 @@ from animalcat.layouts.checking.compare import Posterior, ranking
 from animalcat.layouts.checking.scores import bootstrap
 from animalcat.layouts.checking.scores import brier as brier_score
 from animalcat.layouts.explaining.wording import Scale, plain_scale
+from animalcat.layouts.model.tables import guess
 from animalcat.layouts.model.units import plain_unit
+from animalcat.plots.given import (
+    Subjects,
+    common_scales,
+    estimated_of,
+    fitted_of,
+    several,
+    table_of,
+)
 from animalcat.plots.prediction import judged
 from animalcat.plots.readings import NodeReading, read_axis, reading_of
 from animalcat.plots.style import (
@@ -25,7 +34,7 @@ from animalcat.plots.style import (
     SOFT,
     Floats,
     agent_styles,
-    entitle,
+    canvas,
     new_figure,
     plain,
     tidy,
@@ -41,40 +50,44 @@ _SHORT: Final = 14
 
 
 def comparison(
-    profiles: Mapping[str, Mapping[str, Any]],
-    posteriors: Sequence[Posterior] = (),
-    scales: Mapping[str, Scale] | None = None,
+    agents: Subjects, scales: Mapping[str, Scale] | None = None, *, axes: Any = None
 ) -> Figure:
     """Draw the agents' intervals node by node, and how probable each rank is.
 
     Args:
-        profiles: Profile by agent, as JSON, all of one layout.
-        posteriors: Their draws, in the same order. Without them each node is taken by its mean and
-            deviation, since profiles hold no draws.
-        scales: How nodes are read, by name; of others the unit alone is said.
+        agents: Fits, learners, results or profiles by name, or a list of them, all of one layout.
+            Of a profile alone each node is taken by its mean and deviation, since it has no draws.
+        scales: How nodes are read, by name, where that is not to follow from the agents.
+        axes: Two axes for each node to draw on, one after another; by default a new figure has
+            them.
+
+    Returns:
+        The figure that was drawn on.
 
     Raises:
+        TypeError: An agent is nothing of that kind.
         ValueError: There are not two agents, or their layouts differ.
     """
-    names, first = _alike(profiles)
-    posteriors = posteriors or [Posterior.of_profile(name, profiles[name]) for name in names]
-    nodes: Mapping[str, Mapping[str, Any]] = first["nodes"]
+    profiles, known = _alike(agents, "comparison")
+    scales = known if scales is None else scales
+    names = list(profiles)
+    posteriors = _posteriors(agents, profiles)
+    nodes: Mapping[str, Mapping[str, Any]] = profiles[names[0]]["nodes"]
     high = 0.5 + 0.24 * len(names)
-    figure = new_figure(7.6, 0.7 + high * len(nodes))
-    for k, (node, known) in enumerate(nodes.items()):
-        axes: Any = figure.add_subplot(len(nodes), 2, 2 * k + 1)
-        reading = reading_of(node, known, scales)
+    drawn = canvas(axes, "comparison", (7.6, 0.7 + high * len(nodes)), len(nodes), 2)
+    for k, (node, summed) in enumerate(nodes.items()):
+        ax, bars = drawn.axes[2 * k : 2 * k + 2]
+        reading = reading_of(node, summed, scales)
         for row, (name, colour, marker) in enumerate(agent_styles(names)):
             summary = profiles[name]["nodes"][node]
-            axes.plot(summary["hdi"], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
-            axes.plot([summary["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
-        read_axis(axes.xaxis, reading, axes.get_xlim())
-        axes.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))
-        axes.set_yticklabels([plain(name) for name in names], fontsize=8)
+            ax.plot(summary["hdi"], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
+            ax.plot([summary["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
+        read_axis(ax.xaxis, reading, ax.get_xlim())
+        ax.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))
+        ax.set_yticklabels([plain(name) for name in names], fontsize=8)
         title = with_unit(node, reading.scale.unit)
-        axes.set_title(plain(title), fontsize=9, loc="left", color=INK)
-        tidy(axes)
-        bars: Any = figure.add_subplot(len(nodes), 2, 2 * k + 2)
+        ax.set_title(plain(title), fontsize=9, loc="left", color=INK)
+        tidy(ax)
         ranks = {rank.name: rank for rank in ranking(posteriors, node)}
         for row, (name, colour, _) in enumerate(agent_styles(names)):
             share = ranks[name].probabilities[0]
@@ -84,8 +97,8 @@ def comparison(
         if not k:
             bars.set_title("probability of the largest value", fontsize=9, loc="left", color=INK)
         tidy(bars)
-    entitle(figure, f"{len(names)} agents, mean and 90 % interval", _labels(profiles))
-    return figure
+    drawn.entitle(f"{len(names)} agents, mean and 90 % interval", _labels(profiles))
+    return drawn.figure
 
 
 def node_comparison(
@@ -131,35 +144,46 @@ def node_comparison(
 
 
 def population(
-    profiles: Mapping[str, Mapping[str, Any]],
+    agents: Subjects,
     x: str = "",
     y: str = "",
     noise: str = "noiseLevel",
     scales: Mapping[str, Scale] | None = None,
+    *,
+    ax: Any = None,
 ) -> Figure:
     """Draw two capabilities of many agents; size is noise, and colour the share of success.
 
     Figure 4 of Burden et al. (2023) is of this kind.
 
     Args:
-        profiles: Profile by agent, as JSON, all of one layout.
+        agents: Fits, learners, results or profiles by name, or a list of them, all of one layout.
         x: A node; by default the first capability.
         y: A node; by default the second capability.
         noise: The node that sets the size, if the layout has it.
-        scales: How nodes are read, by name; of others the unit alone is said.
+        scales: How nodes are read, by name, where that is not to follow from the agents.
+        ax: An axis to draw on; by default a new figure has one.
+
+    Returns:
+        The figure that was drawn on.
 
     Raises:
+        TypeError: An agent is nothing of that kind.
         ValueError: There are not two agents, their layouts differ, or a node is unknown.
     """
-    names, first = _alike(profiles)
+    profiles, read = _alike(agents, "population")
+    scales = read if scales is None else scales
+    names = list(profiles)
+    first = profiles[names[0]]
     nodes: Mapping[str, Mapping[str, Any]] = first["nodes"]
     able = [name for name, node in nodes.items() if node.get("kind") == "capability"]
     chosen = [x or (able or list(nodes))[0], y or (able[1:] or list(nodes)[1:] or list(nodes))[0]]
     for name in chosen:
         if name not in nodes:
-            raise ValueError(f"no node {name!r}; nodes: {', '.join(nodes)}")
-    figure = new_figure(6.2, 4.8)
-    axes: Any = figure.add_subplot(1, 1, 1)
+            hint = guess(name, list(nodes))
+            raise ValueError(f"population: no node {name!r}; nodes: {', '.join(nodes)}.{hint}")
+    drawn = canvas(ax, "population", (6.2, 4.8))
+    (axes,) = drawn.axes
     factors = {node: plain_unit(str(nodes[node].get("unit") or ""))[0] for node in chosen}
     places: list[list[float]] = []
     for name in names:
@@ -203,8 +227,7 @@ def population(
             zorder=6,
             path_effects=[withStroke(linewidth=2.5, foreground=PAPER)],
         )
-    bar: Any = figure
-    bar.colorbar(shown, ax=axes, label="share of episodes passed")
+    drawn.figure.colorbar(shown, ax=axes, label="share of episodes passed")
     axes.margins(0.12)
     for node, axis in zip(chosen, (axes.xaxis, axes.yaxis), strict=True):
         label = with_unit(node, plain_unit(str(nodes[node].get("unit") or ""))[1])
@@ -218,30 +241,37 @@ def population(
     tidy(axes)
     words = "lines: 90 % intervals"
     words += f"; larger: more {noise}" if noise in nodes else ""
-    bar.supxlabel(plain(words), fontsize=8, color=SOFT)
-    entitle(figure, "", _labels(profiles))
-    return figure
+    drawn.below(plain(words))
+    drawn.entitle("", _labels(profiles))
+    return drawn.figure
 
 
 def heat(
-    profiles: Mapping[str, Mapping[str, Any]], scales: Mapping[str, Scale] | None = None
+    agents: Subjects, scales: Mapping[str, Scale] | None = None, *, axes: Any = None
 ) -> Figure:
     """Draw a table of all agents' means and standard deviations, shaded within each node.
 
     Figures 13 and 14 of Burden et al. (2023) are of this kind.
 
     Args:
-        profiles: Profile by agent, as JSON, all of one layout.
-        scales: How nodes are read, by name: what stands in the cells. Of others it is the node's
-            own value.
+        agents: Fits, learners, results or profiles by name, or a list of them, all of one layout.
+        scales: How nodes are read, by name: what stands in the cells, where that is not to follow
+            from the agents.
+        axes: Two axes to draw on; by default a new figure has them.
+
+    Returns:
+        The figure that was drawn on.
 
     Raises:
+        TypeError: An agent is nothing of that kind.
         ValueError: There are not two agents, or their layouts differ.
     """
-    names, first = _alike(profiles)
-    nodes: Mapping[str, Mapping[str, Any]] = first["nodes"]
+    profiles, read = _alike(agents, "heat")
+    scales = read if scales is None else scales
+    names = list(profiles)
+    nodes: Mapping[str, Mapping[str, Any]] = profiles[names[0]]["nodes"]
     own = {name: plain_scale(str(node.get("unit") or "")) for name, node in nodes.items()}
-    known = own | {name: scale for name, scale in (scales or {}).items() if name in own}
+    known = own | {name: scale for name, scale in scales.items() if name in own}
     rows = [[profiles[name]["nodes"][node] for node in nodes] for name in names]
     # An SD is not read: past the hardest demand there is nothing that it could be read by.
     means = [
@@ -258,30 +288,35 @@ def heat(
         ]
         for row in rows
     ]
-    figure = new_figure(2.6 + 1.9 * len(nodes), 1.5 + 0.42 * len(names))
+    drawn = canvas(axes, "heat", (2.6 + 1.9 * len(nodes), 1.5 + 0.42 * len(names)), columns=2)
     for k, (key, words, heads) in enumerate((("mean", means, known), ("sd", sds, own))):
-        axes: Any = figure.add_subplot(1, 2, k + 1)
         values = np.array([[float(summary[key]) for summary in row] for row in rows])
         units = [plain(with_unit(name, heads[name].unit)) for name in nodes]
-        _table(axes, values, words, names if not k else [""] * len(names), units)
-        axes.set_title("SD" if k else "mean", fontsize=10, color=INK)
-    entitle(figure, "", _labels(profiles))
-    return figure
+        _table(drawn.axes[k], values, words, names if not k else [""] * len(names), units)
+        drawn.axes[k].set_title("SD" if k else "mean", fontsize=10, color=INK)
+    drawn.entitle("", _labels(profiles))
+    return drawn.figure
 
 
-def categories(tables: Mapping[str, pd.DataFrame]) -> Figure:
+def categories(agents: Subjects, *, ax: Any = None) -> Figure:
     """Draw a table of the share of success by paradigm and agent, with counts.
 
     Args:
-        tables: Table of outcomes by agent.
+        agents: Tables of outcomes, or results, which have one, by agent; a list of results; or one
+            table with a column `agent`.
+        ax: An axis to draw on; by default a new figure has one.
+
+    Returns:
+        The figure that was drawn on.
 
     Raises:
         ValueError: No episode counts.
     """
+    tables = _tables(agents, "categories")
     kinds, passed, counts = _by_paradigm(tables)
     share = np.divide(passed, counts, out=np.full(passed.shape, np.nan), where=counts > 0)
-    figure = new_figure(2.4 + 1.2 * len(tables), 1.2 + 0.34 * len(kinds))
-    axes: Any = figure.add_subplot(1, 1, 1)
+    drawn = canvas(ax, "categories", (2.4 + 1.2 * len(tables), 1.2 + 0.34 * len(kinds)))
+    (axes,) = drawn.axes
     image = axes.imshow(share.T, vmin=0, vmax=1, cmap=_SHADES, aspect="auto")
     for row in range(len(kinds)):
         for column in range(len(tables)):
@@ -296,29 +331,34 @@ def categories(tables: Mapping[str, pd.DataFrame]) -> Figure:
     else:
         axes.set_xticklabels(names, fontsize=8)
     axes.set_yticklabels([plain(kind) for kind in kinds], fontsize=8)
-    bar: Any = figure
-    bar.colorbar(image, ax=axes, label="share passed")
-    return figure
+    drawn.figure.colorbar(image, ax=axes, label="share passed")
+    return drawn.figure
 
 
-def radar(tables: Mapping[str, pd.DataFrame]) -> Figure:
+def radar(agents: Subjects, *, ax: Any = None) -> Figure:
     """Draw the share of success by paradigm as a polygon for each agent.
 
     Figure 4 of the testbed paper (Crosby et al. 2020) is of this kind. A paradigm that an agent did
     not play interrupts its line.
 
     Args:
-        tables: Table of outcomes by agent.
+        agents: Tables of outcomes, or results, which have one, by agent; a list of results; or one
+            table with a column `agent`.
+        ax: An axis to draw on; by default a new figure has one.
+
+    Returns:
+        The figure that was drawn on.
 
     Raises:
         ValueError: Episodes of fewer than three paradigms count.
     """
+    tables = _tables(agents, "radar")
     kinds, passed, counts = _by_paradigm(tables)
     if len(kinds) < 3:
         raise ValueError(f"a radar takes three paradigms at least; played were {len(kinds)}")
     share = np.divide(passed, counts, out=np.full(passed.shape, np.nan), where=counts > 0)
-    figure: Any = new_figure(6.0, 5.4)
-    axes = figure.add_subplot(1, 1, 1, projection="polar")
+    drawn = canvas(ax, "radar", (6.0, 5.4), projection="polar")
+    (axes,) = drawn.axes
     angles = np.linspace(0, 2 * np.pi, len(kinds), endpoint=False)
     around = np.append(angles, angles[0])
     for (name, colour, marker), row in zip(agent_styles(list(tables)), share, strict=True):
@@ -332,11 +372,11 @@ def radar(tables: Mapping[str, pd.DataFrame]) -> Figure:
     axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["", "50 %", "", "100 %"], fontsize=7, color=SOFT)
     axes.set_ylim(0, 1)
     axes.tick_params(axis="x", pad=16)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    return figure
+    drawn.legend(*axes.get_legend_handles_labels())
+    return drawn.figure
 
 
-def brier(tables: Mapping[str, pd.DataFrame]) -> Figure:
+def brier(agents: Subjects, *, ax: Any = None) -> Figure:
     """Draw how well each agent was predicted against how often it succeeded.
 
     Figure 6 of Burden et al. (2023) is of this kind. The predictions are those of the decisions,
@@ -344,14 +384,20 @@ def brier(tables: Mapping[str, pd.DataFrame]) -> Figure:
     of success, p (1 - p), which is known only afterwards.
 
     Args:
-        tables: Table of outcomes by agent, each as `prediction.with_observed` returns it.
+        agents: Tables of outcomes, or results, which have one, by agent; a list of results; or one
+            table with a column `agent`.
+        ax: An axis to draw on; by default a new figure has one.
+
+    Returns:
+        The figure that was drawn on.
 
     Raises:
         ValueError: An agent has no episode that counts and has a prediction, or what was predicted
             of it is not success.
     """
-    figure = new_figure(6.0, 4.4)
-    axes: Any = figure.add_subplot(1, 1, 1)
+    tables = _tables(agents, "brier")
+    drawn = canvas(ax, "brier", (6.0, 4.4))
+    (axes,) = drawn.axes
     shares = np.linspace(0.0, 1.0, 101)
     axes.plot(shares, shares * (1.0 - shares), color=SOFT, lw=1.5, ls="--")
     axes.text(0.5, 0.256, "overall share, known afterwards", ha="center", fontsize=8, color=SOFT)
@@ -373,10 +419,9 @@ def brier(tables: Mapping[str, pd.DataFrame]) -> Figure:
     axes.set(xlim=(-0.04, 1.04), ylim=(0.0, top))
     axes.set_xlabel("share of episodes passed", fontsize=9, color=INK)
     axes.set_ylabel("Brier score of predictions, 90 % interval", fontsize=9, color=INK)
-    whole: Any = figure
-    whole.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    drawn.legend(*axes.get_legend_handles_labels())
     tidy(axes)
-    return figure
+    return drawn.figure
 
 
 class Generality(NamedTuple):
@@ -428,21 +473,26 @@ def generality_of(tables: Mapping[str, pd.DataFrame]) -> dict[str, Generality]:
     }
 
 
-def generality(tables: Mapping[str, pd.DataFrame]) -> Figure:
+def generality(agents: Subjects, *, ax: Any = None) -> Figure:
     """Draw the spread of each agent's successes over difficulty against its capability.
 
     Figure 5 of the testbed paper (Crosby et al. 2020) is of this kind. The lower an agent stands,
     the more general it is: it passes what is easy and fails what is hard.
 
     Args:
-        tables: Table of outcomes by agent.
+        agents: Tables of outcomes, or results, which have one, by agent; a list of results; or one
+            table with a column `agent`.
+        ax: An axis to draw on; by default a new figure has one.
+
+    Returns:
+        The figure that was drawn on.
 
     Raises:
         ValueError: There are not two agents, or not three paradigms that all of them played.
     """
-    points = generality_of(tables)
-    figure = new_figure(6.0, 4.4)
-    axes: Any = figure.add_subplot(1, 1, 1)
+    points = generality_of(_tables(agents, "generality"))
+    drawn = canvas(ax, "generality", (6.0, 4.4))
+    (axes,) = drawn.axes
     for name, colour, marker in agent_styles(list(points)):
         point = points[name]
         axes.plot(
@@ -452,12 +502,11 @@ def generality(tables: Mapping[str, pd.DataFrame]) -> Figure:
     most = max(0.4, *(point.spread for point in points.values()))
     axes.set(ylim=(-0.06 * most, 1.15 * most))
     axes.set_xlim(left=-0.1, right=1.08 * max(point.capability for point in points.values()) + 0.1)
-    whole: Any = figure
-    whole.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    drawn.legend(*axes.get_legend_handles_labels())
     axes.set_xlabel("capability (paradigms passed)", fontsize=9, color=INK)
     axes.set_ylabel("spread (paradigms); generality is 1 / spread", fontsize=9, color=INK)
     tidy(axes)
-    return figure
+    return drawn.figure
 
 
 def factor_mean(node: Mapping[str, Any]) -> float:
@@ -465,16 +514,33 @@ def factor_mean(node: Mapping[str, Any]) -> float:
     return plain_unit(str(node.get("unit") or ""))[0] * float(node["mean"])
 
 
-def _alike(profiles: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], Mapping[str, Any]]:
-    names = list(profiles)
-    if len(names) < 2:
-        raise ValueError(f"this picture is of several agents; {len(names)} is given")
+def _alike(agents: Subjects, call: str) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Scale]]:
+    """The profiles of several agents of one layout, and how its nodes are read for all alike."""
+    given = several(agents, call)
+    if len(given) < 2:
+        count = "only one is" if len(given) == 1 else "none is"
+        raise ValueError(f"this picture is of several agents; {count} given")
+    known = {name: estimated_of(subject, call) for name, subject in given.items()}
+    profiles = {name: one.profile for name, one in known.items()}
     layouts = {str(profile["layout"]["digest"]) for profile in profiles.values()}
     if len(layouts) > 1:
         raise ValueError(
             "these agents were measured with different layouts: nodes mean other things"
         )
-    return names, profiles[names[0]]
+    return profiles, common_scales([*given.values()])
+
+
+def _posteriors(agents: Subjects, profiles: Mapping[str, Mapping[str, Any]]) -> list[Posterior]:
+    """The draws of several agents; by mean and deviation of all where one has none."""
+    given = several(agents, "comparison")
+    try:
+        return [Posterior.of_fit(name, fitted_of(one, "comparison")) for name, one in given.items()]
+    except TypeError:
+        return [Posterior.of_profile(name, profile) for name, profile in profiles.items()]
+
+
+def _tables(agents: Subjects, call: str) -> dict[str, pd.DataFrame]:
+    return {name: table_of(one, call) for name, one in several(agents, call).items()}
 
 
 def _labels(profiles: Mapping[str, Mapping[str, Any]]) -> list[str]:

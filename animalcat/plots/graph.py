@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -11,28 +10,60 @@ from matplotlib.figure import Figure
 from animalcat.layouts.explaining.wording import figure as digits
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.reporting.drawing import NodeEstimate, layout_figure
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.drawing import NodeEstimate, layout_figure, layout_size
+from animalcat.plots.given import Subject, fitted_of, title_of
+from animalcat.plots.inline import inline_svg
 from animalcat.plots.posterior import density_of, shown_range
 from animalcat.plots.readings import NodeReading, readings
-from animalcat.plots.style import about, entitle, plain
+from animalcat.plots.style import Canvas, Picture, canvas, plain
+from animalcat.showing import figure_html
 
 _PLACES: Final = 60
 
 
-def graph(fitted: FitResult, profile: Mapping[str, Any] | None = None) -> Figure:
-    """Draw the layout's graph, from demands to outcome, with the posterior of each latent node.
+def graph(what: Subject | Layout, *, ax: Any = None) -> Figure:
+    """Draw a layout's graph, from demands to outcome, with the posterior of each latent node.
 
     Args:
-        fitted: The draws.
-        profile: The profile, for labels.
+        what: A layout alone, or a fit, a learner or results, whose estimates then stand in it.
+        ax: An axis to draw on; by default a new figure has one.
+
+    Returns:
+        The figure that was drawn on.
+
+    Raises:
+        TypeError: It is nothing of that kind.
     """
-    known = {
-        reading.name: _known(fitted, k, reading) for k, reading in enumerate(readings_of(fitted))
-    }
-    drawn = layout_figure(fitted.layout, known)
-    if profile is not None and about(profile)[1]:
-        entitle(drawn, *about(profile))
-    return drawn
+    fitted = None if isinstance(what, Layout) else fitted_of(what, "graph")
+    layout = what if fitted is None else fitted.layout
+    known = (
+        {}
+        if fitted is None
+        else {
+            reading.name: _known(fitted, k, reading)
+            for k, reading in enumerate(readings_of(fitted))
+        }
+    )
+    if ax is None:
+        figure: Any = Picture(figsize=layout_size(layout))
+        layout_figure(layout, known, figure.add_axes((0.0, 0.0, 1.0, 1.0)))
+        drawn = Canvas(figure, figure.axes, own=True)
+    else:
+        drawn = canvas(ax, "graph", (1.0, 1.0))
+        layout_figure(layout, known, drawn.axes[0])
+    title, labels = title_of(what)
+    if labels:
+        drawn.entitle(title, labels)
+    return drawn.figure
+
+
+def layout_html(layout: Layout) -> str:
+    """A layout as a notebook shows it: its graph."""
+    alt = (
+        f"The graph of the layout {layout.name}, from {', '.join(layout.feature_names)} to outcome"
+    )
+    return figure_html(inline_svg(graph(layout), f"g{layout.digest[:8]}", alt))
 
 
 def readings_of(fitted: FitResult) -> list[NodeReading]:

@@ -22,6 +22,16 @@ COLOURS: Final = {
     BAD: "var(--bad)",
     PAPER: "var(--page)",
     "#000000": "var(--ink)",
+    # A layout's graph keeps its colours on a page that has none for it.
+    "#2b2b2b": "var(--graph-ink,#2b2b2b)",
+    "#6b6b6b": "var(--graph-soft,#6b6b6b)",
+    "#666666": "var(--graph-soft,#666666)",
+    "#555555": "var(--graph-soft,#555555)",
+    "#d9d9d9": "var(--graph-seen,#d9d9d9)",
+    "#cfe3f5": "var(--graph-capability,#cfe3f5)",
+    "#fbe3c0": "var(--graph-bias,#fbe3c0)",
+    "#f4d0d0": "var(--graph-robustness,#f4d0d0)",
+    "#fdfdfd": "var(--graph-derived,#fdfdfd)",
 }
 """The page's colour for each colour of a picture; it says which one that is in the dark."""
 _COLOUR: Final = re.compile("|".join(COLOURS))

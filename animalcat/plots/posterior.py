@@ -16,6 +16,14 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import HDI_SHARE, hdi
 from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.model.tables import guess
+from animalcat.plots.given import (
+    Subject,
+    estimated_of,
+    fitted_of,
+    insist_list,
+    title_of,
+)
 from animalcat.plots.readings import NodeReading, read_axis, reading_of, readings
 from animalcat.plots.style import (
     INK,
@@ -24,9 +32,7 @@ from animalcat.plots.style import (
     PRIOR,
     SOFT,
     Floats,
-    about,
-    entitle,
-    new_figure,
+    canvas,
     panels,
     plain,
     tidy,
@@ -40,32 +46,40 @@ _PARTICLES: Final = 1000
 """Particles with which a course is told again."""
 
 
-def forest(profile: Mapping[str, Any], scales: Mapping[str, Scale] | None = None) -> Figure:
+def forest(what: Subject, scales: Mapping[str, Scale] | None = None, *, axes: Any = None) -> Figure:
     """Draw the interval of every node on the range of its prior.
 
     Each node has an axis of its own, because their units differ.
 
     Args:
-        profile: A profile, as JSON.
-        scales: How nodes are read, by name; of others the unit alone is said.
+        what: A fit, a learner, results, or a profile.
+        scales: How nodes are read, by name, where that is not to follow from `what`.
+        axes: An axis for each node to draw on; by default a new figure has them.
+
+    Returns:
+        The figure that was drawn on.
+
+    Raises:
+        TypeError: There is nothing of that kind to draw.
     """
+    profile, known = estimated_of(what, "forest")
+    scales = known if scales is None else scales
     nodes: Mapping[str, Mapping[str, Any]] = profile["nodes"]
     share = float(profile.get("hdi_share", HDI_SHARE))
-    figure = new_figure(7.0, 0.75 + 0.72 * len(nodes))
-    for k, (name, node) in enumerate(nodes.items()):
-        axes: Any = figure.add_subplot(len(nodes), 1, k + 1)
+    drawn = canvas(axes, "forest", (7.0, 0.75 + 0.72 * len(nodes)), rows=len(nodes))
+    for ax, (name, node) in zip(drawn.axes, nodes.items(), strict=True):
         reading = reading_of(name, node, scales)
         low, high = _range(node)
         start, stop = node["hdi"]
         mean = node["mean"]
-        axes.axhline(0.0, color=PRIOR, lw=1.5, zorder=1)
+        ax.axhline(0.0, color=PRIOR, lw=1.5, zorder=1)
         middle, spread = node["prior_mean"], node["prior_sd"]
-        axes.plot([middle - spread, middle + spread], [0, 0], color=PRIOR, lw=9, zorder=2)
-        axes.plot([start, stop], [0, 0], color=MAIN, lw=4, zorder=3, solid_capstyle="butt")
-        axes.plot([mean], [0], "o", color=PAPER, mec=MAIN, mew=2, ms=7, zorder=4)
-        axes.set(xlim=(low, high), ylim=(-1, 1), yticks=[])
+        ax.plot([middle - spread, middle + spread], [0, 0], color=PRIOR, lw=9, zorder=2)
+        ax.plot([start, stop], [0, 0], color=MAIN, lw=4, zorder=3, solid_capstyle="butt")
+        ax.plot([mean], [0], "o", color=PAPER, mec=MAIN, mew=2, ms=7, zorder=4)
+        ax.set(xlim=(low, high), ylim=(-1, 1), yticks=[])
         status = f"\n{node['status']}" if node.get("status") else ""
-        axes.set_ylabel(
+        ax.set_ylabel(
             plain(with_unit(name, reading.scale.unit)) + plain_lines(status),
             rotation=0,
             ha="right",
@@ -73,48 +87,46 @@ def forest(profile: Mapping[str, Any], scales: Mapping[str, Scale] | None = None
             fontsize=8.5,
             color=INK,
         )
-        axes.text(
+        ax.text(
             1.02,
             0.5,
             "\n".join(reading.scale.brief(mean, start, stop, known=node.get("known", True))),
-            transform=axes.transAxes,
+            transform=ax.transAxes,
             va="center",
             fontsize=8.5,
             color=INK,
         )
-        read_axis(axes.xaxis, reading, (low, high))
-        tidy(axes)
-        axes.spines["left"].set_visible(False)
-    title, labels = about(profile)
-    entitle(figure, title, labels)
-    words = f"mean and {100 * share:g} % interval; grey: the prior's mean ± SD"
-    supxlabel: Any = figure
-    supxlabel.supxlabel(words, fontsize=8, color=SOFT)
-    return figure
+        read_axis(ax.xaxis, reading, (low, high))
+        tidy(ax)
+        ax.spines["left"].set_visible(False)
+    drawn.entitle(*title_of(what))
+    drawn.below(f"mean and {100 * share:g} % interval; grey: the prior's mean ± SD")
+    return drawn.figure
 
 
 def densities(
-    fitted: FitResult,
-    profile: Mapping[str, Any] | None = None,
-    nodes: Sequence[str] = (),
-    *,
-    key: bool = True,
+    what: Subject, nodes: Sequence[str] = (), *, axes: Any = None, key: bool = True
 ) -> Figure:
     """Draw the posterior density of every node over its prior's, with the interval shaded.
 
     Args:
-        fitted: The draws.
-        profile: The profile, for title and labels.
+        what: A fit, a learner, or results.
         nodes: Names of the nodes to draw; all by default.
+        axes: An axis for each node to draw on; by default a new figure has them.
         key: Whether the picture says what its parts are.
 
+    Returns:
+        The figure that was drawn on.
+
     Raises:
+        TypeError: There are no draws.
         ValueError: There is no such node.
     """
-    chosen = _chosen(fitted, nodes)
-    figure, each = panels(len(chosen), 2, 3.4, 2.2)
+    fitted = fitted_of(what, "densities")
+    chosen = _chosen(fitted, nodes, "densities")
+    drawn = panels(axes, "densities", len(chosen), 2, 3.4, 2.2)
     generator = rng(0, "plots", 0)
-    for axes, (k, reading) in zip(each, chosen.items(), strict=True):
+    for ax, (k, reading) in zip(drawn.axes, chosen.items(), strict=True):
         node = fitted.layout.latents[k]
         draws = fitted.flat_draws[:, k]
         z: Floats = generator.standard_normal(_PRIOR_DRAWS)
@@ -125,24 +137,19 @@ def densities(
         after = density_of(draws, places, ends)
         start, stop = hdi(draws, np.full(len(draws), 1.0 / len(draws)))
         inside = (places >= start) & (places <= stop)
-        axes.fill_between(places, before, color=PRIOR, alpha=0.6, lw=0, label="prior")
-        axes.fill_between(places, after, where=inside, color=MAIN, alpha=0.3, lw=0)
-        axes.plot(places, after, color=MAIN, lw=1.8, label="posterior, 90 % interval shaded")
-        axes.set(yticks=[], xlim=(low, high), ylim=(0, None))
-        axes.set_title(plain(node.name), fontsize=9, color=INK)
-        axes.set_xlabel(plain(reading.label), fontsize=8, color=SOFT)
-        read_axis(axes.xaxis, reading, (low, high))
-        tidy(axes)
-        axes.spines["left"].set_visible(False)
-    if each and key:
-        handles, names = each[0].get_legend_handles_labels()
-        legend: Any = figure
-        legend.legend(
-            handles, names, loc="outside lower center", ncols=2, fontsize=8, frameon=False
-        )
-    if profile is not None:
-        entitle(figure, *about(profile))
-    return figure
+        ax.fill_between(places, before, color=PRIOR, alpha=0.6, lw=0, label="prior")
+        ax.fill_between(places, after, where=inside, color=MAIN, alpha=0.3, lw=0)
+        ax.plot(places, after, color=MAIN, lw=1.8, label="posterior, 90 % interval shaded")
+        ax.set(yticks=[], xlim=(low, high), ylim=(0, None))
+        ax.set_title(plain(node.name), fontsize=9, color=INK)
+        ax.set_xlabel(plain(reading.label), fontsize=8, color=SOFT)
+        read_axis(ax.xaxis, reading, (low, high))
+        tidy(ax)
+        ax.spines["left"].set_visible(False)
+    if key:
+        drawn.legend(*drawn.axes[0].get_legend_handles_labels(), columns=2)
+    drawn.entitle(*title_of(what))
+    return drawn.figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,10 +191,10 @@ def course_of(fitted: FitResult) -> EstimateHistory:
 
 
 def trajectory(
-    fitted: FitResult,
-    profile: Mapping[str, Any] | None = None,
+    what: Subject,
     nodes: Sequence[str] = (),
     *,
+    axes: Any = None,
     course: EstimateHistory | None = None,
     key: bool = True,
 ) -> Figure:
@@ -196,56 +203,64 @@ def trajectory(
     It is the live posterior told the same outcomes in order, and at its right end the fit.
 
     Args:
-        fitted: The draws, with the data that they were fitted to.
-        profile: The profile, for title and labels.
+        what: A fit, a learner, or results, with the outcomes.
         nodes: Names of the nodes to draw; all by default.
+        axes: An axis for each node to draw on; by default a new figure has them.
         course: What `course_of` returned, if it is known already.
         key: Whether the picture says what its parts are.
 
+    Returns:
+        The figure that was drawn on.
+
     Raises:
-        ValueError: The fit has no outcomes, or there is no such node.
+        TypeError: There are no draws.
+        ValueError: There are no outcomes, or there is no such node.
     """
+    fitted = fitted_of(what, "trajectory")
+    chosen = _chosen(fitted, nodes, "trajectory")
     course = course or course_of(fitted)
-    chosen = _chosen(fitted, nodes)
     steps = np.arange(len(course.mean))
-    figure, each = panels(len(chosen), 2, 3.4, 2.2)
-    for axes, (k, reading) in zip(each, chosen.items(), strict=True):
+    drawn = panels(axes, "trajectory", len(chosen), 2, 3.4, 2.2)
+    for ax, (k, reading) in zip(drawn.axes, chosen.items(), strict=True):
         ends = course.ends[:, k]
-        axes.fill_between(steps, ends[:, 0], ends[:, 1], color=MAIN, alpha=0.2, lw=0)
-        axes.plot(steps, course.mean[:, k], color=MAIN, lw=1.8)
+        ax.fill_between(steps, ends[:, 0], ends[:, 1], color=MAIN, alpha=0.2, lw=0)
+        ax.plot(steps, course.mean[:, k], color=MAIN, lw=1.8)
         last = fitted.nodes[k]
         at = len(steps) + 0.02 * len(steps)
-        axes.plot([at, at], last.hdi, color=INK, lw=2.5, solid_capstyle="butt")
-        axes.plot([at], [last.mean], "o", color=PAPER, mec=INK, mew=1.6, ms=5)
-        axes.set_title(plain(fitted.layout.latents[k].name), fontsize=9, color=INK)
-        axes.set_ylabel(plain(reading.label), fontsize=7.5, color=SOFT, wrap=True)
-        axes.set_xlim(0, at + 0.03 * len(steps))
-        low, high = axes.get_ylim()
+        ax.plot([at, at], last.hdi, color=INK, lw=2.5, solid_capstyle="butt")
+        ax.plot([at], [last.mean], "o", color=PAPER, mec=INK, mew=1.6, ms=5)
+        ax.set_title(plain(fitted.layout.latents[k].name), fontsize=9, color=INK)
+        ax.set_ylabel(plain(reading.label), fontsize=7.5, color=SOFT, wrap=True)
+        ax.set_xlim(0, at + 0.03 * len(steps))
+        low, high = ax.get_ylim()
         prior = fitted.layout.latents[k].prior
         low, high = max(low, prior.low), min(high, prior.high)
-        axes.set_ylim(low, high)
-        read_axis(axes.yaxis, reading, (low, high))
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        tidy(axes)
-        if not key:
-            axes.set_xlabel("episodes", fontsize=8, color=SOFT)
+        ax.set_ylim(low, high)
+        read_axis(ax.yaxis, reading, (low, high))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        tidy(ax)
+        if not key or not drawn.own:
+            ax.set_xlabel("episodes", fontsize=8, color=SOFT)
     if key:
-        words = "episodes; band: 90 % interval of the live posterior; bar at the end: the profile"
-        supxlabel: Any = figure
-        supxlabel.supxlabel(words, fontsize=8, color=SOFT)
-    if profile is not None:
-        entitle(figure, *about(profile))
-    return figure
+        drawn.below(
+            "episodes; band: 90 % interval of the live posterior; bar at the end: the profile"
+        )
+    drawn.entitle(*title_of(what))
+    return drawn.figure
 
 
-def _chosen(fitted: FitResult, nodes: Sequence[str]) -> dict[int, NodeReading]:
+def _chosen(fitted: FitResult, nodes: Sequence[str], call: str) -> dict[int, NodeReading]:
     """How the nodes that are asked for are read, by their columns."""
+    insist_list(nodes, "nodes", call)
     features = None if fitted.data is None else fitted.data.features
-    known = readings(fitted.layout, features)
+    read = readings(fitted.layout, features)
     for name in nodes:
         if name not in fitted.layout.latent_names:
-            raise ValueError(f"no node {name!r}; nodes: {', '.join(fitted.layout.latent_names)}")
-    return {k: reading for k, reading in enumerate(known) if not nodes or reading.name in nodes}
+            known = fitted.layout.latent_names
+            raise ValueError(
+                f"{call}: no node {name!r}; nodes: {', '.join(known)}.{guess(str(name), known)}"
+            )
+    return {k: reading for k, reading in enumerate(read) if not nodes or reading.name in nodes}
 
 
 def shown_range(node: Latent) -> tuple[float, float]:

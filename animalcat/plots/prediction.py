@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -17,6 +17,8 @@ from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.nodes import Feature
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
+from animalcat.layouts.model.tables import guess
+from animalcat.plots.given import Subject, fitted_of, insist_list, table_of, title_of
 from animalcat.plots.style import (
     BAD,
     DARK,
@@ -28,9 +30,7 @@ from animalcat.plots.style import (
     PRIOR,
     SOFT,
     Floats,
-    about,
-    entitle,
-    new_figure,
+    canvas,
     panels,
     plain,
     tidy,
@@ -54,11 +54,7 @@ _MARGIN: Final = 0.1
 
 
 def characteristic(
-    fitted: FitResult,
-    profile: Mapping[str, Any] | None = None,
-    demands: Sequence[str] = (),
-    *,
-    key: bool = True,
+    what: Subject, demands: Sequence[str] = (), *, axes: Any = None, key: bool = True
 ) -> Figure:
     """Draw success by each demand: the curve that the layout gives, its band, and what was seen.
 
@@ -67,23 +63,28 @@ def characteristic(
     (Student's t), and their numbers of episodes.
 
     Args:
-        fitted: The draws, with the data that they were fitted to.
-        profile: The profile, for title and labels.
+        what: A fit, a learner, or results, with the outcomes.
         demands: Names of the demands to draw; all by default.
+        axes: An axis for each demand to draw on; by default a new figure has them.
         key: Whether the picture says what its parts are.
 
+    Returns:
+        The figure that was drawn on.
+
     Raises:
-        ValueError: The fit has no outcomes, the layout's first outcome is no success and no score,
+        TypeError: There are no draws.
+        ValueError: There are no outcomes, the layout's first outcome is no success and no score,
             or there is no such demand.
     """
+    fitted = fitted_of(what, "characteristic")
     data, outcomes = _played(fitted)
     layout = fitted.layout
     scores = _scored(layout)
-    chosen = _columns(layout, demands)
-    figure, each = panels(len(chosen), 2, 3.4, 2.3)
+    chosen = _columns(layout, demands, "characteristic")
+    drawn = panels(axes, "characteristic", len(chosen), 2, 3.4, 2.3)
     evaluator = Evaluator(layout)
     draws = _thinned(fitted)
-    for axes, k in zip(each, chosen, strict=True):
+    for ax, k in zip(drawn.axes, chosen, strict=True):
         feature = layout.features[k]
         values = data.features[:, k]
         places = _places(values)
@@ -96,31 +97,28 @@ def characteristic(
         discrete = len(np.unique(values)) <= _FEW
         if discrete:
             error = [band[:, 1] - band[:, 0], band[:, 2] - band[:, 1]]
-            axes.errorbar(places, band[:, 1], error, fmt="_", color=MAIN, lw=6, alpha=0.35, ms=14)
+            ax.errorbar(places, band[:, 1], error, fmt="_", color=MAIN, lw=6, alpha=0.35, ms=14)
         else:
-            axes.fill_between(places, band[:, 0], band[:, 2], color=MAIN, alpha=0.2, lw=0)
-            axes.plot(places, band[:, 1], color=MAIN, lw=1.8)
+            ax.fill_between(places, band[:, 0], band[:, 2], color=MAIN, alpha=0.2, lw=0)
+            ax.plot(places, band[:, 1], color=MAIN, lw=1.8)
         for at, rows in _bins(values):
-            _point(axes, at, outcomes[rows], scores=scores)
-        axes.set(ylim=(-0.08, 1.14), yticks=[0, 0.5, 1])
-        axes.set_xlabel(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
-        tidy(axes)
-        axes.margins(x=0.08)
-        if not key:
-            axes.set_ylabel("score" if scores else "success", fontsize=8, color=SOFT)
-    whole: Any = figure
-    if key:
+            _point(ax, at, outcomes[rows], scores=scores)
+        ax.set(ylim=(-0.08, 1.14), yticks=[0, 0.5, 1])
+        ax.set_xlabel(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
+        tidy(ax)
+        ax.margins(x=0.08)
+        if not key or not drawn.own:
+            ax.set_ylabel("score" if scores else "success", fontsize=8, color=SOFT)
+    if key and drawn.own:
         seen = "mean score" if scores else "share of success"
-        whole.supylabel("score" if scores else "probability of success", fontsize=9, color=INK)
-        whole.supxlabel(
+        words = "score" if scores else "probability of success"
+        drawn.figure.supylabel(words, fontsize=9, color=INK)
+        drawn.below(
             f"line and band: the layout's mean prediction, 90 %; points: {seen}, 90 %, "
-            "with numbers of episodes",
-            fontsize=8,
-            color=SOFT,
+            "with numbers of episodes"
         )
-    if profile is not None:
-        entitle(figure, *about(profile))
-    return figure
+    drawn.entitle(*title_of(what))
+    return drawn.figure
 
 
 def main_demands(fitted: FitResult) -> list[str]:
@@ -153,22 +151,29 @@ def main_demands(fitted: FitResult) -> list[str]:
 
 
 def grid(
-    fitted: FitResult,
+    what: Subject,
     demands: Sequence[str] = (),
-    profile: Mapping[str, Any] | None = None,
+    *,
+    axes: Any = None,
     parts: Sequence[GridPart] = ("predicted", "seen"),
 ) -> Figure:
     """Draw success on a grid of two demands: what is predicted, and what was seen with counts.
 
     Args:
-        fitted: The draws, with the data that they were fitted to.
+        what: A fit, a learner, or results, with the outcomes.
         demands: Two features of the layout; by default its first two that vary.
-        profile: The profile, for title and labels.
+        axes: An axis for each part to draw on; by default a new figure has them.
         parts: Which of the two grids are drawn.
 
+    Returns:
+        The figure that was drawn on.
+
     Raises:
-        ValueError: The fit has no outcomes, or there are no two such demands.
+        TypeError: There are no draws.
+        ValueError: There are no outcomes, or there are no two such demands.
     """
+    insist_list(demands, "demands", "grid")
+    fitted = fitted_of(what, "grid")
     data, outcomes = _played(fitted)
     layout = fitted.layout
     names = list(demands) or [
@@ -182,9 +187,9 @@ def grid(
         )
     at = [layout.feature_names.index(name) for name in names[:2]]
     cells = [_cells(data.features[:, k]) for k in at]
-    figure, each = panels(len(parts), 2, 3.9, 3.4)
+    drawn = panels(axes, "grid", len(parts), 2, 3.9, 3.4)
     shaded: Any = None
-    for axes, part in zip(each, parts, strict=True):
+    for ax, part in zip(drawn.axes, parts, strict=True):
         if part == "predicted":
             share = _predicted(fitted, data.features, at, cells)
             form = "{:.2f}" if _scored(layout) else "{:.0%}"
@@ -192,30 +197,28 @@ def grid(
         else:
             share, words = _seen(cells, outcomes, scores=_scored(layout))
         corners = [np.arange(len(side.middles) + 1) - 0.5 for side in cells]
-        shaded = axes.pcolormesh(
+        shaded = ax.pcolormesh(
             *corners, share.T, vmin=0, vmax=1, cmap="cividis", edgecolors=PAPER, lw=0.8
         )
         for (i, j), value in np.ndenumerate(share):
             if np.isfinite(value):
                 ink = LIGHT if value < 0.55 else DARK
-                axes.text(i, j, words[i, j], ha="center", va="center", fontsize=7, color=ink)
-        for axis, side, k in zip((axes.xaxis, axes.yaxis), cells, at, strict=False):
+                ax.text(i, j, words[i, j], ha="center", va="center", fontsize=7, color=ink)
+        for axis, side, k in zip((ax.xaxis, ax.yaxis), cells, at, strict=False):
             feature = layout.features[k]
             axis.set_ticks(range(len(side.names)), side.names, fontsize=7)
             axis.set_label_text(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
-        axes.set_title(part, fontsize=9, color=INK)
-        tidy(axes)
+        ax.set_title(part, fontsize=9, color=INK)
+        tidy(ax)
     if len(parts) > 1:
-        bar: Any = figure
-        bar.colorbar(
+        drawn.figure.colorbar(
             shaded,
-            ax=each,
+            ax=drawn.axes,
             label="score" if _scored(layout) else "probability of success",
             shrink=0.85,
         )
-    if profile is not None:
-        entitle(figure, *about(profile))
-    return figure
+    drawn.entitle(*title_of(what))
+    return drawn.figure
 
 
 def _predicted(
@@ -309,23 +312,27 @@ def judged(table: pd.DataFrame) -> PredictionRecord:
     return PredictionRecord(predicted, np.asarray(seen, np.float64), success=success)
 
 
-def reliability(table: pd.DataFrame, profile: Mapping[str, Any] | None = None) -> Figure:
+def reliability(what: Subject, *, ax: Any = None) -> Figure:
     """Draw how often episodes were passed against how often that was predicted beforehand.
 
     The predictions are those of the decisions, made before each episode was played. If they are of
     something else than success, its mean shares are drawn.
 
     Args:
-        table: A table of outcomes, as `with_observed` returns it; attempts that do not count are
-            left out.
-        profile: The profile, for title and labels.
+        what: A table of outcomes, as `with_observed` returns it, or results, which have one;
+            attempts that do not count are left out.
+        ax: An axis to draw on; by default a new figure has one.
+
+    Returns:
+        The figure that was drawn on.
 
     Raises:
+        TypeError: It is no such table.
         ValueError: No episode that counts has a prediction.
     """
-    predicted, passed, success = judged(table)
-    figure = new_figure(4.6, 4.8)
-    axes: Any = figure.add_subplot(1, 1, 1)
+    predicted, passed, success = judged(table_of(what, "reliability"))
+    drawn = canvas(ax, "reliability", (4.6, 4.8))
+    (axes,) = drawn.axes
     axes.plot([0, 1], [0, 1], color=PRIOR, lw=1.5, zorder=1)
     for point in reliability_curve(predicted, passed):
         axes.plot([point.predicted] * 2, [point.low, point.high], color=MAIN, lw=2, zorder=2)
@@ -347,60 +354,58 @@ def reliability(table: pd.DataFrame, profile: Mapping[str, Any] | None = None) -
     )
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
     axes.set_xlabel(f"predicted before the episode\n{words}", fontsize=9, color=INK)
-    what = "passed (share" if success else "observed (mean share"
-    axes.set_ylabel(f"{what}, 90 % interval, number)", fontsize=9, color=INK)
+    words = "passed (share" if success else "observed (mean share"
+    axes.set_ylabel(f"{words}, 90 % interval, number)", fontsize=9, color=INK)
     tidy(axes)
-    if profile is not None:
-        entitle(figure, *about(profile))
-    return figure
+    drawn.entitle(*title_of(what))
+    return drawn.figure
 
 
 def coverage(
-    fitted: FitResult,
-    profile: Mapping[str, Any] | None = None,
-    demands: Sequence[str] = (),
-    *,
-    key: bool = True,
+    what: Subject, demands: Sequence[str] = (), *, axes: Any = None, key: bool = True
 ) -> Figure:
     """Draw which values of each demand were played, on the range that the layout allows.
 
     Args:
-        fitted: The draws, with the data that they were fitted to.
-        profile: The profile, for title and labels.
+        what: A fit, a learner, or results, with the outcomes.
         demands: Names of the demands to draw; all by default.
+        axes: An axis for each demand to draw on; by default a new figure has them.
         key: Whether the picture says what its parts are.
 
+    Returns:
+        The figure that was drawn on.
+
     Raises:
-        ValueError: The fit has no outcomes, the layout's first outcome is no success and no score,
+        TypeError: There are no draws.
+        ValueError: There are no outcomes, the layout's first outcome is no success and no score,
             or there is no such demand.
     """
+    fitted = fitted_of(what, "coverage")
     data, outcomes = _played(fitted)
     layout = fitted.layout
-    chosen = _columns(layout, demands)
-    figure = new_figure(6.4 if key else 3.4, 1.0 * key + 0.8 * len(chosen) + 0.35 * (not key))
+    chosen = _columns(layout, demands, "coverage")
+    size = (6.4 if key else 3.4, 1.0 * key + 0.8 * len(chosen) + 0.35 * (not key))
+    drawn = canvas(axes, "coverage", size, rows=len(chosen))
     jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(outcomes))
-    for panel, k in enumerate(chosen):
+    for ax, k in zip(drawn.axes, chosen, strict=True):
         feature = layout.features[k]
-        axes: Any = figure.add_subplot(len(chosen), 1, panel + 1)
         values = data.features[:, k]
         low = feature.low if np.isfinite(feature.low) else float(values.min())
         high = feature.high if np.isfinite(feature.high) else float(values.max())
         if _scored(layout):
-            axes.plot(values, outcomes, "o", color=MAIN, ms=4, alpha=0.6)
-            _range(axes, low, high, (-0.08, 1.08), ("score 0", "score 1"), feature)
+            ax.plot(values, outcomes, "o", color=MAIN, ms=4, alpha=0.6)
+            _range(ax, low, high, (-0.08, 1.08), ("score 0", "score 1"), feature)
             continue
         for won, colour, marker, name in ((1, GOOD, "o", "passed"), (0, BAD, "x", "failed")):
             rows = outcomes == won
-            axes.plot(
+            ax.plot(
                 values[rows], won + jitter[rows], marker, color=colour, ms=5, alpha=0.75, label=name
             )
-        _range(axes, low, high, (-0.6, 1.6), ("failed", "passed"), feature)
+        _range(ax, low, high, (-0.6, 1.6), ("failed", "passed"), feature)
     if key:
-        supxlabel: Any = figure
-        supxlabel.supxlabel("each axis is the range that the layout allows", fontsize=8, color=SOFT)
-    if profile is not None:
-        entitle(figure, *about(profile))
-    return figure
+        drawn.below("each axis is the range that the layout allows")
+    drawn.entitle(*title_of(what))
+    return drawn.figure
 
 
 def _range(
@@ -419,11 +424,15 @@ def _range(
     tidy(axes)
 
 
-def _columns(layout: Layout, demands: Sequence[str]) -> list[int]:
+def _columns(layout: Layout, demands: Sequence[str], call: str) -> list[int]:
     """Columns of the demands that are asked for."""
+    insist_list(demands, "demands", call)
     for name in demands:
         if name not in layout.feature_names:
-            raise ValueError(f"no demand {name!r}; demands: {', '.join(layout.feature_names)}")
+            known = layout.feature_names
+            raise ValueError(
+                f"{call}: no demand {name!r}; demands: {', '.join(known)}.{guess(str(name), known)}"
+            )
     return [k for k, name in enumerate(layout.feature_names) if not demands or name in demands]
 
 

@@ -11,15 +11,22 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from animalcat.layouts.fitting.estimates import (
+    estimates_frame,
+    nodes_html,
+    nodes_text,
+    scales_of,
+)
+from animalcat.layouts.fitting.fits import Fit
 from animalcat.layouts.inference.arviz_data import documents_of
-from animalcat.layouts.inference.fit import FitData, FitResult
+from animalcat.layouts.inference.fit import FitData
 from animalcat.layouts.inference.summary import summarise
 from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.plots.prediction import with_observed
 
 
 class Results(NamedTuple):
-    """What a session found out about its agent.
+    """What a session found out about its agent; a notebook shows its profile.
 
     Attributes:
         profile: The profile, as JSON.
@@ -29,7 +36,7 @@ class Results(NamedTuple):
     """
 
     profile: Mapping[str, Any]
-    fitted: FitResult
+    fitted: Fit
     table: pd.DataFrame
 
     @property
@@ -37,18 +44,44 @@ class Results(NamedTuple):
         """Name of the agent."""
         return str(self.profile.get("provenance", {}).get("agent", "agent"))
 
+    def to_frame(self) -> pd.DataFrame:
+        """The estimates as a table, in the units in which nodes are read; as `Fit.to_frame`."""
+        data = self.fitted.data
+        scales = scales_of(self.fitted.layout, None if data is None else data.features)
+        return estimates_frame(self.nodes, scales)
 
-def read_results(content: Path | bytes) -> Results:
+    def __repr__(self) -> str:
+        return nodes_text(self.nodes, self._title)
+
+    def _repr_html_(self) -> str:
+        return nodes_html(self.nodes, self._title, self.profile.get("labels", ()))
+
+    @property
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        """The nodes as the profile has them; what it does not say of one follows from the draws."""
+        derived = self.fitted.profile.nodes_dict()
+        return {name: {**derived[name], **node} for name, node in self.profile["nodes"].items()}
+
+    @property
+    def _title(self) -> str:
+        source = self.profile.get("provenance", {})
+        return (
+            f"{self.agent} on {source.get('battery', 'a battery')}: "
+            f"{source.get('successes')} of {source.get('episodes')} episodes passed"
+        )
+
+
+def read_results(source: Path | str | bytes) -> Results:
     """Read a file that `profile export --format netcdf` wrote.
 
     Args:
-        content: The file, or its content.
+        source: The file, or its content.
 
     Raises:
         ValueError: It is no such file.
         OSError: The file cannot be read.
     """
-    data = content if isinstance(content, bytes) else content.read_bytes()
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "posterior.nc"
         path.write_bytes(data)
@@ -62,12 +95,15 @@ def read_results(content: Path | bytes) -> Results:
     flat = draws.reshape(-1, draws.shape[-1])
     even, size = np.full(len(flat), 1.0 / len(flat)), np.full(len(layout.latents), float(len(flat)))
     profile = documents["profile"]
-    fitted = FitResult(
+    fitted = Fit(
         layout,
         draws,
         summarise(layout, flat, even, size),
         profile["diagnostics"],
         None if observed is None else _data(layout, constant, observed),
+        agent=str(profile.get("provenance", {}).get("agent", "")),
+        instances=_texts(constant, "instance"),
+        paradigms=_texts(constant, "paradigm"),
     )
     columns = {
         str(name): values.values
@@ -88,6 +124,11 @@ def _data(layout: Layout, constant: Any, observed: Any) -> FitData:
         np.asarray(constant["weight"].values, np.float64),
         tuple(int(number) for number in observed["episode"].values),
     )
+
+
+def _texts(constant: Any, name: str) -> tuple[str, ...]:
+    """What is known of each episode by name; nothing if that is not in the file."""
+    return tuple(map(str, constant[name].values)) if name in constant else ()
 
 
 def _group(path: Path, name: str) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from animalcat.files import write_whole
@@ -40,15 +41,114 @@ def with_unit(name: str, unit: str) -> str:
     return f"{name} ({unit})" if unit not in ("", "1") else name
 
 
+class Picture(Figure):
+    """A figure that a notebook shows as the last line of a cell, without pyplot or a magic."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """The picture, sharp on fine screens, and how large it is shown."""
+        own: Any = self
+        wide, high = own.get_size_inches()
+        return save_bytes(self, ".png"), {"width": round(96 * wide), "height": round(96 * high)}
+
+
+class Canvas(NamedTuple):
+    """Where a picture is drawn.
+
+    Attributes:
+        figure: The figure.
+        axes: Its panels.
+        own: Whether the figure is ours. On another's nothing is written that belongs to the whole
+            of it, but for labels, which every reader has to know.
+    """
+
+    figure: Any
+    axes: list[Any]
+    own: bool
+
+    def entitle(self, title: str, labels: Sequence[str] = ()) -> None:
+        """Write the title, and what every reader has to know."""
+        if self.own:
+            entitle(self.figure, title, labels)
+        elif labels:
+            self.axes[0].annotate(
+                "\n".join(map(plain, labels)), (0.0, 1.0), xycoords="axes fraction",
+                xytext=(0, 18), textcoords="offset points", fontsize=8, color=BAD,
+            )  # fmt: skip
+
+    def below(self, words: str) -> None:
+        """Say under the whole picture what its parts are."""
+        if self.own:
+            self.figure.supxlabel(words, fontsize=8, color=SOFT)
+
+    def legend(self, handles: Sequence[Any], names: Sequence[str], columns: int = 3) -> None:
+        """Name the lines of the picture."""
+        if self.own:
+            self.figure.legend(
+                handles, names, loc="outside lower center", ncols=columns, fontsize=8,
+                frameon=False,
+            )  # fmt: skip
+        else:
+            self.axes[0].legend(handles, names, fontsize=8, frameon=False)
+
+
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, in inches."""
-    return Figure(figsize=(width, height), layout="constrained")
+    return Picture(figsize=(width, height), layout="constrained")
 
 
-def panels(count: int, columns: int, width: float, height: float) -> tuple[Figure, list[Any]]:
-    """A figure with a number of panels.
+def canvas(
+    given: Any, call: str, size: tuple[float, float], rows: int = 1, columns: int = 1,
+    count: int | None = None, projection: str | None = None,
+) -> Canvas:  # fmt: skip
+    """The panels that a picture is drawn on.
 
     Args:
+        given: Axes of matplotlib, one or several; None for those of a new figure.
+        call: Name of the function that draws.
+        size: Width and height of a new figure in inches.
+        rows: Its rows of panels.
+        columns: Its columns of panels.
+        count: Number of panels; by default all of them.
+        projection: Of the panels, as matplotlib calls it.
+
+    Raises:
+        TypeError: What was given are no axes.
+        ValueError: Their number or projection differs.
+    """
+    count = rows * columns if count is None else count
+    if given is None:
+        figure: Any = new_figure(*size)
+        places = range(1, count + 1)
+        made = [figure.add_subplot(rows, columns, k, projection=projection) for k in places]
+        return Canvas(figure, made, own=True)
+    each: list[Any] = list(np.ravel(np.array(given, dtype=object)))
+    name = "ax" if np.ndim(np.array(given, dtype=object)) == 0 else "axes"
+    subplots = "figure, axes = plt.subplots(" + (f"{rows}, {columns}" if count > 1 else "") + ")"
+    for one in each:
+        if not isinstance(one, Axes):
+            raise TypeError(
+                f"{call}: {name} is a {type(one).__name__}, not Axes of matplotlib; make them by "
+                f"{subplots}"
+            )
+        found: Any = one
+        if projection and found.name != projection:
+            raise ValueError(
+                f"{call}: {name} has the projection {found.name!r}; make it by "
+                f'figure.add_subplot(projection="{projection}")'
+            )
+    if len(each) != count:
+        raise ValueError(
+            f"{call}: {len(each)} axes are given, and {count} are drawn on; make them by {subplots}"
+        )
+    return Canvas(each[0].get_figure(root=True), each, own=False)
+
+
+def panels(given: Any, call: str, count: int, columns: int, width: float, height: float) -> Canvas:
+    """Panels in rows.
+
+    Args:
+        given: Axes of matplotlib; None for those of a new figure.
+        call: Name of the function that draws.
         count: Number of panels.
         columns: Most panels in a row.
         width: Width of a panel in inches.
@@ -56,8 +156,7 @@ def panels(count: int, columns: int, width: float, height: float) -> tuple[Figur
     """
     columns = max(1, min(columns, count))
     rows = max(1, -(-count // columns))
-    figure = new_figure(columns * width, rows * height)
-    return figure, [figure.add_subplot(rows, columns, k + 1) for k in range(count)]
+    return canvas(given, call, (columns * width, rows * height), rows, columns, count)
 
 
 def tidy(axes: Any) -> None:
@@ -89,37 +188,34 @@ def plain(text: str) -> str:
     return " ".join(text.split()).replace("$", r"\$")
 
 
-def about(profile: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """The title of a profile's picture, and the labels that belong under it."""
-    source: Mapping[str, Any] = profile.get("provenance", {})
-    episodes = source.get("episodes")
-    count = f", {episodes} episodes" if episodes is not None else ""
-    title = f"{source.get('agent', 'agent')} on {source.get('battery', 'a battery')}{count}"
-    return title, [str(label) for label in profile.get("labels", [])]
-
-
 def agent_styles(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Name, colour and marker of each agent."""
     for k, name in enumerate(names):
         yield name, AGENTS[k % len(AGENTS)], MARKERS[k % len(MARKERS)]
 
 
-def save(figure: Figure, path: Path | str, about: str = "") -> None:
+def save(figure: Figure | Axes, path: Path | str, about: str = "") -> None:
     """Write a figure, either completely or not at all; the same figure gives the same bytes.
 
     Args:
-        figure: The figure.
+        figure: The figure that a picture returned, or axes of it.
         path: Where to; its ending says which form: `.svg`, `.png` or `.pdf`.
         about: Where its numbers come from, which the file keeps beside the picture.
 
     Raises:
+        TypeError: It is no figure.
         ValueError: The ending is unknown.
         OSError: It cannot be written.
     """
+    given: Any = figure
+    whole = given.get_figure(root=True) if isinstance(figure, Axes) else given
+    if not isinstance(whole, Figure):
+        kind = type(given).__name__
+        raise TypeError(f"save: figure is a {kind}; give a picture first: save(forest(fit), path)")
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"{path}: call it {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    write_whole(path, save_bytes(figure, path.suffix, about))
+    write_whole(path, save_bytes(whole, path.suffix, about))
 
 
 def save_bytes(figure: Figure, ending: str, about: str = "") -> bytes:

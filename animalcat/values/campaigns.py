@@ -9,6 +9,7 @@ from typing import Annotated
 from animalcat import names
 from animalcat.layouts.adaptive.plan import Allocation
 from animalcat.ranges import Range, check_ranges
+from animalcat.showing import table_html
 from animalcat.values.sessions import Session, SessionSpec
 
 MAX_TAKE = 1_000_000
@@ -36,7 +37,7 @@ class CampaignSpec:
         check_ranges(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Campaign:
     """Several agents on one battery, with one budget.
 
@@ -72,3 +73,20 @@ class Campaign:
     def over(self) -> bool:
         """Whether no further episode will follow in any of its sessions."""
         return all(session.over for session in self.sessions)
+
+    @property
+    def about(self) -> str:
+        """How many agents it has, on which battery, and how far it is, in a line."""
+        session = self.spec.session
+        ended = f"; {self.reason}" if self.reason else ""
+        return (
+            f"{self.id}: {len(self.sessions)} agents on {session.battery}, {self.episodes} of "
+            f"{self.spec.allocation.budget} episodes{ended}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Campaign {self.about}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(s.spec.agent, s.id, s.state, s.episodes, s.successes) for s in self.sessions]
+        return table_html(("agent", "session", "state", "episodes", "passed"), rows, self.about)

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from animalcat.showing import line_html
+
 AgentKind: TypeAlias = Literal["able", "single weakness", "fraudster", "context", "unclear"]
 """Kinds of agents, as verdicts name them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
     """What a profile says about its agent, in words.
 
@@ -42,6 +44,12 @@ class Verdict:
     def text(self) -> str:
         """The sentences as one paragraph."""
         return " ".join(self.sentences)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return line_html(self.text)
 
 
 def verdict_of(profile: Mapping[str, Any]) -> Verdict:

@@ -16,6 +16,7 @@ from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
 from animalcat.plugins import Plugin
 from animalcat.ranges import Range, check_ranges
+from animalcat.showing import line_html, table_html
 from animalcat.values.attempts import Episode
 
 MAX_EPISODES: Final = 100_000
@@ -231,7 +232,7 @@ NOBODY: Final = Identity()
 """The identity of a session whose agent has not come yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Session:
     """A session as it is stored.
 
@@ -287,6 +288,23 @@ class Session:
     def over(self) -> bool:
         """Whether no further episode will follow."""
         return self.state in _OVER
+
+    @property
+    def about(self) -> str:
+        """Whose it is and how far it is, in a line."""
+        ended = f": {self.reason}" if self.over and self.reason else ""
+        return (
+            f"{self.id}: {self.spec.agent} on {self.spec.battery}, {self.state}{ended}; "
+            f"{self.episodes} episodes, {self.successes} passed"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Session {self.about}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(c.name, c.value, c.interval, c.status) for c in self.capabilities]
+        heads = ("capability", "estimate", "90 % interval", "status")
+        return table_html(heads, rows, self.about) if rows else line_html(self.about)
 
     @property
     def held(self) -> bool:

@@ -3,7 +3,8 @@
 `base` is the contract of an agent and `load` loads one. `simple` has two agents that ignore
 observations, `braitenberg` one that steers by its rays, `scout` one with a map and a memory, and
 `planner` one that is shown the arena's true state. `limits` takes abilities away from any of them.
-`fingerprint` is what an agent is beside its name, and `watching` finds it out in its process.
+`fingerprint` is what an agent is beside its name; `watching` finds it out in its process, and
+`objects` of an object of a notebook.
 """
 
 from animalcat.envs.agents.base import Agent, EpisodeInfo

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Allowance:
     """What an agent may spend; 0 is any amount.
 
-    An answer that takes it beyond is not carried out: the episode ends there as a failure.
+    An answer that exceeds it is not carried out: the episode ends there as a failure.
 
     Attributes:
         episode_seconds: Seconds of thinking in one episode.

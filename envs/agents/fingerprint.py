@@ -37,13 +37,13 @@ class AgentFingerprint:
         source: "computed" from what the process imported and opened, "declared" by whoever
             connects, or "unknown".
         name: What was loaded, such as "builtin:scout" or "agent.py:Agent".
-        version: Of the agent; of animalcat, where its code is part of the agent.
+        version: Version of the agent; of animalcat if its code is part of the agent.
         options: What the agent was given, such as its limits.
         files: SHA-256 of its sources, and of the files that it opened until the end of its first
             `reset`, by path: relative to the folder of the agent's file where that is near.
         environment: Environment variables that may change what it does. They are not part of its
             digest; where they differ, a note says so.
-        process: Of an unknown agent: the process in which it is.
+        process: Of an unknown agent, the process that it runs in.
     """
 
     source: Source = "unknown"
@@ -141,7 +141,7 @@ def differences(
         now: The agent now.
         known_whole: Whether the first `reset` of the agent before was over, so that its
             fingerprint has all files.
-        now_whole: Whether that of the agent now was.
+        now_whole: Whether the first `reset` of the agent now is over.
     """
     if not known.known and not now.known:
         same = (known.process, known.name) == (now.process, now.name)

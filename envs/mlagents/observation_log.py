@@ -171,7 +171,7 @@ class ObservationLog(Journal):
         self._spawned.append(f"SpawnerButtonID:{ident}{_place(owner)}{spawned.kind.name}")
 
     def cross(self, zone: PlacedObject, *, entered: bool) -> None:
-        """Note the zone for the next row: the first one's way holds for all, as in the build."""
+        """Note the zone for the next row; the first one's verb stands for all, as in the build."""
         if self._zones:
             self._zones += f" | {_zone_id(zone)}"
         else:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.retest import Retest
 from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.frames import insist_described, insist_frame, instances_in
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.watching.strata import (
@@ -21,7 +24,13 @@ from animalcat.layouts.watching.strata import (
     known_stratifications,
     stratifications,
 )
+from animalcat.showing import table_html
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN: Final = 8
+"""Items that a notebook shows of a bank."""
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -124,8 +133,8 @@ class Bank:
             raise ValueError("seconds of an episode must be above 0")
         gives = self._outcomes_of(own, n, observes)
         if n:
-            told = columns if gives.all() else np.column_stack([columns, gives])
-            _, first, place = np.unique(told, axis=0, return_index=True, return_inverse=True)
+            rows = columns if gives.all() else np.column_stack([columns, gives])
+            _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
             order = np.argsort(first)  # in the original order, so that neighbours stay neighbours
             self.distinct, self.gives = columns[first[order]], gives[first[order]]
             self.place: Ints = np.argsort(order)[np.ravel(place)]
@@ -139,21 +148,29 @@ class Bank:
             self.variants = np.unique(groups, return_inverse=True)[1]
 
     @classmethod
-    def of(cls, layout: Layout, instances: Instances) -> Bank:
-        """Make a bank from a table of instances.
+    def of(cls, layout: Layout | str | Path, items: pd.DataFrame | Instances) -> Bank:
+        """Make a bank from a table of items.
 
-        The table's columns that the layout does not use become `outside`.
+        The table has a row for each item, and a column for each meta-feature of the layout,
+        perhaps with a unit in brackets, as in `length [cm]`. Items are called as the column
+        `instance` says, or else the index; the column `paradigm` may have the kind of each. Its
+        other columns of numbers become `outside`.
+
+        Args:
+            layout: The layout, or what `load_layout` makes one of.
+            items: A pandas table, or instances as `read_csv` reads them.
 
         Raises:
-            ValueError: A column is absent, a value is missing or out of range, or it is no such
-                table.
+            TypeError: It is no such table.
+            ValueError: A column is absent, a value is missing or out of range, or the layout does
+                not describe an item.
         """
-        if not isinstance(instances, Instances):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(
-                f"a table of items is wanted as Instances, not as {type(instances).__name__}; "
-                "read_csv(Path(...), agents=[]).instances makes one of a CSV file, and "
-                "Instances(columns, values, names=names) of arrays"
-            )
+        layout = load_layout(layout)
+        instances = items
+        if not isinstance(instances, Instances):
+            frame = insist_frame(items, "Bank.of(layout, df)")
+            instances = instances_in(frame, layout)
+            insist_described(instances, frame, layout)
         known = layout.feature_names
         return cls(
             layout,
@@ -161,6 +178,23 @@ class Bank:
             instances.paradigms or ("",) * len(instances),
             names=instances.names,
             outside={c: instances.column(c) for c in instances.columns if c not in known},
+        )
+
+    def __repr__(self) -> str:
+        return f"<Bank of {len(self)} items for {self.layout.name}: {', '.join(self.names[:3])}...>"
+
+    def _repr_html_(self) -> str:
+        features = self.layout.features
+        heads = [f"{f.name} ({f.unit})" if f.unit != "1" else f.name for f in features]
+        kinds = [("paradigm", self.paradigms)] * any(self.paradigms)
+        return table_html(
+            ["item", *(name for name, _ in kinds), *heads],
+            [
+                [self.names[k], *(values[k] for _, values in kinds), *self.features[k].tolist()]
+                for k in range(min(len(self), _SHOWN))
+            ],
+            f"{len(self)} items for {self.layout.name}",
+            f"and {len(self) - _SHOWN} more" * (len(self) > _SHOWN),
         )
 
     def without(self, names: Collection[str]) -> Bank:

@@ -120,8 +120,8 @@ class BatteryRate:
         about = f"Success rate over {all_of_it if self.instances == of else covered}"
         played = f"{self.played} were played"
         if self.value is None or self.low is None or self.high is None:
-            told = f", {self.passed} passed" if self.played else ""
-            return f"{about}: cannot be told, since {self.why} ({played}{told})."
+            passed = f", {self.passed} passed" if self.played else ""
+            return f"{about}: cannot be told, since {self.why} ({played}{passed})."
         if self.low == self.high:
             return f"{about}: {100 * self.value:.0f} % (all were played)."
         interval = f"{100 * self.share:g} %: {100 * self.low:.0f} to {100 * self.high:.0f} %"
@@ -174,7 +174,7 @@ class RateBettor:
         self.passed += success
 
     def mixed(self, predicted: Floats) -> Floats:
-        """Predictions of layout and constant rates, mixed by what they are worth, (instances,)."""
+        """Mix the predictions of layout and constant rates by how well each did, (instances,)."""
         shares = np.exp(self._weights - self._weights.max())
         return np.asarray(shares / shares.sum() @ self._each(predicted))
 
@@ -210,10 +210,10 @@ def battery_rate(size: int, plays: Iterable[tuple[Wager | None, bool | None]]) -
 
     Args:
         size: Number of instances of the battery.
-        plays: First plays of instances, in the order in which they were chosen: what was staked,
-            and whether it succeeded; None if that was not observed. Without a wager, as where no
-            other instance could have come, or if outcomes that it counted with were taken back, an
-            episode tells of itself alone.
+        plays: The first play of each instance, in the order in which they were chosen: its wager,
+            and whether it succeeded; None if that was not observed. Without a wager a play says
+            nothing of other instances: no other could be chosen, or outcomes that the wager
+            rested on were taken back.
     """
     tested = totals(size)
     stakes = np.zeros(len(tested))

@@ -535,7 +535,7 @@ def told_apart(bank: Bank, theta: Floats, groups: Sequence[Mask]) -> tuple[Float
 
     Args:
         bank: The instances.
-        theta: (draws, latents), which weigh the same.
+        theta: (draws, latents), equally weighted draws.
         groups: Masks of the draws, each (draws,), which do not overlap and are not empty.
 
     Returns:

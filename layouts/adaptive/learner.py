@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule, insist_
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
 from animalcat.layouts.adaptive.selectors import Selector
-from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, Verdict
+from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, StopVerdict
 from animalcat.layouts.adaptive.telling import Given, values_of
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
@@ -31,6 +32,9 @@ from animalcat.layouts.reporting.profile import Profile
 from animalcat.layouts.watching.alarm import MOST, Suspect
 from animalcat.layouts.watching.beyond import expected
 from animalcat.layouts.watching.watch import BettingWatch, LayoutWatch, Play
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -118,12 +122,12 @@ class Learner:
 
     An adaptive test of your own is a loop:
 
-        learner = Learner(Bank.of(layout, instances), Policy(), StoppingRule(40), seed=1)
+        learner = Learner(Bank.of(layout, df), rule=StoppingRule(40), seed=1)
         while not learner.verdict().stop and (choice := learner.ask()):
             learner.tell(choice.instance, answer(choice.instance))
-        print(learner.profile().to_json())
+        learner.to_frame()
 
-    A test of a list may end, without an answer to `ask`, before the verdict says stop.
+    With a list of instances, `ask` may return None before the verdict says stop.
     """
 
     def __init__(
@@ -158,9 +162,19 @@ class Learner:
 
         Raises:
             RulesError: The rules have another version.
+            TypeError: The bank, the policy or the rule is something else.
             ValueError: The policy or the rule does not fit the layout, the bank or each other.
         """
         insist_on_rules(rules)
+        given: Any
+        for name, given, kind, call in (
+            ("bank", bank, Bank, "Learner(Bank.of(layout, df))"),
+            ("policy", policy or Policy(), Policy, 'policy=Policy("information")'),
+            ("rule", rule or StoppingRule(), StoppingRule, "rule=StoppingRule(max_episodes=40)"),
+        ):
+            if not isinstance(given, kind):
+                what = type(given).__name__
+                raise TypeError(f"Learner: {name} is a {what}, not a {kind.__name__}; give {call}")
         self.layout = bank.layout
         self.bank = bank
         self.policy = policy or Policy()
@@ -239,8 +253,8 @@ class Learner:
     ) -> None:
         """Take in the outcome of an episode that was asked for.
 
-        An outcome of an episode that was not asked for, as one from elsewhere, names its episode.
-        So a call that is made twice by mistake is refused.
+        The outcome of an episode for which `ask` chose nothing has to name its episode. So a call
+        that is made twice by mistake is refused.
 
         Args:
             instance: Name of the instance.
@@ -347,11 +361,11 @@ class Learner:
         Raises:
             TellError: The episode was not told.
         """
-        numbers = [told.episode for told in self._told]
+        numbers = [observation.episode for observation in self._told]
         if episode not in numbers:
             raise TellError(f"episode {episode} was not told")
         gone = numbers.index(episode)
-        told = [observation for observation in self._told if observation.episode != episode]
+        kept = [observation for observation in self._told if observation.episode != episode]
         reseeds = [
             reseed._replace(told=reseed.told - (reseed.told > gone))
             for reseed in self._reseeds
@@ -360,15 +374,15 @@ class Learner:
         lost = self._told[gone]
         name = self._offer_of.get(lost.instance, lost.instance)
         self._begin()
-        self._replay(told, reseeds)
+        self._replay(kept, reseeds)
         self._drawn[episode, name] = _ChoiceRecord(lost.random, lost.wager)
 
-    def verdict(self, seconds: float = 0.0, *, settles: bool = True) -> Verdict:
+    def verdict(self, seconds: float = 0.0, *, settles: bool = True) -> StopVerdict:
         """Decide whether to stop, with the status of every capability.
 
         Args:
             seconds: How long the agent has played.
-            settles: Whether it is a reason that every capability is known or given up.
+            settles: Whether to stop once every capability is known or given up.
         """
         return self._stopper.verdict(
             self._posterior,
@@ -392,6 +406,21 @@ class Learner:
         """
         status = self.verdict(seconds).status
         return Profile.of_live(self._posterior, status, provenance or {})
+
+    def to_frame(self) -> pd.DataFrame:
+        """The estimates as a table, in the units in which nodes are read.
+
+        Returns:
+            A row for each node: kind, estimate, low and high ends of the 90 % interval, unit,
+            status and note. An estimate is missing where next to nothing was learnt.
+        """
+        return _shown().learner_frame(self)
+
+    def __repr__(self) -> str:
+        return f"<Learner for {self.layout.name}: {self.n} outcomes of {len(self.bank)} items>"
+
+    def _repr_html_(self) -> str:
+        return _shown().learner_html(self)
 
     def data(self) -> Data:
         """All outcomes so far, with the weights that repeats now have."""
@@ -456,7 +485,7 @@ class Learner:
 
     @property
     def forecasts(self) -> Sequence[Forecast]:
-        """What was predicted one step ahead, without repeats, in the order told."""
+        """Predictions one step ahead with their outcomes, in the order told; without repeats."""
         return tuple(self._forecasts)
 
     @property
@@ -505,13 +534,13 @@ class Learner:
         if not self._succeeds:
             return BatteryRate(own, 0, 0, None, None, None, why="outcomes are not success alone")
         plays: dict[str, tuple[Wager | None, bool | None]] = {}
-        for told in sorted(self._told, key=lambda observation: observation.episode):
-            name = self._offer_of.get(told.instance, told.instance)
+        for play in sorted(self._told, key=lambda observation: observation.episode):
+            name = self._offer_of.get(play.instance, play.instance)
             if self.bank.offered[self._rows[name]]:
                 continue
-            wager, success = plays.get(name, (told.wager, None))
-            if success is None and np.isfinite(told.values[0]):
-                success = bool(told.values[0])
+            wager, success = plays.get(name, (play.wager, None))
+            if success is None and np.isfinite(play.values[0]):
+                success = bool(play.values[0])
             plays[name] = wager, success
         return battery_rate(own, plays.values())
 
@@ -568,8 +597,8 @@ class Learner:
                 for episode, name, values, random, wager in message["told"]
             ],
             [
-                _Reseed(arrays[f"reseed{i}"], n, told)
-                for i, (n, told) in enumerate(message["reseeds"])
+                _Reseed(arrays[f"reseed{i}"], n, before)
+                for i, (n, before) in enumerate(message["reseeds"])
             ],
         )
 
@@ -595,14 +624,14 @@ class Learner:
         self._contradicted = False
         self._restarted = 0
 
-    def _replay(self, told: Sequence[_Observation], reseeds: Sequence[_Reseed]) -> None:
+    def _replay(self, observations: Sequence[_Observation], reseeds: Sequence[_Reseed]) -> None:
         waiting = list(reseeds)
-        for count in range(len(told) + 1):
+        for count in range(len(observations) + 1):
             while waiting and waiting[0].told == count:
                 observation = waiting.pop(0)
                 self.reseed(observation.draws, observation.n)
-            if count < len(told):
-                observation = told[count]
+            if count < len(observations):
+                observation = observations[count]
                 values = np.array(observation.values, np.float64)
                 shown = values if np.isfinite(values).any() else self._nothing
                 y = self._checked(shown, self._features(observation.instance))
@@ -638,7 +667,7 @@ class Learner:
             return numbers[0]
         if isinstance(episode, bool) or not isinstance(episode, int | np.integer):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TellError(f"episode {episode!r} is no number; give a whole number")
-        if any(told.episode == episode for told in self._told):
+        if any(observation.episode == episode for observation in self._told):
             raise TellError(f"episode {episode} was told already; invalidate it first")
         asked = sorted(other for number, other in self._drawn if number == episode)
         if asked and name not in asked:
@@ -649,7 +678,9 @@ class Learner:
         return int(episode)
 
     def _why_not_open(self, instance: str) -> str:
-        before = [told.episode for told in self._told if told.instance == instance]
+        before = [
+            observation.episode for observation in self._told if observation.instance == instance
+        ]
         was = f"was told already, as episode {before[-1]}" if before else "was not asked for"
         free = self._free(self.n)
         return (
@@ -659,8 +690,8 @@ class Learner:
 
     def _free(self, number: int) -> int:
         """The first number from this one on that was not told."""
-        told = {observation.episode for observation in self._told}
-        while number in told:
+        taken = {observation.episode for observation in self._told}
+        while number in taken:
             number += 1
         return number
 
@@ -720,8 +751,8 @@ class Learner:
 
     def _history(self, pending: Sequence[str] = ()) -> History:
         retest = None if self.policy.exposures == 1 else self._evidence.retest
-        told = self._placed(self._evidence.instances)
-        return History(told, self._placed(pending), retest)
+        rows = self._placed(self._evidence.instances)
+        return History(rows, self._placed(pending), retest)
 
     def _placed(self, instances: Sequence[str]) -> list[int]:
         names = (self._offer_of.get(name, name) for name in instances)
@@ -738,8 +769,8 @@ class Learner:
 
     def _stands(self) -> bool:
         """Whether the layout is contradicted, by the episodes that were observed first."""
-        first, told = self._evidence.fresh, self._evidence.instances
-        instances = [told[i] for i in first]
+        first, played = self._evidence.fresh, self._evidence.instances
+        instances = [played[i] for i in first]
         features = np.concatenate([self._features(instance) for instance in instances])
         rows = np.array([self._row(instance) for instance in instances])
         columns, outcomes = self.bank.evaluator.columns(features), self._evidence.outcomes[first]
@@ -769,6 +800,11 @@ class Learner:
             "determinism": asdict(self._determinism),
         }
         return json.loads(json.dumps(settings))
+
+
+def _shown() -> Any:
+    """What shows a learner: it stands above the learner, so it is looked up when it is needed."""
+    return import_module("animalcat.layouts.fitting.estimates")
 
 
 def _determinism_of(layout: Layout) -> DeterminismPrior:

@@ -55,8 +55,8 @@ class WeightedOutcomes(Generic[Instance]):
     @property
     def fresh(self) -> list[int]:
         """Indices, in the order told, of the outcomes that were observed and are not repeats."""
-        told = enumerate(zip(self._before, self._observed, strict=True))
-        return [i for i, (before, observed) in told if observed and not before]
+        outcomes = enumerate(zip(self._before, self._observed, strict=True))
+        return [i for i, (before, observed) in outcomes if observed and not before]
 
     def first(self, n: int) -> WeightedOutcomes[Instance]:
         """Copy the state as it was after the first n outcomes."""

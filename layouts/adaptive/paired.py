@@ -71,15 +71,15 @@ class PairedComparison:
         return {**asdict(self), "apart": self.apart}
 
     def row(self) -> dict[str, str]:
-        """What tables for people have of it."""
-        told = "told apart" if self.apart else "cannot be told apart"
+        """The cells of a table for people, by column."""
+        verdict = "told apart" if self.apart else "cannot be told apart"
         return {
             "arenas": str(self.pairs),
             "only it passed": str(self.ahead),
             "only the other": str(self.behind),
             "difference": f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})",
             "e-value": f"{self.e_value:.3g}",
-            "is": told,
+            "is": verdict,
         }
 
 
@@ -198,8 +198,8 @@ def compare_each(
     """Compare every agent with a named one, on the instances that both have played.
 
     Args:
-        outcomes: By agent, whether it passed each of the same instances, in an order that no
-            outcome had a say in; None where it has not played one.
+        outcomes: By agent, whether it passed each of the same instances, in an order that does
+            not depend on outcomes; None where it has not played one.
         other: The agent that the others are compared with.
     """
     theirs = outcomes[other]

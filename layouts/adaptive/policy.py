@@ -98,9 +98,10 @@ class Choice:
 
 
 class PluginSelector:
-    """The selector of another package. What it chooses is known as its choice, and never as random.
+    """The selector of another package.
 
-    Else the draws that show whether a layout is wrong would be others than the random ones.
+    What it chooses is never recorded as random, because random draws show whether a layout is
+    wrong.
     """
 
     def __init__(self, name: str) -> None:
@@ -170,7 +171,7 @@ class PolicySelector:
         self._built = DOUBT, self._at(DOUBT)
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """Return the branches of what the policy is made of, at the doubt that there is."""
+        """Return the branches of the policy's selectors, mixed according to the doubt."""
         if context.doubt != self._built[0]:
             self._built = context.doubt, self._at(context.doubt)
         return self._built[1].branches(context, allowed)

@@ -57,8 +57,8 @@ class OutcomeWeights:
     """What the outcomes of a table count as.
 
     Attributes:
-        weights: (plays,): how many outcomes each counts as; 0 for one that is there already.
-        repeated: How many are an attempt that is there already.
+        weights: (plays,): how many outcomes each counts as; 0 for a duplicate of an attempt.
+        repeated: Number of duplicates.
         lowered: How many others count as less than one outcome.
         several: Agents under whose name more than one fingerprint played.
     """
@@ -153,7 +153,7 @@ def _retest(plays: Sequence[Play], items: Mapping[Hashable, Sequence[int]]) -> R
     The k plays of an item have k - 1 independent comparisons, which all their pairs share.
     """
     every = [plays[k].outcome for rows in items.values() for k in rows]
-    seen = Counter(every)
+    counts_of_all = Counter(every)
     retest = Retest()
     for rows in sorted(items.values(), key=len):
         k = len(rows)
@@ -162,7 +162,7 @@ def _retest(plays: Sequence[Play], items: Mapping[Hashable, Sequence[int]]) -> R
         counts = Counter(plays[row].outcome for row in rows)
         pairs = k * (k - 1) / 2.0
         for value, count in sorted(counts.items()):
-            chance = (seen[value] + 1.0) / (len(every) + 2.0)
+            chance = (counts_of_all[value] + 1.0) / (len(every) + 2.0)
             same, other = count * (count - 1) / 2.0, count * (k - count) / 2.0
             retest.update(True, chance, (k - 1.0) * same / pairs)
             retest.update(False, chance, (k - 1.0) * other / pairs)

@@ -151,8 +151,13 @@ def learnt_prior(agents: Iterable[Sequence[tuple[bool, float]]]) -> DeterminismP
         each = np.zeros(GRID)
         for same, chance in pairs:
             each += np.log(_likelihood(values, same, chance))
-        seen = np.exp(each - each.max())
-        logs += np.log(random * seen[0] + fixed * seen[-1] + between * seen[1:-1].mean() + 1e-300)
+        likelihoods = np.exp(each - each.max())
+        logs += np.log(
+            random * likelihoods[0]
+            + fixed * likelihoods[-1]
+            + between * likelihoods[1:-1].mean()
+            + 1e-300
+        )
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
     return DeterminismPrior(float(shares @ random), float(shares @ fixed))

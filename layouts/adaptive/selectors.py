@@ -92,7 +92,7 @@ class Branch:
 class Selector(Protocol):
     """Something that can choose the next instance: `Learner(selector=...)` takes any.
 
-    Its answer follows from its arguments alone, so that a test can be told again.
+    Its answer follows from its arguments alone, so that a test can be repeated from its record.
     """
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:

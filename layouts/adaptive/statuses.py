@@ -78,12 +78,12 @@ class Facts:
         left: Whether there is anything left to play.
         live: Whether each capability reaches its target by the live posterior.
         futile: Whether no further episodes are expected to tell much more of each capability.
-        noisy: Whether that is for the agent's own noise; absent is no.
+        noisy: Whether that is due to the agent's own noise; capabilities that are absent are not.
         fit: Whether each capability reaches its target by the last fit; None while there is none.
         contradicted: Whether an alarm stands: then standard deviations mean nothing.
-        readable: Whether the layout predicts the agent well enough; if not, they mean nothing
-            either.
-        settles: Whether it is a reason to stop that every capability is known or given up.
+        readable: Whether the layout predicts the agent well enough; if not, standard deviations
+            mean nothing either.
+        settles: Whether to stop once every capability is known or given up.
         other: An end that neither rule nor posterior decides; None where there is none.
     """
 
@@ -109,11 +109,11 @@ class Facts:
     def precise(self) -> Mapping[str, bool]:
         """Whether each capability reaches its target, by the fit if there is one."""
         reached = self.live if self.fit is None else self.fit
-        return {name: one and not self.meaningless for name, one in reached.items()}
+        return {name: is_reached and not self.meaningless for name, is_reached in reached.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class SessionJudgement:
     """What a session says of itself.
 
     Attributes:
@@ -127,7 +127,7 @@ class Judgement:
     status: Mapping[str, Status]
 
 
-def judge(facts: Facts) -> Judgement:
+def judge(facts: Facts) -> SessionJudgement:
     """Tell whether and why a session ends, and where every capability stands.
 
     Both are told from the same facts at once, so that neither can say what the other denies. No
@@ -136,7 +136,7 @@ def judge(facts: Facts) -> Judgement:
     """
     precise = facts.precise
     end, reason = _end(facts, all(precise.values()))
-    return Judgement(
+    return SessionJudgement(
         end, reason, {name: _status(facts, end, name, precise[name]) for name in facts.live}
     )
 
@@ -149,13 +149,13 @@ def reached(layout: Layout, rule: StoppingRule, nodes: Sequence[NodeSummary]) ->
         rule: The stopping rule, with the targets.
         nodes: Summaries of the nodes, in the layout's order.
     """
-    found: dict[str, bool] = {}
+    precise: dict[str, bool] = {}
     for i in layout.capabilities:
         node, span = nodes[i], layout.latents[i].prior.span
         width = node.hdi[1] - node.hdi[0]
         narrow = not rule.target_width or width <= rule.target_width * span
-        found[node.name] = bool(node.sd <= rule.target(node.name) * span and narrow)
-    return found
+        precise[node.name] = bool(node.sd <= rule.target(node.name) * span and narrow)
+    return precise
 
 
 def _end(facts: Facts, all_precise: bool) -> tuple[End | None, str]:
@@ -168,14 +168,14 @@ def _end(facts: Facts, all_precise: bool) -> tuple[End | None, str]:
     if facts.rule.combine == "all":
         met = ([known] if known else []) + used
         wanted = 1 + bool(facts.rule.max_seconds) + _may_settle(facts)
-        found = (met[0][0], "; ".join(why for _, why in met)) if len(met) == wanted else None
+        end = (met[0][0], "; ".join(why for _, why in met)) if len(met) == wanted else None
     else:
-        found = used[0] if used else known
+        end = used[0] if used else known
     if not facts.left:
-        found = "used up", EXHAUSTED
-    if found and known and known[0] == "precise" and facts.rule.combine == "any":
+        end = "used up", EXHAUSTED
+    if end and known and known[0] == "precise" and facts.rule.combine == "any":
         return known  # whatever else would end it by now
-    return found or (None, "")
+    return end or (None, "")
 
 
 def _may_settle(facts: Facts) -> bool:
@@ -189,7 +189,7 @@ def _may_settle(facts: Facts) -> bool:
 def _known(facts: Facts, all_precise: bool) -> tuple[End, str] | None:
     if all_precise:
         return "precise", "every capability is precise, if the layout holds"
-    if all(one or facts.futile[name] for name, one in facts.precise.items()):
+    if all(is_precise or facts.futile[name] for name, is_precise in facts.precise.items()):
         return (
             "nothing left to learn",
             f"nothing left to learn: {HORIZON} more episodes are expected to lower no standard "

@@ -28,7 +28,7 @@ as the limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StopVerdict:
     """Whether to stop, and the status of every capability.
 
     Attributes:
@@ -40,8 +40,8 @@ class Verdict:
         episodes_needed: For each capability, how many more episodes it is expected to take to reach
             its target; None if the battery cannot reach it.
         end: Why, in a word; None while the test goes on, or where the stopper has no such words.
-        facts: What the end and the statuses follow from, where they follow from facts; a session
-            judges them again with its last fit.
+        facts: What the end and the statuses follow from, so that a session can judge again with
+            its last fit; None where the stopper has no such facts.
     """
 
     stop: bool
@@ -52,29 +52,29 @@ class Verdict:
     end: End | None = None
     facts: Facts | None = None
 
-    def judged(self, **facts: Any) -> Verdict:
+    def judged(self, **facts: Any) -> StopVerdict:
         """Judge again, with some of the facts changed.
 
         Args:
             **facts: Attributes of `Facts`, for example what the last fit reaches.
         """
         assert self.facts is not None, "this stopper has no facts"
-        told = replace(self.facts, **facts)
-        found = judge(told)
+        changed = replace(self.facts, **facts)
+        judgement = judge(changed)
         return replace(
             self,
-            stop=found.end is not None,
-            reason=found.reason,
-            status=found.status,
-            end=found.end,
-            facts=told,
+            stop=judgement.end is not None,
+            reason=judgement.reason,
+            status=judgement.status,
+            end=judgement.end,
+            facts=changed,
         )
 
 
 class Stopper(Protocol):
     """Something that can tell when to stop: `Learner(stopper=...)` takes any.
 
-    Its answer follows from its arguments alone, so that a test can be told again.
+    Its answer follows from its arguments alone, so that a test can be repeated from its record.
     """
 
     def verdict(
@@ -86,7 +86,7 @@ class Stopper(Protocol):
         seconds: float = 0.0,
         contradicted: bool = False,
         settles: bool = True,
-    ) -> Verdict:
+    ) -> StopVerdict:
         """Judge after an episode.
 
         Args:
@@ -95,7 +95,7 @@ class Stopper(Protocol):
             history: What was played; repeats count towards the budget.
             seconds: How long the agent has played.
             contradicted: Whether the alarm says that the layout does not describe the agent.
-            settles: Whether it is a reason to stop that every capability is known or given up.
+            settles: Whether to stop once every capability is known or given up.
         """
         ...
 
@@ -125,7 +125,7 @@ class RuleStopper:
         seconds: float = 0.0,
         contradicted: bool = False,
         settles: bool = True,
-    ) -> Verdict:
+    ) -> StopVerdict:
         """Judge after an episode, as `Stopper.verdict` says."""
         columns = list(self.layout.capabilities)
         theta, weights = posterior.particles[:, columns], posterior.weights
@@ -154,7 +154,7 @@ class RuleStopper:
         )
         if contradicted:  # then standard deviations mean nothing
             measured = np.zeros(len(columns), dtype=np.bool_)
-        return Verdict(
+        return StopVerdict(
             stop=False,
             reason="",
             status={},

@@ -1,4 +1,4 @@
-"""What a learner can be told of an episode: outcomes as numbers, and nothing that only looks so."""
+"""Reads what a learner is told of an episode: outcomes that are numbers, and nothing else."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def values_of(layout: Layout, given: Given) -> Floats:
         ValueError: An outcome is unknown or no number, their count differs, or none is there.
     """
     names = layout.outcome_names
-    told: list[Any]
+    values_given: list[Any]
     if isinstance(given, Mapping):
         if unknown := sorted(set(map(str, given)) - set(names)):
             raise ValueError(f"outcome {unknown[0]!r} is unknown; there are {', '.join(names)}")
-        told = [cast("Mapping[str, Any]", given).get(name) for name in names]
+        values_given = [cast("Mapping[str, Any]", given).get(name) for name in names]
     elif isinstance(given, str | bytes) or np.ndim(cast("Any", given)) == 0:
-        told = [given]
+        values_given = [given]
     else:
-        told = list(cast("Sequence[Any]", given))
-    if len(told) != len(names):
+        values_given = list(cast("Sequence[Any]", given))
+    if len(values_given) != len(names):
         raise ValueError(
-            f"{len(told)} outcomes are told; layout {layout.name} has {len(names)}: "
+            f"{len(values_given)} outcomes are told; layout {layout.name} has {len(names)}: "
             f"{', '.join(names)}"
         )
-    values = np.array([_value(layout, k, value) for k, value in enumerate(told)])
+    values = np.array([_value(layout, k, value) for k, value in enumerate(values_given)])
     if np.isnan(values).all():
         raise ValueError(
             f"no outcome is told ({given!r}); if the episode showed nothing, say so by "

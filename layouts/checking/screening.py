@@ -20,7 +20,7 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.reporting.profile import NOT_READ, Profile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Verdict: TypeAlias = Literal["kept", "constant", "duplicate", "no demand"]
+ColumnVerdict: TypeAlias = Literal["kept", "constant", "duplicate", "no demand"]
 
 LEAST_R2: Final = 0.25
 """Least R2 on held-out outcomes of a profile that is read (Tesic et al. 2025)."""
@@ -43,7 +43,7 @@ class ScreenedDemand:
     """
 
     name: str
-    verdict: Verdict
+    verdict: ColumnVerdict
     of: str
     correlation: Estimate | None
     reason: str

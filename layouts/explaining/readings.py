@@ -47,10 +47,11 @@ def with_readings(
             )
         about = {"units": scale.unit or "1", "conversion": how, "reads": scale.phrase}
         convert = np.vectorize(scale.convert, otypes=[np.float64])
-        for group in _GROUPS:
-            data: Any = made[group]
-            own = data[node.name]
-            made[group] = data.assign(
-                {f"{node.name}{READ}": (own.dims, convert(own.values), about)}
-            )
+        groups_of: dict[str, Any] = {group: made[group] for group in _GROUPS}
+        read = {group: convert(data[node.name].values) for group, data in groups_of.items()}
+        if all(np.allclose(read[g], data[node.name].values) for g, data in groups_of.items()):
+            continue
+        for group, data in groups_of.items():
+            dims = data[node.name].dims
+            made[group] = data.assign({f"{node.name}{READ}": (dims, read[group], about)})
     return made

@@ -1,4 +1,4 @@
-"""Posteriors as ArviZ has them, in memory and as netCDF, for ArviZ before and from 1 on.
+"""Posteriors as ArviZ has them, in memory and as netCDF, for versions before 1 and from 1 on.
 
 Both generations read the same groups: `posterior`, `prior`, `posterior_predictive`,
 `prior_predictive`, `log_likelihood`, `sample_stats`, `observed_data` and `constant_data`. Their

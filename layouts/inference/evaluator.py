@@ -74,8 +74,8 @@ class Evaluator:
         Args:
             theta: (draws, latents).
             columns: As returned by `columns`.
-            dtype: Of the result, and of the computation if its range allows: float32 takes half the
-                time and is accurate to about 1e-6.
+            dtype: Type of the result, and of the computation if its range allows: float32 takes
+                half the time and is accurate to about 1e-6.
             outcome: Index of the outcome in the layout.
 
         Returns:

@@ -41,29 +41,44 @@ def variants(name: str | Path) -> tuple[str, ...]:
     Raises:
         SpecificationError: There is no such layout, or the file is wrong.
     """
-    data = _read(name)
-    default, plain = _default_of(data), str(data.get("variant", ""))
-    known = (plain, *as_mapping(data.get("variants") or {}, "variants"))
-    return (default, *(variant for variant in known if variant != default))
+    return _ordered(_read(name))
 
 
-def load_layout(name: str | Path, variant: str = "") -> Layout:
+def load_layout(source: str | Path | Mapping[str, Any] | Layout, variant: str = "") -> Layout:
     """Load a shipped layout, one of another package, or one of your own.
 
     Args:
-        name: One of `LAYOUTS`, the name of a plugin (`animalcat.plugins`), or a YAML file of the
-            same form (its name ends in .yaml or .yml).
+        source: One of `LAYOUTS`, the name of a plugin (`animalcat.plugins`), a YAML file of the
+            same form (its name ends in .yaml or .yml), the text of one, or what such a text says as
+            a dict. A layout is returned as it is.
         variant: Name of a variant; empty for the default.
 
     Raises:
         SpecificationError: There is no such layout or variant, or the file is wrong.
+        TypeError: The source is none of these.
     """
+    if isinstance(source, Layout):
+        if variant not in ("", source.variant):
+            raise SpecificationError(
+                f"this layout is the variant {source.variant!r} already; load another by "
+                f"load_layout(NAME, {variant!r})"
+            )
+        return source
+    if isinstance(source, Mapping):
+        return _chosen(as_mapping(source, "layout"), variant)
+    if not isinstance(source, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"load_layout: source is a {type(source).__name__}; give the name of a layout, a file "
+            "NAME.yaml, its text, or a dict of what it says"
+        )
+    if isinstance(source, str) and "\n" in source.strip():
+        return parse_layout(source, variant)
     try:
-        return _chosen(_read(name), variant)
+        return _chosen(_read(source), variant)
     except SpecificationError as error:
-        if str(name) in LAYOUTS or str(error).startswith(f"{name}: "):
+        if str(source) in LAYOUTS or str(error).startswith(f"{source}: "):
             raise
-        raise SpecificationError(f"{name}: {error}") from None
+        raise SpecificationError(f"{source}: {error}") from None
 
 
 def parse_layout(text: str, variant: str = "") -> Layout:
@@ -189,6 +204,13 @@ def _default_of(definition: Mapping[str, Any]) -> str:
     return str(definition.get(_DEFAULT) or definition.get("variant") or "")
 
 
+def _ordered(definition: Mapping[str, Any]) -> tuple[str, ...]:
+    """The variants that a layout's text has, the default first."""
+    default, plain = _default_of(definition), str(definition.get("variant", ""))
+    known = (plain, *as_mapping(definition.get("variants") or {}, "variants"))
+    return (default, *(variant for variant in known if variant != default))
+
+
 def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:
     """Make the layout of one variant."""
     data = dict(definition)
@@ -199,7 +221,7 @@ def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:
     if variant != plain:
         check_choices({variant: None}, {plain: None, **changes}, "variant")
         data = _merged(data, as_mapping(changes[variant], variant)) | {"variant": variant}
-    return from_dict(data)
+    return from_dict(data, tuple(filter(None, _ordered(definition))))
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class InstanceCalibration(NamedTuple):
     """What earlier agents taught of one instance.
 
     Attributes:
-        easiness: In logits, 0 for an instance that is as hard as its demands say.
+        easiness: In logits; 0 for an instance that is as hard as its demands say.
         features: Digest of the instance's features, so that another instance of the same name is
             not taken for it.
         sharpness: Factor of the logit of success; 1 for an instance that tells agents apart as its

@@ -219,7 +219,7 @@ class Instances:
                 )
 
     def called(self, row: int) -> str:
-        """An instance by its name, by its line in a file, or by its row in the arrays, from 0."""
+        """What a message calls an instance: its name, its line in a file, or its row from 0."""
         if self.names:
             return f"instance {self.names[row]}"
         return f"line {self.lines[row]}" if self.lines else f"row {row}"
@@ -334,7 +334,7 @@ class OutcomeTable:
 
         Raises:
             TableError: A column is absent, misspelt or in a unit that is not understood, none of
-                the instances is described, or an outcome is none of a layout.
+                the instances is described, or an outcome is not of a layout's kind.
         """
         reasons = [""] * len(self.instances)
         notes: dict[str, None] = {}
@@ -372,12 +372,12 @@ class OutcomeTable:
 
 @dataclass(frozen=True, eq=False)
 class CoveredOutcomes:
-    """The outcomes that layouts describe, and what was left out for it.
+    """The outcomes that layouts describe, and what was left out.
 
     Attributes:
         table: The outcomes on the instances that are described.
         given: All outcomes.
-        reasons: Why each of all instances is left out; empty if it is not.
+        reasons: For every instance, why it is left out; empty if it is not.
         notes: What is assumed, and what was left out before, in sentences.
     """
 
@@ -408,8 +408,8 @@ def read_csv(
 ) -> OutcomeTable:
     """Read a table with one row per instance: its meta-features and the outcomes of agents.
 
-    An empty cell is an outcome that was not played, or a meta-feature that is not known. A column
-    of true and false is one of 1 and 0.
+    An empty cell is an outcome that was not played, or a meta-feature that is not known. The words
+    true and false count as 1 and 0.
 
     Args:
         source: A file, or the text itself. A text of one line is the name of a file.
@@ -433,7 +433,7 @@ def instances_of(
     paradigm: str = "paradigm",
     ignore: Collection[str] = (),
 ) -> OutcomeTable:
-    """What `read_csv` makes of the cells of a table."""
+    """Make the table from cells; see `read_csv`."""
     if lost := [agent for agent in agents if agent not in sheet]:
         raise TableError(
             f"no column {lost[0]!r} of outcomes; columns: {', '.join(sheet.names)}."

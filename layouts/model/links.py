@@ -299,7 +299,7 @@ class LogisticMargin:
 
     @property
     def expression(self) -> Expression:
-        """The function as an expression, with the slope where it costs nothing per instance."""
+        """The function as an expression, multiplied out so that instances need not multiply."""
         shift = [mul(self.shift, self.slope)] if self.shift else []
         return logistic(add(mul(self.ability, self.slope), mul(self.demand, -self.slope), *shift))
 

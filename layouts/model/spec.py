@@ -6,8 +6,9 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Final, cast
 
 import numpy as np
@@ -49,6 +50,7 @@ from animalcat.layouts.model.nodes import (
     out_of_range,
 )
 from animalcat.layouts.model.priors import PRIORS, Prior
+from animalcat.layouts.model.tables import guess
 from animalcat.layouts.model.validation import check_graph, ordered
 
 __all__ = [
@@ -70,9 +72,15 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+OWN: Final = "-own"
+"""What is added to the name of a layout whose priors were changed."""
+
+
+@dataclass(frozen=True, repr=False)
 class Layout:
-    """A measurement layout, checked when it is made.
+    """A measurement layout, checked when it is made; `load_layout` loads one.
+
+    A notebook shows it as its graph.
 
     Attributes:
         name: Its name.
@@ -85,6 +93,7 @@ class Layout:
         calibration: What earlier agents taught, if it was calibrated by their outcomes.
         source: The publication or project that it comes from.
         about: What this variant is, and how it differs from the source.
+        variants: Names of the variants of the text that it was loaded from, the default first.
 
     Raises:
         SpecificationError: The graph is wrong; the message names the node.
@@ -100,6 +109,7 @@ class Layout:
     source: str = ""
     about: str = ""
     calibration: Calibration | None = None
+    variants: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         check_graph(self.features, self.latents, self.derived, self.outcomes)
@@ -113,6 +123,56 @@ class Layout:
                 raise SpecificationError(
                     f"excludes {exclusion.feature}: it is a feature of the layout; narrow its range"
                 )
+
+    def __repr__(self) -> str:
+        chosen = f" ({self.variant})" if self.variant else ""
+        nodes, told = ", ".join(self.latent_names), ", ".join(self.outcome_names)
+        return f"<Layout {self.name}{chosen}: {', '.join(self.feature_names)} -> {nodes} -> {told}>"
+
+    def _repr_html_(self) -> str:
+        # What draws stands above what is drawn, so it is looked up when something is shown.
+        drawing: Any = import_module("animalcat.plots.graph")
+        return drawing.layout_html(self)
+
+    def with_prior(self, node: str, prior: Prior | Mapping[str, object], name: str = "") -> Layout:
+        """Change the prior of a node.
+
+        Args:
+            node: Name of a latent node.
+            prior: Its new prior, in the node's unit: one of `layouts.model.priors`, or as the text
+                of a layout has it, such as `{"normal": {"mean": 5, "sd": 2}}`.
+            name: Name of the new layout. By default it is the old with `-own` added, since
+                sessions take no other layout under the name of a shipped one.
+
+        Raises:
+            SpecificationError: There is no such node, or this is no prior, or none that the layout
+                can have.
+        """
+        if node not in self.latent_names:
+            known = ", ".join(self.latent_names)
+            raise SpecificationError(
+                f"with_prior: layout {self.name} has no node {node!r}; nodes: {known}."
+                f"{guess(str(node), self.latent_names)}"
+            )
+        if not isinstance(prior, tuple(PRIORS.values())):
+            if not isinstance(prior, Mapping):
+                raise SpecificationError(
+                    f"with_prior: prior is {prior!r}, and no prior; give one as ScaledBeta(0, 10) "
+                    'of animalcat.layouts, or {"scaled_beta": {"low": 0, "high": 10}}'
+                )
+            prior = _decode_tagged(PRIORS, prior, f"prior of {node}")
+        latents = [replace(own, prior=prior) if own.name == node else own for own in self.latents]
+        own = self.name if self.name.endswith(OWN) else f"{self.name}{OWN}"
+        return replace(self, name=name or own, latents=tuple(latents), variants=())
+
+    def to_yaml(self) -> str:
+        """The layout as text, of which `load_layout` makes the same layout again."""
+        import yaml
+
+        return yaml.safe_dump(
+            _brief(to_dict(self)), sort_keys=False, allow_unicode=True, default_flow_style=None,
+            width=100,
+        )  # fmt: skip
 
     @property
     def outcome(self) -> Likelihood:
@@ -194,8 +254,8 @@ class Layout:
     def identity(self) -> str:
         """SHA-256 of all that matters in a session: the model, and what the layout excludes.
 
-        A calibrated layout's has the easiness of its instances too. It equals the digest if
-        nothing is excluded and nothing was calibrated.
+        That of a calibrated layout covers what was learnt of its instances too. It equals the
+        digest if nothing is excluded and nothing was calibrated.
         """
         if not self.excludes and self.calibration is None:
             return self.digest
@@ -446,8 +506,22 @@ def to_dict(layout: Layout) -> dict[str, Any]:
     }
 
 
-def from_dict(data: object) -> Layout:
+def _brief(data: Any) -> Any:
+    """Plain data without what is empty, which is the default, and whole numbers as such."""
+    if isinstance(data, Mapping):
+        entries = cast("Mapping[str, Any]", data).items()
+        return {k: _brief(v) for k, v in entries if v is not None and v not in ("", {}, [])}
+    if isinstance(data, list):
+        return [_brief(entry) for entry in cast("list[Any]", data)]
+    return int(data) if isinstance(data, float) and data.is_integer() else data
+
+
+def from_dict(data: object, variants: tuple[str, ...] = ()) -> Layout:
     """Make a layout from plain data.
+
+    Args:
+        data: The data.
+        variants: Names of the variants of the text that it is from.
 
     Raises:
         SpecificationError: The data is wrong; the message says where and lists the choices.
@@ -489,6 +563,7 @@ def from_dict(data: object) -> Layout:
             for where in [f"excludes {name}"]
         ),
         calibration=calibration_from_dict(top["calibration"]) if top.get("calibration") else None,
+        variants=variants,
     )
 
 

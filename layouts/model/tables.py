@@ -51,6 +51,7 @@ class Sheet:
         units: What unit each has; None where the header says nothing.
         lines: The line of each row, counted from 1.
         rows: The cells of each row.
+        labels: What messages call each row; its line if empty.
     """
 
     heads: tuple[str, ...]
@@ -58,9 +59,14 @@ class Sheet:
     units: tuple[str | None, ...]
     lines: tuple[int, ...]
     rows: tuple[tuple[str, ...], ...]
+    labels: tuple[str, ...] = ()
 
     def __contains__(self, name: str) -> bool:
         return name in self.names
+
+    def called(self, row: int) -> str:
+        """What messages call a row, by its index."""
+        return self.labels[row] if self.labels else f"line {self.lines[row]}"
 
     def unit(self, name: str) -> str | None:
         """What unit the header says of a column."""
@@ -112,12 +118,14 @@ class Sheet:
                 others up.
         """
         cells = self.column(name)
-        for line, cell in zip(self.lines, cells, strict=True):
+        for row, cell in enumerate(cells):
             if not cell:
-                raise TableError(f"line {line}, column {name}: it is empty; every row has a name")
+                raise TableError(
+                    f"{self.called(row)}, column {name}: it is empty; every row has a name"
+                )
         if cells and cells[-1].casefold() in _SUMMARIES:
             raise TableError(
-                f"line {self.lines[-1]}, column {name}: the last row is called {cells[-1]!r}; take "
+                f"{self.called(-1)}, column {name}: the last row is called {cells[-1]!r}; take "
                 "it out if it sums the others up, and give it another name if it does not"
             )
         for cell, count in Counter(cells).items():
@@ -150,7 +158,7 @@ class Sheet:
                 else "; leave a cell empty where there is none"
             )
             raise TableError(
-                f"line {self.lines[row]}, column {column}: {cell!r} is no finite number{hint}"
+                f"{self.called(row)}, column {column}: {cell!r} is no finite number{hint}"
             )
         return value
 
@@ -170,7 +178,7 @@ def read_sheet(
         source: A file, or the content of one. A text of one line is the name of a file.
         whole: Columns whose heads are names as they are, without units: those of agents.
         units: Whether other heads may have units; if not, all are names as they are.
-        may_be_empty: Whether a table without rows is one.
+        may_be_empty: Whether a table may have no rows.
 
     Raises:
         TableError: It is no such table, or one that may mean something else.

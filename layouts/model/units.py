@@ -79,7 +79,7 @@ def conversion(given: str, wanted: str) -> float:
 
 
 def understood(wanted: str) -> str:
-    """Say which units stand for a unit."""
+    """Say which units are understood where a unit is wanted, for the end of a message."""
     known = list(_KNOWN.get(_base(wanted)[1], ()))
     several = f", or a multiple as in '10 {known[0]}'" if known and known[0] != "1" else ""
     return f"understood is {', '.join(known) or repr(wanted)}{several}"

@@ -45,7 +45,7 @@ _FILL: Final = {
     "capability": "#cfe3f5",
     "bias": "#fbe3c0",
     "robustness": "#f4d0d0",
-    "derived": "#ffffff",
+    "derived": "#fdfdfd",
     "outcome": "#d9d9d9",
 }
 _LEGEND: Final = {
@@ -93,23 +93,25 @@ def draw_layout(layout: Layout, path: Path) -> None:
         figure.savefig(path, dpi=150, metadata=stamps.get(path.suffix.lower()))
 
 
-def layout_figure(layout: Layout, known: Mapping[str, NodeEstimate] | None = None) -> Figure:
+def layout_figure(
+    layout: Layout, known: Mapping[str, NodeEstimate] | None = None, axes: Axes | None = None
+) -> Figure:
     """Draw the graph of a layout as a figure.
 
     Args:
         layout: The layout.
         known: What is known of latent nodes, which then stands in them instead of the prior.
+        axes: What to draw on; by default the whole of a new figure. Text keeps its size, so they
+            are best as large as `layout_size` says.
+
+    Returns:
+        The figure that was drawn on.
     """
     known = known or {}
-    parents: dict[str, tuple[str, ...]] = dict.fromkeys(layout.latent_names, ())
-    parents |= dict.fromkeys(layout.feature_names, ())
-    parents |= {node.name: node.link.parents for node in layout.ordered}
-    parents |= {_OUTCOME + outcome.name: outcome.parents for outcome in layout.outcomes}
-    diagram = arrange(parents)
-    width = (diagram.layers - 1) * _COLUMN + _WIDTH + 0.4
-    height = diagram.height * _ROW + _HEIGHT + 1.4
-    figure = Figure(figsize=(width, height))
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    diagram = _arranged(layout)
+    width, height = layout_size(layout)
+    if axes is None:
+        axes = Figure(figsize=(width, height)).add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set(xlim=(0.0, width), ylim=(0.0, height))
     axes.set_axis_off()
     _draw_edges(axes, layout, diagram)
@@ -118,11 +120,27 @@ def layout_figure(layout: Layout, known: Mapping[str, NodeEstimate] | None = Non
             _draw_known(axes, _centre(diagram.spots[name]), kind, title, known[name])
         else:
             _draw_node(axes, _centre(diagram.spots[name]), kind, title, small)
-    title = f"{layout.name} ({layout.variant})"
+    title = f"{layout.name} ({layout.variant})" if layout.variant else layout.name
     axes.text(0.2, height - 0.28, title, fontsize=12, va="center", color=_INK)
     axes.text(0.2, height - 0.52, layout.source, fontsize=7.5, va="center", color="#666666")
     _draw_legend(axes, layout, width)
-    return figure
+    drawn: Any = axes
+    return drawn.get_figure(root=True)
+
+
+def layout_size(layout: Layout) -> tuple[float, float]:
+    """Width and height of a layout's graph in inches."""
+    diagram = _arranged(layout)
+    width = (diagram.layers - 1) * _COLUMN + _WIDTH + 0.4
+    return width, diagram.height * _ROW + _HEIGHT + 1.4
+
+
+def _arranged(layout: Layout) -> Diagram:
+    parents: dict[str, tuple[str, ...]] = dict.fromkeys(layout.latent_names, ())
+    parents |= dict.fromkeys(layout.feature_names, ())
+    parents |= {node.name: node.link.parents for node in layout.ordered}
+    parents |= {_OUTCOME + outcome.name: outcome.parents for outcome in layout.outcomes}
+    return arrange(parents)
 
 
 def _draw_known(

@@ -105,7 +105,7 @@ class Alarm:
         self.stratifications = tuple(ways)
         names = [list(way.strata) for way in ways]
         names += [list(strata) for _, strata in _TIMED]
-        self._sizes = np.array([len(one) for one in names], np.int64)
+        self._sizes = np.array([len(strata) for strata in names], np.int64)
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)])[:-1].astype(np.int64)
         rows = len(ways[0].labels) if ways else 1
         self._labels = np.array([way.labels for way in ways], np.int64).reshape(-1, rows)
@@ -146,7 +146,7 @@ class Alarm:
         return self._raised_at
 
     def update(
-        self, row: int, log_factors: Floats, seen: ScoredPrediction, number: int | None = None
+        self, row: int, log_factors: Floats, scored: ScoredPrediction, number: int | None = None
     ) -> None:
         """Take in one episode.
 
@@ -154,7 +154,7 @@ class Alarm:
             row: Row of the instance that was played.
             log_factors: (bets,), as `log_factors` returned them before the posterior knew the
                 outcome.
-            seen: What was predicted and observed.
+            scored: What was predicted and observed.
             number: How many episodes there have been, including those on which nothing is bet. What
                 is said is dated by it; by default as if there were no such episodes.
         """
@@ -163,16 +163,16 @@ class Alarm:
         moments = self._moment()
         self._moments.append(moments)
         quiet = self._episodes <= QUIET
-        each = seen.beyond or (seen.predicted,) * len(LIFTS)
-        laid = [
-            one.lay(predicted, seen.observed)
-            for one, predicted in zip(self._settled, each, strict=True)
+        each = scored.beyond or (scored.predicted,) * len(LIFTS)
+        laid_bets = [
+            settled.lay(predicted, scored.observed)
+            for settled, predicted in zip(self._settled, each, strict=True)
         ]
-        self._before = seen
+        self._before = scored
         if quiet:
             return
-        self._streak += laid[0].streak
-        self._streak_sums += laid[0].bad * _counted(seen)
+        self._streak += laid_bets[0].streak
+        self._streak_sums += laid_bets[0].bad * _counted(scored)
         places = self._starts[: len(self._labels)]
         if places.size:
             places = places + self._labels[:, row]
@@ -180,17 +180,17 @@ class Alarm:
         self._logs[places] += log_factors
         begun = np.array(_RESTARTS) < self._episodes
         self._restarts[begun] += log_factors
-        for one, bets in zip(self._settled, laid, strict=True):
-            self._settle(one, places, bets.factors, seen)
-            one.restarts[begun] += bets.factors
-            one.streak += bets.days
-        self._whole += _counted(seen)
-        self._sums[places] += _counted(seen)
-        self._restart_sums[begun] += _counted(seen)
+        for settled, bets in zip(self._settled, laid_bets, strict=True):
+            self._settle(settled, places, bets.factors, scored)
+            settled.restarts[begun] += bets.factors
+            settled.streak += bets.days
+        self._whole += _counted(scored)
+        self._sums[places] += _counted(scored)
+        self._restart_sums[begun] += _counted(scored)
         self._log_evidence = self._weighted_mean(self._logs, self._restarts, self._streak)
-        for one in self._settled:
-            stakes = self._beyond_single(one)
-            one.log = self._weighted_mean(stakes, one.restarts, one.streak)
+        for settled in self._settled:
+            stakes = self._beyond_single(settled)
+            settled.log = self._weighted_mean(stakes, settled.restarts, settled.streak)
         if self._raised_at is None and self._log_evidence > np.log(LEVEL):
             self._raised_at = self._numbers[-1]
 
@@ -201,10 +201,10 @@ class Alarm:
         Its mean stake is evidence against all of them: against the layout, however far the agent
         may be beyond its ranges.
         """
-        return min(self._settled, key=lambda one: one.log)
+        return min(self._settled, key=lambda settled: settled.log)
 
     def _settle(
-        self, settled: SettledBets, places: Ints, factors: Floats, seen: ScoredPrediction
+        self, settled: SettledBets, places: Ints, factors: Floats, scored: ScoredPrediction
     ) -> None:
         """Let bets against the shifted predictions win or lose.
 
@@ -219,7 +219,7 @@ class Alarm:
         settled.single[alone] += factors
         ready = self._sums[alone, 0] > 0.0
         mean = self._sums[alone, 2] / np.maximum(self._sums[alone, 0], 1.0)
-        high = np.where(ready, mean, seen.predicted) >= self._mean_predicted
+        high = np.where(ready, mean, scored.predicted) >= self._mean_predicted
         bets = np.where(high[:, np.newaxis], SHIFTS < 0.0, SHIFTS > 0.0)
         settled.cells[alone] -= np.where(bets, 0.0, factors)
 
@@ -232,20 +232,20 @@ class Alarm:
             return settled.cells
         cells, first, second = self._parents.T
         explained = np.maximum(settled.single[first], settled.single[second])
-        made = settled.cells.copy()
-        made[cells] -= np.maximum(explained, 0.0)
-        return made
+        stakes = settled.cells.copy()
+        stakes[cells] -= np.maximum(explained, 0.0)
+        return stakes
 
     def _found_parents(self) -> Ints:
         """(pair cells, 3): each cell of a pair, and those of its two features."""
         starts = {way.name: int(start) for way, start in self._placed if way.group == "feature"}
-        made = [
+        parents = [
             (int(start) + k, starts[way.parents[0]] + i, starts[way.parents[1]] + j)
             for way, start in self._placed
             if way.group == "pair"
             for k, (i, j) in enumerate(way.places)
         ]
-        return np.array(made, np.int64).reshape(-1, 3)
+        return np.array(parents, np.int64).reshape(-1, 3)
 
     @property
     def _placed(self) -> list[tuple[Stratification, int]]:
@@ -271,7 +271,7 @@ class Alarm:
         Evidence is compared after each stake was multiplied by its weight among all stakes, so that
         one of many strata needs more.
         """
-        found: list[Suspect] = []
+        suspects: list[Suspect] = []
         logs, restarts, streak = self._deciding()
         names = [(way.name, way.strata) for way in self.stratifications] + list(_TIMED)
         for k, (name, strata) in enumerate(names):
@@ -279,25 +279,25 @@ class Alarm:
                 place = int(self._starts[k]) + i
                 way = self.stratifications[k] if k < len(self.stratifications) else None
                 where = stratum if way is None else f"where {way.phrase(i)}"
-                one = self._suspect(
+                suspect = self._suspect(
                     (name, stratum, self._groups[k], where),
                     logs[place],
                     self._sums[place],
                     float(self._weights[k]) / (2 * len(strata)),
                 )
-                found.append(one)
+                suspects.append(suspect)
         begun = [start for start in _RESTARTS if start < self._episodes]
         for k, start in enumerate(begun):
             number = self._numbers[start - 1]
             about = ("time", str(number), "time", f"after episode {number}")
             share = self._restart_weight / len(_RESTARTS)
-            found.append(self._suspect(about, restarts[k], self._restart_sums[k], share))
+            suspects.append(self._suspect(about, restarts[k], self._restart_sums[k], share))
         about = ("time", "days", "time", "on bad days, which earlier outcomes give away")
-        one = self._suspect(about, np.array([streak]), self._streak_sums, self._restart_weight)
+        suspect = self._suspect(about, np.array([streak]), self._streak_sums, self._restart_weight)
         if 2.0 * max(map(_log_mean, restarts)) < streak:  # else it changed once
-            found.append(one)
-        kept = [one for one in found if one.evidence > least]
-        return sorted(kept, key=lambda one: -one.corrected)
+            suspects.append(suspect)
+        kept = [suspect for suspect in suspects if suspect.evidence > least]
+        return sorted(kept, key=lambda suspect: -suspect.corrected)
 
     def stands(
         self,
@@ -396,9 +396,9 @@ class Alarm:
         return float(np.logaddexp(np.logaddexp.reduce(whole), restarts))
 
 
-def _counted(seen: ScoredPrediction) -> Floats:
+def _counted(scored: ScoredPrediction) -> Floats:
     """What a stratum counts: an episode, what was observed, and what was predicted."""
-    return np.array([1.0, seen.observed, seen.predicted])
+    return np.array([1.0, scored.observed, scored.predicted])
 
 
 def log_factors(

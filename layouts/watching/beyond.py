@@ -41,13 +41,13 @@ def lifted(layout: Layout, theta: Floats, lift: float) -> Floats:
     """
     if not lift:
         return theta
-    made = theta.copy()
+    moved = theta.copy()
     for i in layout.capabilities:
         prior = layout.latents[i].prior
         if np.isfinite(prior.high):
             below = (prior.high - theta[:, i]) / prior.span
-            made[:, i] += lift * prior.span * np.clip(1.0 - below / _NEAR, 0.0, 1.0)
-    return made
+            moved[:, i] += lift * prior.span * np.clip(1.0 - below / _NEAR, 0.0, 1.0)
+    return moved
 
 
 def expected(
@@ -68,5 +68,5 @@ def expected(
     each = range(len(evaluator.layout.outcomes))
     p = [evaluator.by_instance(theta, columns, np.float64, k)[0] for k in each]
     if lift:  # what is a probability at the top of its range would be more than one
-        p = [np.clip(one, 0.0, 1.0) for one in p]
-    return tuple(float(posterior.weights @ one) for one in p)
+        p = [np.clip(probability, 0.0, 1.0) for probability in p]
+    return tuple(float(posterior.weights @ probability) for probability in p)

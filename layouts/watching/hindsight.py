@@ -68,17 +68,17 @@ def fails(
     """
     theta = lifted(evaluator.layout, posterior.particles, lift)
     parts = np.arange(len(outcomes)) * PARTS // max(1, len(outcomes))
-    found: list[list[Floats]] = [[] for _ in groups] or [[]]
+    z_scores: list[list[Floats]] = [[] for _ in groups] or [[]]
     for k, y in enumerate(outcomes.reshape(len(outcomes), len(evaluator.layout.outcomes)).T):
         there = np.flatnonzero(~np.isnan(y))
         known = theta, posterior.weights
         apart, variance = _residuals(known, evaluator, columns[there], y[there], k)
         for g, ways in enumerate(groups or [[]]):
-            found[g] += [
+            z_scores[g] += [
                 _by_stratum(apart, variance, way[there])
                 for way in ((parts, *ways) if not g else ways)
             ]
-    return any(_corrected(np.concatenate(z)) * len(found) < LEVEL for z in found if z)
+    return any(_corrected(np.concatenate(z)) * len(z_scores) < LEVEL for z in z_scores if z)
 
 
 def _corrected(z: Floats) -> float:
@@ -92,11 +92,11 @@ def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
     It is 0 where the difference is too small to matter. The larger of the expected and the observed
     spread is used, so that a single unlikely outcome makes no misfit.
     """
-    total, expected, seen = (np.bincount(strata, v) for v in (apart, variance, apart**2))
-    count, spread = np.bincount(strata), np.maximum(expected, seen)
+    total, expected, squares = (np.bincount(strata, v) for v in (apart, variance, apart**2))
+    count, spread = np.bincount(strata), np.maximum(expected, squares)
     matters = np.abs(total) >= _MATTERS * count
-    found = spread > 0.0
-    return np.where(matters[found], total[found] / np.sqrt(spread[found]), 0.0)
+    varied = spread > 0.0
+    return np.where(matters[varied], total[varied] / np.sqrt(spread[varied]), 0.0)
 
 
 def _residuals(

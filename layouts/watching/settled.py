@@ -134,8 +134,8 @@ class SettledBets:
 
     def lay(self, predicted: float, observed: float) -> BetFactors:
         """Lay bets on an outcome, and learn from it how far the agent is from predictions."""
-        slow, quick = (one.applied(predicted) for one in (self._shift, self._days))
-        laid = BetFactors(
+        slow, quick = (offset.applied(predicted) for offset in (self._shift, self._days))
+        bets = BetFactors(
             share_factors(slow, observed),
             _log_ratio(quick, slow, observed),
             _log_ratio(quick, predicted, observed),
@@ -143,7 +143,7 @@ class SettledBets:
         )
         self._shift.update(predicted, observed)
         self._days.update(predicted, observed)
-        return laid
+        return bets
 
 
 def _log_ratio(better: float, predicted: float, observed: float) -> float:

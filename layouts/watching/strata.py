@@ -69,9 +69,9 @@ def stratifications(
     """
     names, labels = np.unique(np.array(paradigms), return_inverse=True)
     whole = np.ravel(labels).astype(np.int64)
-    made = [Stratification(PARADIGM, tuple(map(str, names)), whole, "paradigm")]
-    made += [_by_feature(name, np.asarray(v, dtype=np.float64)) for name, v in outside.items()]
-    return tuple(scheme for scheme in made if len(scheme.strata) > 1)
+    schemes = [Stratification(PARADIGM, tuple(map(str, names)), whole, "paradigm")]
+    schemes += [_by_feature(name, np.asarray(v, dtype=np.float64)) for name, v in outside.items()]
+    return tuple(scheme for scheme in schemes if len(scheme.strata) > 1)
 
 
 def known_stratifications(features: Mapping[str, Floats]) -> tuple[Stratification, ...]:

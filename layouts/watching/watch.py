@@ -107,8 +107,8 @@ class BettingWatch(LayoutWatch):
         predicted, observed, *beyond = (
             float(np.mean(np.array(v)[there])) for v in (play.predicted, play.observed, *abler)
         )
-        seen = ScoredPrediction(predicted, observed, (predicted, *beyond))
-        self._alarm.update(play.row, bets, seen, play.number)
+        scored = ScoredPrediction(predicted, observed, (predicted, *beyond))
+        self._alarm.update(play.row, bets, scored, play.number)
 
     @property
     def raised_at(self) -> int | None:

@@ -24,7 +24,7 @@ class CertificateError(ValueError):
     """A certificate cannot be made or read; the text says why and what to do."""
 
 
-class Certificate(NamedTuple):
+class TlsCertificate(NamedTuple):
     """A certificate and its key.
 
     Attributes:
@@ -38,7 +38,7 @@ class Certificate(NamedTuple):
     fingerprint: str
 
 
-def self_signed(data: Path, names: Sequence[str] = ()) -> Certificate:
+def self_signed(data: Path, names: Sequence[str] = ()) -> TlsCertificate:
     """Return the self-made certificate of a data directory; it is made if need be.
 
     It stays the same from start to start, so that clients can keep what they trust. It is made anew
@@ -53,14 +53,14 @@ def self_signed(data: Path, names: Sequence[str] = ()) -> Certificate:
         CertificateError: The package `cryptography` is not installed.
     """
     folder = data / FOLDER
-    found = Certificate(folder / "server.pem", folder / "server.key", "")
+    own = TlsCertificate(folder / "server.pem", folder / "server.key", "")
     wanted = list(dict.fromkeys([*names, *_own_names()]))
-    if not (found.key.exists() and _serves(found.certificate, names)):
-        _make(found, "animalcat server", wanted, issuer=None)
-    return found._replace(fingerprint=fingerprint(found.certificate))
+    if not (own.key.exists() and _serves(own.certificate, names)):
+        _make(own, "animalcat server", wanted, issuer=None)
+    return own._replace(fingerprint=fingerprint(own.certificate))
 
 
-def client_certificate(data: Path, name: str, folder: Path) -> Certificate:
+def client_certificate(data: Path, name: str, folder: Path) -> TlsCertificate:
     """Make a certificate with which a client proves who it is, signed by the directory's own.
 
     Args:
@@ -72,19 +72,19 @@ def client_certificate(data: Path, name: str, folder: Path) -> Certificate:
         CertificateError: The package `cryptography` is not installed.
     """
     issuer = clients_authority(data)
-    made = Certificate(folder / f"{name}.pem", folder / f"{name}.key", "")
+    of_client = TlsCertificate(folder / f"{name}.pem", folder / f"{name}.key", "")
     folder.mkdir(parents=True, exist_ok=True)
-    _make(made, name, [], issuer=issuer)
-    return made._replace(fingerprint=fingerprint(made.certificate))
+    _make(of_client, name, [], issuer=issuer)
+    return of_client._replace(fingerprint=fingerprint(of_client.certificate))
 
 
-def clients_authority(data: Path) -> Certificate:
+def clients_authority(data: Path) -> TlsCertificate:
     """Return the certificate that signs those of clients; it is made if need be."""
     folder = data / FOLDER
-    found = Certificate(folder / "clients.pem", folder / "clients.key", "")
-    if not (found.key.exists() and _serves(found.certificate, ())):
-        _make(found, "animalcat clients", [], issuer=None)
-    return found._replace(fingerprint=fingerprint(found.certificate))
+    authority = TlsCertificate(folder / "clients.pem", folder / "clients.key", "")
+    if not (authority.key.exists() and _serves(authority.certificate, ())):
+        _make(authority, "animalcat clients", [], issuer=None)
+    return authority._replace(fingerprint=fingerprint(authority.certificate))
 
 
 def fingerprint(certificate: Path) -> str:
@@ -99,20 +99,20 @@ def _serves(file: Path, names: Sequence[str]) -> bool:
     """Return whether a certificate is good for some time, and for these names."""
     x509 = _x509()
     try:
-        found = x509.load_pem_x509_certificate(file.read_bytes())
+        certificate = x509.load_pem_x509_certificate(file.read_bytes())
     except (FileNotFoundError, ValueError):
         return False
-    if found.not_valid_after_utc < datetime.now(UTC) + timedelta(days=_MARGIN_DAYS):
+    if certificate.not_valid_after_utc < datetime.now(UTC) + timedelta(days=_MARGIN_DAYS):
         return False
     try:
-        said = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        said = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return not names
-    return all(_name(one) in said for one in names)
+    return all(_name(name) in said for name in names)
 
 
 def _make(
-    made: Certificate, subject: str, names: Sequence[str], issuer: Certificate | None
+    files: TlsCertificate, subject: str, names: Sequence[str], issuer: TlsCertificate | None
 ) -> None:
     """Make a key and a certificate, and write both."""
     x509 = _x509()
@@ -133,7 +133,7 @@ def _make(
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
     )
     if names:
-        said = x509.SubjectAlternativeName([_name(one) for one in names])
+        said = x509.SubjectAlternativeName([_name(name) for name in names])
         builder = builder.add_extension(said, critical=False)
     if issuer is None:
         signed = builder.issuer_name(whose).sign(key, hashes.SHA256())
@@ -142,32 +142,32 @@ def _make(
         signer = serialization.load_pem_private_key(issuer.key.read_bytes(), None)
         assert isinstance(signer, ec.EllipticCurvePrivateKey)
         signed = builder.issuer_name(above.subject).sign(signer, hashes.SHA256())
-    private_folder(made.key.parent) if issuer is None else None
+    private_folder(files.key.parent) if issuer is None else None
     write_private(
-        made.key,
+        files.key,
         key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         ),
     )
-    write_private(made.certificate, signed.public_bytes(serialization.Encoding.PEM))
-    made.certificate.chmod(0o644)
+    write_private(files.certificate, signed.public_bytes(serialization.Encoding.PEM))
+    files.certificate.chmod(0o644)
 
 
 def _own_names() -> list[str]:
     """Return the names and addresses that this machine knows of itself."""
     host = socket.gethostname()
-    found = ["localhost", "127.0.0.1", "::1", host]
+    known = ["localhost", "127.0.0.1", "::1", host]
     with suppress(OSError):
-        found.append(socket.getfqdn())
-        found += [str(info[4][0]).split("%")[0] for info in socket.getaddrinfo(host, None)]
+        known.append(socket.getfqdn())
+        known += [str(info[4][0]).split("%")[0] for info in socket.getaddrinfo(host, None)]
     for family, far in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         # Nothing is sent: the system only says which of its addresses it would send from.
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((far, 9))
-            found.append(str(probe.getsockname()[0]))
-    return [one for one in dict.fromkeys(found) if one]
+            known.append(str(probe.getsockname()[0]))
+    return [name for name in dict.fromkeys(known) if name]
 
 
 def _name(text: str):

@@ -216,12 +216,14 @@ class Gate:
                 if isinstance(request, sessions_pb2.CreateSessionRequest)
                 else len(request.spec.agents)
             )
-            made = [one for one in self._made.of(caller.id) if await self._goes_on(one)]
-            if len(made) + wanted > quota.sessions:
+            going_on = [
+                session for session in self._made.of(caller.id) if await self._goes_on(session)
+            ]
+            if len(going_on) + wanted > quota.sessions:
                 raise ServiceError(
                     Code.QUOTA_USED,
                     f"this token may have {quota.sessions} sessions that are not over, and has "
-                    f"{len(made)}; cancel or finish some",
+                    f"{len(going_on)}; cancel or finish some",
                     retry_seconds=60.0,
                 )
             answer = await work(request, context)
@@ -230,8 +232,8 @@ class Gate:
                 if isinstance(answer, sessions_pb2.CreateSessionResponse)
                 else answer.campaign.sessions
             )
-            new = [one.name.rpartition("/")[2] for one in sessions]
-            self._made.keep(caller.id, [*made, *new])
+            new = [session.name.rpartition("/")[2] for session in sessions]
+            self._made.keep(caller.id, [*going_on, *new])
         return answer
 
     async def _goes_on(self, session: str) -> bool:

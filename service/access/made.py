@@ -34,7 +34,7 @@ class MadeSessions:
     def of(self, token: str) -> list[str]:
         """List the ids of the sessions that were kept for a token."""
         with suppress(FileNotFoundError, ValueError):
-            return [str(one) for one in json.loads(self._file(token).read_bytes())]
+            return [str(session) for session in json.loads(self._file(token).read_bytes())]
         return []
 
     def keep(self, token: str, sessions: Sequence[str]) -> None:

@@ -87,5 +87,5 @@ class Tickets:
         return self._clock()
 
     def _signature(self, said: str) -> str:
-        made = hmac.digest(self._key, said.encode(errors="surrogatepass"), "sha256")
-        return base64.urlsafe_b64encode(made).decode().rstrip("=")
+        digest = hmac.digest(self._key, said.encode(errors="surrogatepass"), "sha256")
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")

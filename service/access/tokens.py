@@ -163,7 +163,7 @@ class Tokens:
         with self._changing() as known:
             if len(known) >= MOST_TOKENS:
                 raise TokenError(f"there are {MOST_TOKENS} tokens already; revoke some")
-            made = Token(
+            token = Token(
                 id=secrets.token_hex(5),
                 role=role,
                 digest=_digest(secret),
@@ -174,8 +174,8 @@ class Tokens:
                 sessions=tuple(sessions),
                 quota=quota,
             )
-            known[made.id] = made
-        return made, f"{PREFIX}_{made.id}_{secret}"
+            known[token.id] = token
+        return token, f"{PREFIX}_{token.id}_{secret}"
 
     def all(self) -> list[Token]:
         """List all tokens that are not forgotten, oldest first.
@@ -193,12 +193,12 @@ class Tokens:
         """
         wanted = token.split("_")[1] if token.startswith(f"{PREFIX}_") else token
         with self._changing() as known:
-            found = known.get(wanted)
-            if found is None:
+            known_token = known.get(wanted)
+            if known_token is None:
                 raise TokenError(f"no token has the id {wanted[:40]!r}; list them to see their ids")
-            if found.revoked is None:
-                found = known[wanted] = replace(found, revoked=self._clock())
-        return found
+            if known_token.revoked is None:
+                known_token = known[wanted] = replace(known_token, revoked=self._clock())
+        return known_token
 
     def find(self, text: str) -> Token | None:
         """Return the token that a text shows, ended or not; None if it shows none.
@@ -208,10 +208,10 @@ class Tokens:
         """
         prefix, _, rest = text.partition("_")
         identity, _, secret = rest.partition("_")
-        found = self._read().get(identity) if prefix == PREFIX else None
+        token = self._read().get(identity) if prefix == PREFIX else None
         # Compared in any case, so that the time tells nothing of which ids there are.
-        same = hmac.compare_digest(_digest(secret), found.digest if found else _digest(""))
-        return found if same and secret else None
+        same = hmac.compare_digest(_digest(secret), token.digest if token else _digest(""))
+        return token if same and secret else None
 
     def now(self) -> datetime:
         """Return the current time, by which tokens end."""
@@ -223,8 +223,8 @@ class Tokens:
         Raises:
             TokenError: The file cannot be read.
         """
-        found = self._read().get(identity)
-        return found.quota if found is not None else Quota()
+        token = self._read().get(identity)
+        return token.quota if token is not None else Quota()
 
     def good(self, identity: str) -> bool:
         """Return whether the token with this id is still good.
@@ -232,8 +232,8 @@ class Tokens:
         Raises:
             TokenError: The file cannot be read.
         """
-        found = self._read().get(identity)
-        return found is not None and not found.ended(self._clock())
+        token = self._read().get(identity)
+        return token is not None and not token.ended(self._clock())
 
     def _read(self) -> dict[str, Token]:
         try:
@@ -241,8 +241,8 @@ class Tokens:
         except FileNotFoundError:
             self._seen, self._known = None, {}
             return self._known
-        seen = (state.st_mtime_ns, state.st_size, state.st_ino)
-        if seen != self._seen:
+        stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
+        if stamp != self._seen:
             try:
                 tokens = _FORM.validate_json(self._file.read_bytes())
             except ValueError as error:
@@ -250,7 +250,7 @@ class Tokens:
                     f"{self._file} cannot be read, so nobody is admitted by a token: restore it, "
                     "or delete it and make new tokens"
                 ) from error
-            self._known, self._seen = {token.id: token for token in tokens}, seen
+            self._known, self._seen = {token.id: token for token in tokens}, stamp
         return self._known
 
     @contextmanager
@@ -262,7 +262,7 @@ class Tokens:
             known = dict(self._read())
             yield known
             over = self._clock() - timedelta(days=FORGOTTEN_DAYS)
-            kept = [one for one in known.values() if not _ended_before(one, over)]
+            kept = [token for token in known.values() if not _ended_before(token, over)]
             write_private(self._file, _FORM.dump_json(tuple(kept), indent=1))
 
 
@@ -319,9 +319,9 @@ def kept_key(file: Path, danger: str, then: str) -> bytes:
         make_private(file, secrets.token_bytes(KEY_BYTES))
     key = file.read_bytes()
     if len(key) != KEY_BYTES or len(set(key)) == 1:
-        found = "zeros" if len(key) == KEY_BYTES else f"{len(key)} bytes"
+        content = "zeros" if len(key) == KEY_BYTES else f"{len(key)} bytes"
         raise TokenError(
-            f"{file} holds {found} where a key of {KEY_BYTES} random bytes belongs, so that "
+            f"{file} holds {content} where a key of {KEY_BYTES} random bytes belongs, so that "
             f"{danger}. Restore the file, or delete it: then a new key is made, and {then}"
         )
     return key

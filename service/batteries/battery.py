@@ -147,8 +147,8 @@ class Battery:
             pass_marks: Pass marks by instance name; other instances keep theirs.
         """
         instances = tuple(
-            replace(one, pass_mark=pass_marks.get(one.name, one.pass_mark))
-            for one in self.instances
+            replace(instance, pass_mark=pass_marks.get(instance.name, instance.pass_mark))
+            for instance in self.instances
         )
         return replace(self, instances=instances)
 
@@ -167,11 +167,11 @@ class Battery:
     @cached_property
     def identities(self) -> Mapping[str, tuple[str, str]]:
         """What instances share that are one arena under different names; lost arenas have none."""
-        found: dict[str, tuple[str, str]] = {}
+        identities: dict[str, tuple[str, str]] = {}
         for instance in self.instances:
             with suppress(OSError, UnicodeDecodeError):
-                found[instance.name] = arena_identity(self.arena_yaml(instance), instance)
-        return found
+                identities[instance.name] = arena_identity(self.arena_yaml(instance), instance)
+        return identities
 
     @cached_property
     def same_arena(self) -> Mapping[str, str]:
@@ -179,7 +179,9 @@ class Battery:
         if self.doubles is not None:
             return self.doubles
         firsts: dict[tuple[str, str], str] = {}
-        named = {name: firsts.setdefault(one, name) for name, one in self.identities.items()}
+        named = {
+            name: firsts.setdefault(identity, name) for name, identity in self.identities.items()
+        }
         return {name: first for name, first in named.items() if name != first}
 
     def arena_yaml(self, instance: Instance) -> str:
@@ -256,9 +258,9 @@ def import_files(
     if own is not None:
         own = own.resolved([draft.name for draft in drafts])
     kinds = kinds_of([draft.name for draft in drafts], pattern, own.kinds if own else {})
-    told = [draft._replace(kind=kinds[draft.name]) for draft in drafts]
+    with_kinds = [draft._replace(kind=kinds[draft.name]) for draft in drafts]
     drawn: dict[str, Sequence[str]] = {}
-    for draft in told:
+    for draft in with_kinds:
         try:
             fields = named(draft, drawn_fields)
         except ArenaError as error:
@@ -267,10 +269,12 @@ def import_files(
         if fields:
             drawn[draft.name] = fields
     if refused:
-        raise joined(refused, len(told), "arenas")
-    problems += alike((place, one.name, one.arena) for place, one in zip(places, told, strict=True))
+        raise joined(refused, len(with_kinds), "arenas")
+    problems += alike(
+        (place, draft.name, draft.arena) for place, draft in zip(places, with_kinds, strict=True)
+    )
     lines = in_lines(problems)
-    return store_drafts(told, lines, store, tick, processes, own, drawn=drawn, layout=layout)
+    return store_drafts(with_kinds, lines, store, tick, processes, own, drawn=drawn, layout=layout)
 
 
 def build_family(
@@ -292,8 +296,8 @@ def build_family(
     """
     drafts: list[Draft] = []
     drawn = _drawn(family, n, seed)
-    for made in drawn:
-        drafts.append(_draft(family, made, seed))
+    for instance in drawn:
+        drafts.append(_draft(family, instance, seed))
         tick(len(drafts), n, "drawing arenas")
     battery = store_drafts(drafts, [], store, tick, processes, family=family)
     _check_claims(family, drawn, battery)
@@ -303,9 +307,9 @@ def build_family(
 def _check_claims(family: str, drawn: Sequence[FamilyInstance], battery: Battery) -> None:
     """Compare what a family claims with what was measured on its instances."""
     measured = {
-        made.arena: MeasuredFeatures({**one.features}, {**one.missing})
-        for made in drawn
-        for one in [battery.instances[battery.index[made.name]]]
+        drawn_instance.arena: MeasuredFeatures({**instance.features}, {**instance.missing})
+        for drawn_instance in drawn
+        for instance in [battery.instances[battery.index[drawn_instance.name]]]
     }
     check_claims(load_family(family), drawn, measured.__getitem__, played=True)
 
@@ -322,7 +326,7 @@ def family_readings(family: str, n: int, seed: int, processes: int = 1) -> dict[
     Returns:
         Readings by key.
     """
-    drafts = [_draft(family, made, seed) for made in _drawn(family, n, seed)]
+    drafts = [_draft(family, instance, seed) for instance in _drawn(family, n, seed)]
     keys = [key_of(to_yaml(fixed_arena(draft)), draft.seed) for draft in drafts]
     return dict(zip(keys, measure_drafts(drafts, processes), strict=True))
 
@@ -331,9 +335,11 @@ def _drawn(family: str, n: int, seed: int) -> list[FamilyInstance]:
     return generate(family, n, np.random.default_rng([seed, crc32(family.encode())]))
 
 
-def _draft(family: str, made: FamilyInstance, seed: int) -> Draft:
-    origin = Origin("", family, made.paradigm, made.part, made.task, made.variant)
-    return Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name), origin)
+def _draft(family: str, instance: FamilyInstance, seed: int) -> Draft:
+    origin = Origin("", family, instance.paradigm, instance.part, instance.task, instance.variant)
+    return Draft(
+        instance.name, instance.paradigm, instance.arena, instance_seed(seed, instance.name), origin
+    )
 
 
 def load(digest: str, store: Path) -> Battery:
@@ -420,17 +426,17 @@ def store_drafts(
         ValueError: There is no draft, two have the same name, or the table does not fit.
     """
     ordered = in_order(drafts)
-    made: list[Fixed] = []
-    told = with_estimate(tick)
-    for one in fixed_instances(ordered, processes, told, battery=family):
-        made.append(one)
-        told(len(made), len(ordered), "measuring arenas")
+    fixed: list[Fixed] = []
+    timed = with_estimate(tick)
+    for instance in fixed_instances(ordered, processes, timed, battery=family):
+        fixed.append(instance)
+        timed(len(fixed), len(ordered), "measuring arenas")
     units = {name: feature.unit for name, feature in FEATURES.items()}
     if own is not None:
         _check_places(ordered, own)
-        made = [_with_own(one, own, units) for one in made]
+        fixed = [_with_own(instance, own, units) for instance in fixed]
         units = {**own.units, **units}
-    digest = write_battery(made, units, store, problems, drawn=drawn, layout=layout)
+    digest = write_battery(fixed, units, store, problems, drawn=drawn, layout=layout)
     return load(digest, store)
 
 
@@ -455,17 +461,17 @@ def in_order(drafts: Sequence[Draft]) -> list[Draft]:
     if not drafts:
         raise ValueError("a battery needs at least one arena")
     ordered = sorted(drafts, key=lambda draft: draft.name)
-    for one, other in pairwise(ordered):
-        if one.name == other.name:
-            raise ValueError(f"two files give an instance named {one.name!r}; rename one")
+    for draft, following in pairwise(ordered):
+        if draft.name == following.name:
+            raise ValueError(f"two files give an instance named {draft.name!r}; rename one")
     return ordered
 
 
-def _with_own(made: Fixed, own: FeatureTable, units: Mapping[str, str]) -> Fixed:
+def _with_own(fixed: Fixed, own: FeatureTable, units: Mapping[str, str]) -> Fixed:
     """Return an instance with the features and places that the user's table gives it."""
-    instance = made.instance
+    instance = fixed.instance
     features, missing = own.joined(instance.name, instance.features, units)
-    return made._replace(
+    return fixed._replace(
         instance=replace(
             instance,
             features=features,

@@ -75,7 +75,7 @@ class BuiltShelf:
         """
         with suppress(OSError):
             _copy(folder, self._folder / key / folder.name)
-            newest = sorted(self._folder.iterdir(), key=lambda one: -one.stat().st_mtime)
+            newest = sorted(self._folder.iterdir(), key=lambda kept: -kept.stat().st_mtime)
             for old in newest[KEPT:]:
                 shutil.rmtree(old, ignore_errors=True)
 

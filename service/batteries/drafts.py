@@ -20,9 +20,9 @@ from animalcat.arena_configs.sequence import episode_arenas, pass_mark
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
-from animalcat.service.batteries.naming import Kind, some
+from animalcat.service.batteries.naming import TaskKind, some
 from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped
-from animalcat.service.batteries.validity import Verdict, judge
+from animalcat.service.batteries.validity import PlannerVerdict, judge
 
 MANY: Final = 100
 """Arenas from which on several processes measure: each takes seconds to start."""
@@ -51,7 +51,7 @@ class Draft(NamedTuple):
     arena: Arena
     seed: int
     origin: Origin | None = None
-    kind: Kind = Kind()
+    kind: TaskKind = TaskKind()
 
 
 class Fixed(NamedTuple):
@@ -59,7 +59,7 @@ class Fixed(NamedTuple):
 
     instance: Instance
     text: str
-    verdict: Verdict | None = None
+    verdict: PlannerVerdict | None = None
 
 
 def instance_seed(seed: int, name: str) -> int:
@@ -114,7 +114,7 @@ def first_placements(draft: Draft) -> list[Placement]:
         ArenaError: An arena cannot be built.
     """
     draws = _draws(draft)
-    return [place(one, draws) for one in episode_arenas(draft.arena)]
+    return [place(arena, draws) for arena in episode_arenas(draft.arena)]
 
 
 def placements(draft: Draft) -> list[Placement]:
@@ -124,7 +124,7 @@ def placements(draft: Draft) -> list[Placement]:
         ArenaError: An arena cannot be built.
     """
     parts = episode_arenas(fixed_arena(draft))
-    return [place(one, np.random.default_rng(draft.seed)) for one in parts]
+    return [place(arena, np.random.default_rng(draft.seed)) for arena in parts]
 
 
 def measured(draft: Draft) -> Reading:
@@ -135,11 +135,11 @@ def measured(draft: Draft) -> Reading:
     """
     arena = fixed_arena(draft)
     shelf, key = Shelf(), key_of(to_yaml(arena), draft.seed)
-    found = shelf.find(key)
-    if found is None:
-        found = _read(draft)
-        shelf.keep(key, found)
-    return found
+    reading = shelf.find(key)
+    if reading is None:
+        reading = _read(draft)
+        shelf.keep(key, reading)
+    return reading
 
 
 def _read(draft: Draft) -> Reading:
@@ -201,7 +201,7 @@ def fixed_instances(
         texts.append(zlib.compress(text.encode(), 1))
         tick(len(texts), len(drafts), "fixing what arenas leave to chance")
     shelf = Shelf()
-    known = {key: found for key in keys if (found := shelf.find(key))}
+    known = {key: reading for key in keys if (reading := shelf.find(key))}
     jobs = [_Job(draft, known.get(key), solve) for draft, key in zip(drafts, keys, strict=True)]
     if battery and not all(job.done for job in jobs):
         trusted = _trusted(battery, dict(zip(keys, jobs, strict=True)))
@@ -243,7 +243,7 @@ def joined(errors: Sequence[ArenaError], total: int, what: str) -> ArenaError:
     for number, error in enumerate(errors):
         size += len(str(error)) + 1
         if size > MOST_TOLD:
-            rest = [str(one).partition(":")[0] for one in errors[number:]]
+            rest = [str(later).partition(":")[0] for later in errors[number:]]
             lines.append(f"and {len(rest)} more (`animalcat arena check` says why): {some(rest)}")
             break
         lines.append(str(error))
@@ -252,14 +252,14 @@ def joined(errors: Sequence[ArenaError], total: int, what: str) -> ArenaError:
 
 def _trusted(battery: str, jobs: Mapping[str, _Job]) -> dict[str, Reading]:
     """Return what the project ships of some arenas, by key; nothing if a sample differs."""
-    found = {
+    readings = {
         key: reading if jobs[key].solve else reading._replace(verdict=None)
         for key, reading in shipped(battery).items()
         if key in jobs and (reading.verdict or not jobs[key].solve)
     }
-    sample = sorted(found)[:: max(1, len(found) // SAMPLE)]
-    same = all(_examine(jobs[key]._replace(known=None)) == found[key] for key in sample)
-    return found if same else {}
+    sample = sorted(readings)[:: max(1, len(readings) // SAMPLE)]
+    same = all(_examine(jobs[key]._replace(known=None)) == readings[key] for key in sample)
+    return readings if same else {}
 
 
 class _Job(NamedTuple):

@@ -11,7 +11,7 @@ from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.layouts.model.tables import Sheet, TableError, read_sheet
 from animalcat.layouts.model.units import UnitError, conversion
-from animalcat.service.batteries.naming import KIND, MOST, Kind, KnownNames, NamesError, some
+from animalcat.service.batteries.naming import KIND, MOST, KnownNames, NamesError, TaskKind, some
 
 INSTANCE: Final = "instance"
 CHOICES: Final = "choices"
@@ -24,7 +24,7 @@ _TEXT: Final = (INSTANCE, *KIND, CHOICES)
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
 
 
-class FeatureRow(NamedTuple):
+class TableRow(NamedTuple):
     """One row of a table.
 
     Attributes:
@@ -37,7 +37,7 @@ class FeatureRow(NamedTuple):
     line: int
     values: Mapping[str, float]
     places: tuple[MarkedPlace, ...]
-    kind: Kind = Kind()
+    kind: TaskKind = TaskKind()
 
 
 class FeatureTable(NamedTuple):
@@ -49,10 +49,10 @@ class FeatureTable(NamedTuple):
     """
 
     units: Mapping[str, str]
-    rows: Mapping[str, FeatureRow]
+    rows: Mapping[str, TableRow]
 
     @property
-    def kinds(self) -> dict[str, Kind]:
+    def kinds(self) -> dict[str, TaskKind]:
         """What kind of task the instances are, by name."""
         return {name: row.kind for name, row in self.rows.items()}
 
@@ -70,7 +70,7 @@ class FeatureTable(NamedTuple):
                 the same; or an instance has no row.
         """
         known = KnownNames(instances)
-        rows: dict[str, FeatureRow] = {}
+        rows: dict[str, TableRow] = {}
         for given, row in self.rows.items():
             try:
                 name = known.find(given) or given
@@ -81,9 +81,9 @@ class FeatureTable(NamedTuple):
                     f"table, line {row.line}: instance {given!r} was on line {rows[name].line}"
                 )
             rows[name] = row
-        made = self._replace(rows=rows)
-        made.check(set(instances))
-        return made
+        table = self._replace(rows=rows)
+        table.check(set(instances))
+        return table
 
     def check(self, instances: Collection[str]) -> None:
         """Check that every instance has a row, and that there are no other rows.
@@ -122,18 +122,18 @@ class FeatureTable(NamedTuple):
         """
         row = self.rows[instance]
         for name in self.units.keys() & units.keys():
-            given, found = row.values.get(name), values.get(name)
+            given, measured = row.values.get(name), values.get(name)
             same = (
-                given == found
-                if given is None or found is None
+                given == measured
+                if given is None or measured is None
                 else math.isclose(
-                    given * self._factor(name, units[name]), found, rel_tol=CLOSE, abs_tol=CLOSE
+                    given * self._factor(name, units[name]), measured, rel_tol=CLOSE, abs_tol=CLOSE
                 )
             )
             if not same:
                 raise TableError(
                     f"table, line {row.line}, column {name}: {_said(given, self.units[name])}, but "
-                    f"{name} is a measured feature and is {_said(found, units[name])}; give a "
+                    f"{name} is a measured feature and is {_said(measured, units[name])}; give a "
                     "feature of your own another name"
                 )
         own = {name: value for name, value in row.values.items() if name not in units}
@@ -190,7 +190,7 @@ def _table(sheet: Sheet) -> FeatureTable:
     except TableError as error:
         raise TableError(f"{error}. Text stands in the columns {', '.join(_TEXT)}") from None
     said = {name: sheet.column(name) for name in _TEXT if name in sheet}
-    rows: dict[str, FeatureRow] = {}
+    rows: dict[str, TableRow] = {}
     for i, (line, instance) in enumerate(zip(sheet.lines, instances, strict=True)):
         if not instance:
             raise TableError(f"line {line}, column {INSTANCE}: it is empty")
@@ -199,11 +199,11 @@ def _table(sheet: Sheet) -> FeatureTable:
                 f"line {line}: instance {instance!r} was on line {rows[instance].line}"
             )
         cells = {name: column[i] for name, column in said.items()}
-        rows[instance] = FeatureRow(
+        rows[instance] = TableRow(
             line,
             {name: column[i] for name, column in columns.items() if not math.isnan(column[i])},
             _choices(cells.get(CHOICES, ""), line),
-            Kind(**{part: _text(cells.get(part, ""), line, part) for part in KIND}),
+            TaskKind(**{part: _text(cells.get(part, ""), line, part) for part in KIND}),
         )
     units = {name: sheet.unit(name) or "" for name in features}
     return FeatureTable({n: "" if unit == "1" else unit for n, unit in units.items()}, rows)

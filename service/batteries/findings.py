@@ -26,8 +26,8 @@ def found_in(loaded: LoadedConfig, file: str, seed: int) -> list[Problem]:
         file: Its name.
         seed: Seed of what it leaves to chance.
     """
-    found = check_loaded(loaded, np.random.default_rng(seed), file=file)
-    return [problem for problem in found if problem.code not in _BY_MARKS]
+    problems = check_loaded(loaded, np.random.default_rng(seed), file=file)
+    return [problem for problem in problems if problem.code not in _BY_MARKS]
 
 
 def in_lines(problems: Iterable[Problem]) -> list[str]:
@@ -36,12 +36,12 @@ def in_lines(problems: Iterable[Problem]) -> list[str]:
     for problem in problems:
         kinds[problem.severity, problem.code].append(problem)
     lines: list[str] = []
-    for (_, code), found in sorted(kinds.items(), key=lambda one: (one[0][0], len(one[1]))):
-        if len(found) <= EACH:
-            lines += map(str, found)
+    for (_, code), of_kind in sorted(kinds.items(), key=lambda item: (item[0][0], len(item[1]))):
+        if len(of_kind) <= EACH:
+            lines += map(str, of_kind)
         else:
-            files = len({problem.file for problem in found})
-            lines.append(f"{code}: {len(found)} times in {files} files, as in {found[0]}")
+            files = len({problem.file for problem in of_kind})
+            lines.append(f"{code}: {len(of_kind)} times in {files} files, as in {of_kind[0]}")
     return lines
 
 
@@ -57,7 +57,7 @@ def alike(arenas: Iterable[tuple[str, str, Arena]]) -> list[Problem]:
     known: dict[Arena, list[tuple[str, str]]] = defaultdict(list)
     for file, name, arena in arenas:
         known[arena].append((file, name))
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for same in known.values():
         if len(same) > 1:
             few = ", ".join(name for _, name in same[:3]) + (", ..." if len(same) > 3 else "")
@@ -65,5 +65,5 @@ def alike(arenas: Iterable[tuple[str, str, Arena]]) -> list[Problem]:
                 f"{len(same)} arenas are only 1 under several names ({few}): they are the same but "
                 "for what is left to chance, so outcomes on them tell less than they seem"
             )
-            found.append(Problem(same[1][0], None, "arenas", "warning", "same-arena", message))
-    return found
+            problems.append(Problem(same[1][0], None, "arenas", "warning", "same-arena", message))
+    return problems

@@ -30,23 +30,25 @@ class Marks(NamedTuple):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What whoever makes or plays the battery has to know, a sentence for each kind."""
-        found: list[str] = []
+        sentences: list[str] = []
         if self.unpassable:
-            found.append(
+            sentences.append(
                 f"no play can pass {_arenas(self.unpassable)}, since no return exceeds the pass "
                 "mark: sessions set them aside. Correct the pass marks (0 where the goal is to be "
                 "reached), or play them all the same with --keep-unpassable"
             )
         if self.bare:
-            found.append(f"in {_arenas(self.bare)} of these {NO_REWARD}")
+            sentences.append(f"in {_arenas(self.bare)} of these {NO_REWARD}")
         if self.sure:
-            found.append(
+            sentences.append(
                 f"every play passes {_arenas(self.sure)}, since every return exceeds the pass "
                 "mark: sessions play them, and successes there tell nothing"
             )
         if self.endless:
-            found.append(f"no time limit ends an episode in {_arenas(self.endless)}: {NO_LIMIT}")
-        return tuple(found)
+            sentences.append(
+                f"no time limit ends an episode in {_arenas(self.endless)}: {NO_LIMIT}"
+            )
+        return tuple(sentences)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is wrong, by the names of the arenas, as JSON values."""
@@ -61,17 +63,17 @@ def fault_of(instance: Instance) -> MarkFault | None:
 
 def marks_of(instances: Iterable[Instance]) -> Marks:
     """Look at the pass marks and time limits of instances."""
-    found = Marks({}, {}, [], [])
+    marks = Marks({}, {}, [], [])
     for instance in instances:
         if instance.time_limit_steps == 0:
-            found.endless.append(instance.name)
+            marks.endless.append(instance.name)
         fault = fault_of(instance)
         if fault is not None:
-            kind = found.unpassable if fault.severity == "error" else found.sure
+            kind = marks.unpassable if fault.severity == "error" else marks.sure
             kind[instance.name] = fault.message
             if fault.severity == "error" and instance.task.greatest_return <= 0.0:
-                found.bare.append(instance.name)
-    return found
+                marks.bare.append(instance.name)
+    return marks
 
 
 def _arenas(names: Iterable[str]) -> str:

@@ -31,7 +31,7 @@ class NamesError(ValueError):
     """A pattern of names that cannot be used; the message names the place."""
 
 
-class Kind(NamedTuple):
+class TaskKind(NamedTuple):
     """What kind of task an instance is; empty text where nothing is said.
 
     Attributes:
@@ -47,13 +47,13 @@ class Kind(NamedTuple):
     variant: str = ""
 
 
-KIND: Final = Kind._fields
+KIND: Final = TaskKind._fields
 """The parts of a pattern, and columns of a table, that say something about an instance."""
 _ADVICE: Final = (
     f"parts are {', '.join(f'{{{part}}}' for part in KIND)}, and {{{UNNAMED}}} for what does not "
     "matter, as in '{paradigm}-{task}-{variant}'"
 )
-_NONE: Final = Kind()
+_NONE: Final = TaskKind()
 
 
 class KnownNames:
@@ -94,13 +94,13 @@ class KnownNames:
         Raises:
             NamesError: As for `find`, or two of them are one instance.
         """
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         taken: dict[str, str] = {}
-        for one in given:
-            name = found[one] = self.find(one)
-            if name and taken.setdefault(name, one) != one:
-                raise NamesError(f"{taken[name]!r} and {one!r} are one instance, {name!r}")
-        return found
+        for called in given:
+            name = names[called] = self.find(called)
+            if name and taken.setdefault(name, called) != called:
+                raise NamesError(f"{taken[name]!r} and {called!r} are one instance, {name!r}")
+        return names
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class NamePattern:
     parts: tuple[str, ...]
     between: tuple[str, ...]
 
-    def find(self, name: str) -> Kind | None:
+    def find(self, name: str) -> TaskKind | None:
         """Return what a name says; None if it does not fit the pattern.
 
         As many of the name's last folders are read as the pattern has. A part ends where the text
@@ -139,7 +139,7 @@ class NamePattern:
                 return None
             said.setdefault(part, []).append(tail[at:end])
             at = end + len(after)
-        return Kind(**{part: JOIN.join(said[part]) for part in KIND if part in said})
+        return TaskKind(**{part: JOIN.join(said[part]) for part in KIND if part in said})
 
 
 def parse_pattern(text: str) -> NamePattern:
@@ -165,10 +165,10 @@ def parse_pattern(text: str) -> NamePattern:
             raise NamesError(f"{where}: no part is called {{{part}}}; {_ADVICE}")
     if not set(parts) & set(KIND):
         raise NamesError(f"{where} has no part that says something; {_ADVICE}")
-    for one, literal, other in zip(parts, between[1:], parts[1:], strict=False):
+    for before, literal, after in zip(parts, between[1:], parts[1:], strict=False):
         if not literal:
             raise NamesError(
-                f"{where}: nothing stands between {{{one}}} and {{{other}}}, so nobody can tell "
+                f"{where}: nothing stands between {{{before}}} and {{{after}}}, so nobody can tell "
                 "where one ends; put there what stands between them in the names"
             )
     if not all(_PART.sub("x", text).split("/")):
@@ -190,8 +190,8 @@ def paradigm_of(name: str) -> str:
 
 
 def kinds_of(
-    names: Sequence[str], pattern: NamePattern | None, told: Mapping[str, Kind]
-) -> dict[str, Kind]:
+    names: Sequence[str], pattern: NamePattern | None, by_table: Mapping[str, TaskKind]
+) -> dict[str, TaskKind]:
     """Return what kind of task every instance is.
 
     A table goes before the pattern. Without either the paradigm follows `paradigm_of`.
@@ -199,26 +199,32 @@ def kinds_of(
     Args:
         names: Names of the instances.
         pattern: What names say; None for the default rule alone.
-        told: What a table says of some instances, by name.
+        by_table: What a table says of some instances, by name.
 
     Raises:
         NamesError: A name whose paradigm no table says does not fit the pattern.
     """
-    found = {name: None if pattern is None else pattern.find(name) for name in names}
+    by_pattern = {name: None if pattern is None else pattern.find(name) for name in names}
     if pattern is not None:
-        odd = [name for name in names if found[name] is None and not told.get(name, _NONE).paradigm]
+        odd = [
+            name
+            for name in names
+            if by_pattern[name] is None and not by_table.get(name, _NONE).paradigm
+        ]
         if odd:
             raise NamesError(
                 f"names: {len(odd)} of {len(names)} instances do not fit the pattern "
                 f"{pattern.text!r}: {some(odd)}; change the pattern, or give their paradigms in a "
                 "table"
             )
-    return {name: _first(told.get(name, _NONE), found[name] or _NONE, name) for name in names}
+    return {
+        name: _first(by_table.get(name, _NONE), by_pattern[name] or _NONE, name) for name in names
+    }
 
 
-def _first(table: Kind, pattern: Kind, name: str) -> Kind:
+def _first(table: TaskKind, pattern: TaskKind, name: str) -> TaskKind:
     """What the table says, else the pattern, else the default rule."""
-    either = Kind(*(one or other for one, other in zip(table, pattern, strict=True)))
+    either = TaskKind(*(ours or other for ours, other in zip(table, pattern, strict=True)))
     return either if either.paradigm else either._replace(paradigm=paradigm_of(name))
 
 
@@ -236,10 +242,11 @@ def groups_of(instances: Iterable[Instance]) -> dict[str, str]:
     """
     first: dict[tuple[object, ...], str] = {}
     return {
-        one.name: first.setdefault(
-            (one.suite, one.paradigm, task_of(one), *_demands(one.features)), one.name
+        instance.name: first.setdefault(
+            (instance.suite, instance.paradigm, task_of(instance), *_demands(instance.features)),
+            instance.name,
         )
-        for one in instances
+        for instance in instances
     }
 
 

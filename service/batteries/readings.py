@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import animalcat
 from animalcat.arena_configs.features import FEATURES
 from animalcat.folders import cache_folder
-from animalcat.service.batteries.validity import Verdict
+from animalcat.service.batteries.validity import PlannerVerdict
 
 SHIPPED: Final = "service/batteries/shipped"
 """Readings that come with the project, a file for each battery that it ships."""
@@ -34,7 +34,7 @@ class Reading(NamedTuple):
 
     features: dict[str, float]
     missing: dict[str, str]
-    verdict: Verdict | None = None
+    verdict: PlannerVerdict | None = None
 
     def row(self) -> list[Any]:
         """The reading as JSON values."""
@@ -49,7 +49,7 @@ def reading_of(row: Sequence[Any]) -> Reading:
         TypeError: They are none.
     """
     features, missing, *rest = row
-    return Reading(features, missing, *(Verdict(*one) for one in rest))
+    return Reading(features, missing, *(PlannerVerdict(*verdict) for verdict in rest))
 
 
 def key_of(text: str, seed: int) -> str:

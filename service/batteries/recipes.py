@@ -67,21 +67,21 @@ def build_recipe(
     shelf, key = BuiltShelf(), build_key(recipe, size, chosen, layout.digest if layout else "")
     if digest := shelf.fetch(key, store):
         return load(digest, store)
-    told = with_estimate(tick)
-    drawn = drawn_instances(recipe, counts, chosen, told)
+    timed = with_estimate(tick)
+    drawn = drawn_instances(recipe, counts, chosen, timed)
     drafts = in_order(recipe_drafts(drawn, chosen))
-    made: list[Fixed] = []
-    for one in fixed_instances(drafts, processes, told, battery=recipe.name, solve=True):
-        made.append(one)
-        told(len(made), len(drafts), "measuring and solving arenas")
-    check_recipe_claims(recipe, drawn, made)
+    fixed: list[Fixed] = []
+    for instance in fixed_instances(drafts, processes, timed, battery=recipe.name, solve=True):
+        fixed.append(instance)
+        timed(len(fixed), len(drafts), "measuring and solving arenas")
+    check_recipe_claims(recipe, drawn, fixed)
     if layout is not None and recipe.separable is not None:
-        made = _separable(layout, made, recipe.separable if size is None else size)
+        fixed = _separable(layout, fixed, recipe.separable if size is None else size)
         if size is None:
-            _check_separation(recipe, layout, made)
+            _check_separation(recipe, layout, fixed)
     units = {name: feature.unit for name, feature in FEATURES.items()}
     head = recipe_head(recipe, counts, chosen)
-    digest = write_battery(made, units, store, recipe=head, source=recipe)
+    digest = write_battery(fixed, units, store, recipe=head, source=recipe)
     shelf.keep(key, store / digest)
     return load(digest, store)
 
@@ -98,20 +98,24 @@ def _layout_of(recipe: Recipe) -> Layout:
         raise ArenaError(f"{recipe.file}: layout: {error}") from None
 
 
-def _separable(layout: Layout, made: Sequence[Fixed], keep: int) -> list[Fixed]:
+def _separable(layout: Layout, fixed: Sequence[Fixed], keep: int) -> list[Fixed]:
     """The instances among which the demands of a layout go together least."""
-    unsolved = [one.instance.name for one in made if one.verdict and not one.verdict.solved]
-    names = select(layout, [one.instance for one in made], keep, unsolved)
-    return [one for one in made if one.instance.name in names]
+    unsolved = [
+        candidate.instance.name
+        for candidate in fixed
+        if candidate.verdict and not candidate.verdict.solved
+    ]
+    names = select(layout, [candidate.instance for candidate in fixed], keep, unsolved)
+    return [candidate for candidate in fixed if candidate.instance.name in names]
 
 
-def _check_separation(recipe: Recipe, layout: Layout, made: Sequence[Fixed]) -> None:
+def _check_separation(recipe: Recipe, layout: Layout, fixed: Sequence[Fixed]) -> None:
     """Refuse a battery that is to be separable and is not.
 
     Raises:
         ArenaError: It is not; the message says why.
     """
-    if failures := separation(layout, [one.instance for one in made]).failures:
+    if failures := separation(layout, [each.instance for each in fixed]).failures:
         raise ArenaError(
             f"{recipe.file}: the demands of layout {layout.name} are not separable. "
             f"{' '.join(failures)} Change the entries, or draw with another seed"
@@ -131,14 +135,14 @@ def recipe_readings(recipe: Recipe, processes: int, tick: Tick = silent) -> dict
     """
     drawn = drawn_instances(recipe, full_counts(recipe), recipe.seed, tick)
     drafts = recipe_drafts(drawn, recipe.seed)
-    told = with_estimate(tick)
-    found: dict[str, Reading] = {}
-    for one in fixed_instances(drafts, processes, told, solve=True):
-        instance = one.instance
-        reading = Reading({**instance.features}, {**instance.missing}, one.verdict)
-        found[key_of(one.text, instance.seed)] = reading
-        told(len(found), len(drafts), "measuring and solving arenas")
-    return found
+    timed = with_estimate(tick)
+    readings: dict[str, Reading] = {}
+    for fixed in fixed_instances(drafts, processes, timed, solve=True):
+        instance = fixed.instance
+        reading = Reading({**instance.features}, {**instance.missing}, fixed.verdict)
+        readings[key_of(fixed.text, instance.seed)] = reading
+        timed(len(readings), len(drafts), "measuring and solving arenas")
+    return readings
 
 
 def drawn_instances(
@@ -166,13 +170,13 @@ def recipe_drafts(drawn: Sequence[RecipeInstance], seed: int) -> list[Draft]:
     """
     return [
         Draft(
-            one.made.name,
-            one.paradigm,
-            one.made.arena,
-            instance_seed(seed, one.made.control_of or one.made.name),
-            one.origin,
+            drawn_instance.made.name,
+            drawn_instance.paradigm,
+            drawn_instance.made.arena,
+            instance_seed(seed, drawn_instance.made.control_of or drawn_instance.made.name),
+            drawn_instance.origin,
         )
-        for one in drawn
+        for drawn_instance in drawn
     ]
 
 
@@ -194,24 +198,30 @@ def recipe_head(recipe: Recipe, counts: Sequence[Counts], seed: int) -> dict[str
 
 
 def check_recipe_claims(
-    recipe: Recipe, drawn: Sequence[RecipeInstance], made: Sequence[Fixed]
+    recipe: Recipe, drawn: Sequence[RecipeInstance], fixed: Sequence[Fixed]
 ) -> None:
     """Compare what families claim with what was measured on the instances of a recipe.
 
     Args:
         recipe: The recipe.
         drawn: Its instances as they were drawn.
-        made: The same, measured, in any order.
+        fixed: The same, measured, in any order.
 
     Raises:
         ArenaError: A claim does not hold; the message names entry, instance, demand and values.
     """
-    known = {one.instance.name: one.instance for one in made}
+    known = {each.instance.name: each.instance for each in fixed}
     for entry in recipe.entries:
-        here = [one.made for one in drawn if one.origin.entry == entry.name]
+        here = [
+            drawn_instance.made
+            for drawn_instance in drawn
+            if drawn_instance.origin.entry == entry.name
+        ]
         features = {
-            one.arena: MeasuredFeatures({**known[one.name].features}, {**known[one.name].missing})
-            for one in here
+            instance.arena: MeasuredFeatures(
+                {**known[instance.name].features}, {**known[instance.name].missing}
+            )
+            for instance in here
         }
         try:
             check_claims(entry.family, here, features.__getitem__, played=True)
@@ -221,5 +231,5 @@ def check_recipe_claims(
 
 def _measure(arena: Arena) -> MeasuredFeatures:
     """Measure the demands of an arena that is looked for, and keep them."""
-    found = measured(Draft("arena", "", arena, 0))
-    return MeasuredFeatures(dict(found.features), dict(found.missing))
+    reading = measured(Draft("arena", "", arena, 0))
+    return MeasuredFeatures(dict(reading.features), dict(reading.missing))

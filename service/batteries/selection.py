@@ -40,7 +40,10 @@ def select(
     Returns:
         Names of the chosen instances.
     """
-    tasks = {one.name: one.origin.task if one.origin else one.name for one in instances}
+    tasks = {
+        instance.name: instance.origin.task if instance.origin else instance.name
+        for instance in instances
+    }
     sizes = Counter(tasks.values())
     spare = len(instances) - keep
     dropped = set[str]()
@@ -48,9 +51,9 @@ def select(
         if sizes[task] <= spare:
             dropped.add(task)
             spare -= sizes[task]
-    left = [one for one in instances if tasks[one.name] not in dropped]
+    left = [instance for instance in instances if tasks[instance.name] not in dropped]
     table = DemandRows.of(layout, left)
-    ends = {tasks[name] for one in table.ends() for name in one.instances}
+    ends = {tasks[name] for end in table.ends() for name in end.instances}
     dropped |= _least_together(table, sizes, ends, spare)
     return {name for name, task in tasks.items() if task not in dropped}
 
@@ -65,7 +68,7 @@ def _least_together(
         return set()
     from scipy.stats import rankdata  # a server that lists sessions need not load it
 
-    ranks = np.column_stack([rankdata(one) for one in columns])
+    ranks = np.column_stack([rankdata(column) for column in columns])
     ranks = (ranks - ranks.mean(axis=0)) / ranks.std(axis=0)
     moments: dict[str, Floats] = {}
     width = len(columns) + 1

@@ -46,7 +46,7 @@ _LITTLE: Final = 1e-3
 """Difference in the chance of success below which a demand makes nothing harder."""
 
 
-class Scale(NamedTuple):
+class DemandScale(NamedTuple):
     """A demand of a layout: where it is easy and where it is hard.
 
     Attributes:
@@ -102,7 +102,7 @@ class Together(NamedTuple):
         return max(abs(self.ranks), abs(self.values))
 
 
-class End(NamedTuple):
+class DemandEnd(NamedTuple):
     """Instances at one end of a demand, in all of which every other demand is easy.
 
     Attributes:
@@ -163,19 +163,19 @@ class Separation:
     """
 
     layout: str
-    scales: tuple[Scale, ...]
+    scales: tuple[DemandScale, ...]
     gates: tuple[str, ...]
     instances: int
     together: tuple[Together, ...]
-    ends: tuple[End, ...]
+    ends: tuple[DemandEnd, ...]
     pairs: tuple[MinimalPair, ...]
     exempt: tuple[Exempt, ...]
 
     @property
     def pair_counts(self) -> dict[str, int]:
         """Number of pairs by demand."""
-        found = Counter(one.demand for one in self.pairs)
-        return {one.name: found[one.name] for one in self.scales}
+        counts = Counter(pair.demand for pair in self.pairs)
+        return {scale.name: counts[scale.name] for scale in self.scales}
 
     @property
     def failures(self) -> list[str]:
@@ -183,11 +183,11 @@ class Separation:
         return list(self._failures())
 
     def _failures(self) -> Iterator[str]:
-        for one in self.together:
-            if one.most > MOST:
+        for pair in self.together:
+            if pair.most > MOST:
                 yield (
-                    f"{one.one} and {one.other} go together: ranks {one.ranks:+.2f}, "
-                    f"values {one.values:+.2f}."
+                    f"{pair.one} and {pair.other} go together: ranks {pair.ranks:+.2f}, "
+                    f"values {pair.values:+.2f}."
                 )
         for end in self.ends:
             if end.tasks < TASKS:
@@ -209,17 +209,17 @@ class Separation:
             "least_pairs": PAIRS,
             "within": list(self.gates),
             "instances": self.instances,
-            "demands": [{**one._asdict(), "hard": list(one.hard)} for one in self.scales],
-            "correlations": [one._asdict() for one in self.together],
-            "ends": [{**one._asdict(), "instances": list(one.instances)} for one in self.ends],
+            "demands": [{**scale._asdict(), "hard": list(scale.hard)} for scale in self.scales],
+            "correlations": [pair._asdict() for pair in self.together],
+            "ends": [{**end._asdict(), "instances": list(end.instances)} for end in self.ends],
             "pair_counts": self.pair_counts,
-            "pairs": [one._asdict() for one in self.pairs],
-            "exceptions": [one._asdict() for one in self.exempt],
+            "pairs": [pair._asdict() for pair in self.pairs],
+            "exceptions": [pair._asdict() for pair in self.exempt],
             "failures": self.failures,
         }
 
 
-def scales_of(layout: Layout) -> tuple[Scale, ...]:
+def scales_of(layout: Layout) -> tuple[DemandScale, ...]:
     """Where a layout's demands are easy and hard: by the success of agents of its prior.
 
     Of each demand, its two ends and its middle are compared while the others are easy; which are
@@ -232,18 +232,18 @@ def scales_of(layout: Layout) -> tuple[Scale, ...]:
     z = rng(0, "scales", 0).standard_normal((_AGENTS, len(latents)))
     z = np.vstack([z, -z])  # so that neither side is easier by chance
     agents = layout.from_standard(z)
-    found = dict[str, Scale]()
-    usual = [(one.low + one.high) / 2 for one in layout.features]
+    scales = dict[str, DemandScale]()
+    usual = [(feature.low + feature.high) / 2 for feature in layout.features]
     for name in layout.gates:
         usual[layout.feature_names.index(name)] = 1.0
     for _ in range(2):
-        found |= {one.name: one for one in _scales(layout, agents, usual)}
-        for one in found.values():
-            usual[layout.feature_names.index(one.name)] = one.easy
-    return tuple(found[name] for name in layout.feature_names if name in found)
+        scales |= {scale.name: scale for scale in _scales(layout, agents, usual)}
+        for scale in scales.values():
+            usual[layout.feature_names.index(scale.name)] = scale.easy
+    return tuple(scales[name] for name in layout.feature_names if name in scales)
 
 
-def _scales(layout: Layout, agents: Floats, usual: Sequence[float]) -> Iterator[Scale]:
+def _scales(layout: Layout, agents: Floats, usual: Sequence[float]) -> Iterator[DemandScale]:
     """The scale of each demand while the others have given values."""
     evaluator, names = Evaluator(layout), layout.feature_names
     for k, feature in enumerate(layout.features):
@@ -254,7 +254,7 @@ def _scales(layout: Layout, agents: Floats, usual: Sequence[float]) -> Iterator[
         if feature.only_with:
             table[:, names.index(feature.only_with)] = 1.0
         chances = np.sqrt(evaluator.probability(agents, table)).mean(axis=0)
-        low, between, high = (float(one) for one in chances)
+        low, between, high = (float(chance) for chance in chances)
         if max(low, between, high) - min(low, between, high) < _LITTLE:
             continue
         if between > max(low, high) + _LITTLE:
@@ -264,7 +264,7 @@ def _scales(layout: Layout, agents: Floats, usual: Sequence[float]) -> Iterator[
             if high > low:
                 easy, hard = feature.high, (feature.low,)
         ends = (feature.low, feature.high, easy, hard)
-        yield Scale(feature.name, feature.unit, *ends, feature.only_with)
+        yield DemandScale(feature.name, feature.unit, *ends, feature.only_with)
 
 
 def separation(layout: Layout, instances: Sequence[Instance]) -> Separation:
@@ -280,7 +280,7 @@ def separation(layout: Layout, instances: Sequence[Instance]) -> Separation:
         table.scales,
         table.gates,
         int(table.within.sum()),
-        tuple(sorted(table.together(), key=lambda one: (-one.most, one.one, one.other))),
+        tuple(sorted(table.together(), key=lambda pair: (-pair.most, pair.one, pair.other))),
         tuple(table.ends()),
         tuple(table.pairs()),
         tuple(table.exempt()),
@@ -299,7 +299,7 @@ class DemandRows:
         values: (instances, demands), NaN where a demand does not apply.
     """
 
-    scales: tuple[Scale, ...]
+    scales: tuple[DemandScale, ...]
     names: tuple[str, ...]
     tasks: tuple[str, ...]
     values: Floats
@@ -308,23 +308,32 @@ class DemandRows:
     def of(cls, layout: Layout, instances: Sequence[Instance]) -> DemandRows:
         """Make the table of some instances; those that the layout does not cover are left out."""
         scales = scales_of(layout)
-        covered = [one for one in instances if not layout.why_not(one.features, one.missing)]
+        covered = [
+            instance
+            for instance in instances
+            if not layout.why_not(instance.features, instance.missing)
+        ]
         usual = {
-            one.name: math.nan if one.if_missing is None else one.if_missing
-            for one in layout.features
+            feature.name: math.nan if feature.if_missing is None else feature.if_missing
+            for feature in layout.features
         }
-        values = [[_value(scale, usual | {**one.features}) for scale in scales] for one in covered]
+        values = [
+            [_value(scale, usual | {**instance.features}) for scale in scales]
+            for instance in covered
+        ]
         return cls(
             scales,
-            tuple(one.name for one in covered),
-            tuple(one.origin.task if one.origin else one.name for one in covered),
+            tuple(instance.name for instance in covered),
+            tuple(
+                instance.origin.task if instance.origin else instance.name for instance in covered
+            ),
             np.array(values, np.float64).reshape(len(covered), len(scales)),
         )
 
     @cached_property
     def gates(self) -> tuple[str, ...]:
         """Demands without which others play no part."""
-        return tuple(dict.fromkeys(one.only_with for one in self.scales if one.only_with))
+        return tuple(dict.fromkeys(scale.only_with for scale in self.scales if scale.only_with))
 
     @cached_property
     def within(self) -> Mask:
@@ -336,18 +345,18 @@ class DemandRows:
     def varying(self) -> tuple[str, ...]:
         """Demands that differ between the instances within, gates left out."""
         return tuple(
-            one.name
-            for one in self._plain
-            if self.within.any() and np.ptp(self.column(one.name)[self.within]) > 0.0
+            scale.name
+            for scale in self._plain
+            if self.within.any() and np.ptp(self.column(scale.name)[self.within]) > 0.0
         )
 
     @cached_property
     def _at(self) -> Mapping[str, int]:
-        return {one.name: k for k, one in enumerate(self.scales)}
+        return {scale.name: k for k, scale in enumerate(self.scales)}
 
     @cached_property
-    def _plain(self) -> list[Scale]:
-        return [one for one in self.scales if one.name not in self.gates]
+    def _plain(self) -> list[DemandScale]:
+        return [scale for scale in self.scales if scale.name not in self.gates]
 
     def column(self, name: str) -> Floats:
         """Values of a demand, (instances,)."""
@@ -357,48 +366,52 @@ class DemandRows:
         """Every two demands that vary within."""
         from scipy.stats import rankdata  # a server that lists sessions need not load it
 
-        for i, one in enumerate(self.varying):
+        for i, demand in enumerate(self.varying):
             for other in self.varying[:i]:
-                x, y = self.column(other)[self.within], self.column(one)[self.within]
+                x, y = self.column(other)[self.within], self.column(demand)[self.within]
                 yield Together(
-                    other, one, _correlation(rankdata(x), rankdata(y)), _correlation(x, y)
+                    other, demand, _correlation(rankdata(x), rankdata(y)), _correlation(x, y)
                 )
 
     def exempt(self) -> Iterator[Exempt]:
         """Pairs of demands whose correlation says nothing."""
-        for one in self.scales:
-            if one.only_with:
-                reason = f"nested by definition: {one.name} applies only where {one.only_with} is 1"
-                yield Exempt(one.only_with, one.name, reason)
+        for scale in self.scales:
+            if scale.only_with:
+                reason = (
+                    f"nested by definition: {scale.name} applies only where {scale.only_with} is 1"
+                )
+                yield Exempt(scale.only_with, scale.name, reason)
         for gate in self.gates:
             others = [s for s in self._plain if s.only_with != gate]
-            for one in others:
-                yield Exempt(gate, one.name, f"{gate} is 1 in all of these instances")
-        for one in self._plain:
-            if one.name not in self.varying:
-                yield Exempt(one.name, "all others", f"{one.name} has one value in these instances")
+            for scale in others:
+                yield Exempt(gate, scale.name, f"{gate} is 1 in all of these instances")
+        for scale in self._plain:
+            if scale.name not in self.varying:
+                yield Exempt(
+                    scale.name, "all others", f"{scale.name} has one value in these instances"
+                )
 
-    def ends(self) -> Iterator[End]:
+    def ends(self) -> Iterator[DemandEnd]:
         """Both ends of every demand, or three where both ends are hard."""
-        easy = {one.name: one.is_easy(self.column(one.name)) for one in self.scales}
-        for one in self.scales:
+        easy = {scale.name: scale.is_easy(self.column(scale.name)) for scale in self.scales}
+        for scale in self.scales:
             others = [
-                s.name for s in self.scales if s.name != one.name and s.name not in self.gates
+                s.name for s in self.scales if s.name != scale.name and s.name not in self.gates
             ]
             here = np.ones(len(self.names), np.bool_)
             for name in others:
                 here &= easy[name]
-            if one.name not in self.gates:
+            if scale.name not in self.gates:
                 here &= self.within
-            column = self.column(one.name)
-            yield self._end(one.name, one.easy, True, here & easy[one.name])
-            for end in one.hard:
-                yield self._end(one.name, end, False, here & one.is_hard(column, end))
+            column = self.column(scale.name)
+            yield self._end(scale.name, scale.easy, True, here & easy[scale.name])
+            for end in scale.hard:
+                yield self._end(scale.name, end, False, here & scale.is_hard(column, end))
 
-    def _end(self, demand: str, value: float, easy: bool, rows: Mask) -> End:
+    def _end(self, demand: str, value: float, easy: bool, rows: Mask) -> DemandEnd:
         chosen = np.flatnonzero(rows)
         tasks = {self.tasks[k] for k in chosen}
-        return End(demand, value, easy, len(tasks), tuple(self.names[k] for k in chosen))
+        return DemandEnd(demand, value, easy, len(tasks), tuple(self.names[k] for k in chosen))
 
     def pairs(self) -> Iterator[MinimalPair]:
         """Pairs of instances that differ in one demand alone, of one task where tasks are known.
@@ -407,9 +420,9 @@ class DemandRows:
         its own, all pairs count, and of each demand the first `LISTED` are listed.
         """
         inside = np.flatnonzero(self.within)
-        for one in self._plain:
-            others = [s for s in self._plain if s is not one]
-            yield from islice(self._pairs(one, inside, inside, others), LISTED)
+        for scale in self._plain:
+            others = [s for s in self._plain if s is not scale]
+            yield from islice(self._pairs(scale, inside, inside, others), LISTED)
         for name in self.gates:
             if name in self._at:
                 gate = self.scales[self._at[name]]
@@ -419,10 +432,10 @@ class DemandRows:
 
     def _pairs(
         self,
-        demand: Scale,
+        demand: DemandScale,
         first: npt.NDArray[np.intp],
         second: npt.NDArray[np.intp],
-        others: Sequence[Scale],
+        others: Sequence[DemandScale],
     ) -> Iterator[MinimalPair]:
         """Pairs that differ in one demand, the easier instance first."""
         column = self.column(demand.name)
@@ -455,7 +468,7 @@ def _correlation(x: Floats, y: Floats) -> float:
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def _value(scale: Scale, features: Mapping[str, float]) -> float:
+def _value(scale: DemandScale, features: Mapping[str, float]) -> float:
     """A demand of an instance; NaN where it does not apply."""
     if scale.only_with and not features.get(scale.only_with, 0.0):
         return math.nan

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from animalcat.arena_configs.model import Arena
 
 
-class Verdict(NamedTuple):
+class PlannerVerdict(NamedTuple):
     """How the planner fared in an arena.
 
     Attributes:
@@ -23,7 +23,7 @@ class Verdict(NamedTuple):
     reason: str
 
 
-def judge(arena: Arena, seed: int) -> Verdict:
+def judge(arena: Arena, seed: int) -> PlannerVerdict:
     """Let the planner play an arena once in the simulator.
 
     Args:
@@ -36,5 +36,7 @@ def judge(arena: Arena, seed: int) -> Verdict:
     # Imported here: it loads the simulator, which lists do without.
     from animalcat.envs.agents.planner.solving import solve
 
-    found = solve(arena, seed)
-    return Verdict(found.solved, round(found.episode_return, 6), found.steps, found.reason)
+    solution = solve(arena, seed)
+    return PlannerVerdict(
+        solution.solved, round(solution.episode_return, 6), solution.steps, solution.reason
+    )

@@ -26,7 +26,7 @@ TABLE_VERSION: Final = 2
 
 
 def write_battery(
-    made: Sequence[Fixed],
+    fixed: Sequence[Fixed],
     units: Mapping[str, str],
     store: Path,
     problems: Sequence[str] = (),
@@ -42,7 +42,7 @@ def write_battery(
     not part of it.
 
     Args:
-        made: The instances in order of name.
+        fixed: The instances in order of name.
         units: Unit by meta-feature.
         store: Folder that holds batteries by digest.
         problems: Problems found in files, one line each.
@@ -56,7 +56,7 @@ def write_battery(
         The digest.
     """
     versions = {name: feature.version for name, feature in FEATURES.items()}
-    rows = [_row(one.instance) for one in made]
+    rows = [_row(item.instance) for item in fixed]
     table: dict[str, Any] = {
         "version": TABLE_VERSION,
         "units": units,
@@ -67,20 +67,20 @@ def write_battery(
         table["recipe"] = recipe
     if layout is not None:
         table["layout"] = list(layout)
-    if any(one.verdict for one in made):
+    if any(item.verdict for item in fixed):
         table["unsolved"] = {
-            one.instance.name: one.verdict.reason
-            for one in made
-            if one.verdict and not one.verdict.solved
+            item.instance.name: item.verdict.reason
+            for item in fixed
+            if item.verdict and not item.verdict.solved
         }
     if drawn:
         table["drawn"] = {name: list(fields) for name, fields in drawn.items()}
     table["instances"] = rows
-    digest = _digest(table, [one.text.encode() for one in made])
+    digest = _digest(table, [item.text.encode() for item in fixed])
     text = json.dumps(table, indent=1)
     folder = store / digest
     if not folder.exists():
-        _write_folder(made, text, folder, source)
+        _write_folder(fixed, text, folder, source)
     elif (folder / TABLE).read_text("utf-8") != text:
         _write_table(text, folder)
     return digest
@@ -132,13 +132,13 @@ def _row(instance: Instance) -> dict[str, Any]:
     return row
 
 
-def _write_folder(made: Sequence[Fixed], table: str, folder: Path, source: Recipe | None) -> None:
+def _write_folder(fixed: Sequence[Fixed], table: str, folder: Path, source: Recipe | None) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
         (temporary / "arenas").mkdir()
-        for one in made:
-            (temporary / one.instance.arena).write_text(one.text, "utf-8")
+        for item in fixed:
+            (temporary / item.instance.arena).write_text(item.text, "utf-8")
         if source is not None:
             kept = {"text": source.text, "families": {**source.families}}
             (temporary / RECIPE).write_text(json.dumps(kept, sort_keys=True), "utf-8")

@@ -56,17 +56,17 @@ class Conductor:
         lost file may be repaired meanwhile, and a round follows from outcomes alone.
         """
         listening = asyncio.create_task(self._listen())
-        delay, told = FIRST_DELAY_SECONDS, ""
+        delay, last_error = FIRST_DELAY_SECONDS, ""
         try:
             while True:
                 self._news.clear()
                 try:
                     if await self._go_on():
                         return
-                    delay, told, patience = FIRST_DELAY_SECONDS, "", None
+                    delay, last_error, patience = FIRST_DELAY_SECONDS, "", None
                 except Exception as error:
                     # Log the traceback only once; an error that stays would fill the log with it.
-                    known, told = told == repr(error), repr(error)
+                    known, last_error = last_error == repr(error), repr(error)
                     log.error(
                         "campaign %s: %s; will try again in %g s",
                         self.campaign.id,

@@ -46,7 +46,7 @@ class _NewNodeError(ClusterError):
     """A node has just come: it is listed, and gets no tasks yet."""
 
 
-class Connection:
+class RayConnection:
     """This process as a driver of a cluster; Ray allows one at a time."""
 
     def __init__(self, ray: Any, home: Path, versions: Mapping[str, str]) -> None:
@@ -86,7 +86,7 @@ def join(
     memory: int,
     fit_memory: int,
     wait_seconds: float = 0.0,
-) -> Connection:
+) -> RayConnection:
     """Join a cluster and look at its nodes. To be called in a thread that is not the main one.
 
     Ray sets signal handlers where it is imported and started in the main thread, and the server
@@ -109,7 +109,7 @@ def join(
     if address and address != "auto":
         _patiently(partial(_check_answers, address), end)
     ray = attach(address)
-    connection = Connection(ray, home, versions)
+    connection = RayConnection(ray, home, versions)
     try:
         _patiently(lambda: check_room(ray.nodes(), cpus, memory, fit_memory), end)
         known = max(end, time.monotonic() + _LOOK_SECONDS)
@@ -167,8 +167,8 @@ def check_room(nodes: list[dict[str, Any]], cpus: float, memory: int, fit_memory
     rooms = [node.get("Resources", {}) for node in nodes if node.get("Alive")]
     able = [r for r in rooms if r.get("CPU", 0.0) >= cpus and r.get("memory", 0.0) >= memory]
     if any(
-        other.get("memory", 0.0) >= fit_memory + (memory if other is one else 0)
-        for one in able
+        other.get("memory", 0.0) >= fit_memory + (memory if other is room else 0)
+        for room in able
         for other in rooms
     ):
         return
@@ -246,7 +246,7 @@ def _why(address: str, text: str) -> str:
     return f"Ray does not start on this machine: {said}"
 
 
-def _look_at_nodes(connection: Connection) -> None:
+def _look_at_nodes(connection: RayConnection) -> None:
     """Ask every node what there is on it.
 
     Raises:

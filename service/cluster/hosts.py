@@ -24,7 +24,7 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.service.session.workers import COMMAND
 from animalcat.service.versions import versions
 
-Answer: TypeAlias = tuple[Literal["done", "arena", "fault", "unfit", "interrupted"], Any]
+HostReply: TypeAlias = tuple[Literal["done", "arena", "fault", "unfit", "interrupted"], Any]
 """What a host answers: a result, or which error with its message. Errors of our own do not travel
 as exceptions, because Ray wraps these."""
 
@@ -83,28 +83,30 @@ class SimulatorHost:
         """Say what there is on this node."""
         return look(proof, secret)
 
-    async def open(self) -> Answer:
+    async def open(self) -> HostReply:
         """Start the process; answers with its versions."""
         kind, value = await _tried(self._worker.open())
         return (kind, dict(self._worker.versions)) if kind == "done" else (kind, value)
 
-    async def load(self, arena_yaml: str, seed: int, places: Sequence[MarkedPlace] = ()) -> Answer:
+    async def load(
+        self, arena_yaml: str, seed: int, places: Sequence[MarkedPlace] = ()
+    ) -> HostReply:
         """Start an episode; answers with its first step."""
         return await _tried(self._worker.load(arena_yaml, seed, places))
 
-    async def step(self, actions: bytes) -> Answer:
+    async def step(self, actions: bytes) -> HostReply:
         """Take decisions; answers with the steps."""
         return await _tried(self._worker.step(actions))
 
-    async def play(self, terms: bytes) -> Answer:
+    async def play(self, terms: bytes) -> HostReply:
         """Play the episode with its agent; answers with what the worker replies."""
         return await _tried(self._worker.play(terms))
 
-    async def turn(self, answer: bytes) -> Answer:
+    async def turn(self, answer: bytes) -> HostReply:
         """Take what the agent answered; answers with what the worker replies."""
         return await _tried(self._worker.turn(answer))
 
-    async def reply(self, waits: float) -> Answer:
+    async def reply(self, waits: float) -> HostReply:
         """Wait for what the worker says of an agent that came to it."""
         return await _tried(self._worker.reply(waits))
 
@@ -132,11 +134,11 @@ class FitHost:
         """Address of this node."""
         return address()
 
-    async def start(self, layout: Layout, weighted: bool) -> Answer:
+    async def start(self, layout: Layout, weighted: bool) -> HostReply:
         """Compile a layout in the background."""
         return await _tried(self._fitter.start(layout, weighted=weighted))
 
-    async def fit(self, request: FitRequest) -> Answer:
+    async def fit(self, request: FitRequest) -> HostReply:
         """Fit; answers with the result."""
         return await _tried(self._fitter.fit(request))
 
@@ -145,7 +147,7 @@ class FitHost:
         await self._fitter.close()
 
 
-async def _tried(work: Awaitable[Any]) -> Answer:
+async def _tried(work: Awaitable[Any]) -> HostReply:
     try:
         return "done", await work
     except ArenaError as error:

@@ -21,7 +21,7 @@ from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRe
 from animalcat.layouts.inference.fitter import FitterStatus
 from animalcat.layouts.model.spec import Layout
 from animalcat.networks import parse_networks, within
-from animalcat.service.cluster.connect import Connection, join
+from animalcat.service.cluster.connect import RayConnection, join
 from animalcat.service.cluster.hosts import THREADS, FitHost, Node, SimulatorHost
 from animalcat.service.host.settings import Settings
 from animalcat.service.session.direct import UNIX
@@ -57,7 +57,7 @@ class RayWorkers(Workers):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: RayConnection,
         needs: Needs,
         room: Room,
         networks: str,
@@ -396,7 +396,7 @@ class RayFits:
             self._add()
 
 
-class Engine(NamedTuple):
+class ClusterParts(NamedTuple):
     """What a server takes from a cluster.
 
     Attributes:
@@ -408,7 +408,7 @@ class Engine(NamedTuple):
     fits: RayFits
 
 
-async def engine(settings: Settings, home: Path, versions: Mapping[str, str]) -> Engine:
+async def engine(settings: Settings, home: Path, versions: Mapping[str, str]) -> ClusterParts:
     """Join the cluster of the settings.
 
     Args:
@@ -439,7 +439,7 @@ async def engine(settings: Settings, home: Path, versions: Mapping[str, str]) ->
         settings.worker_patience,
     )
     fits = RayFits(workers, settings.fit_memory_bytes, settings.max_fits, settings.fit_patience)
-    return Engine(workers, fits)
+    return ClusterParts(workers, fits)
 
 
 def _result(backend: str, answer: tuple[str, Any]) -> Any:

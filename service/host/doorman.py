@@ -128,17 +128,17 @@ class Doorman:
             caller: Id of the caller; empty for those of this machine.
             most: Most connections of the caller; 0 for no limit.
         """
-        found = self._of(peer)
-        if found is None:
+        connection = self._of(peer)
+        if connection is None:
             yield
             return
-        found.caller, found.most, found.used = caller, most, time.monotonic()
-        found.calls += 1
+        connection.caller, connection.most, connection.used = caller, most, time.monotonic()
+        connection.calls += 1
         try:
             yield
         finally:
-            found.calls -= 1
-            found.used = time.monotonic()
+            connection.calls -= 1
+            connection.used = time.monotonic()
 
     def strange(self, peer: str) -> bool:
         """Count a call by which nobody proved anything; returns whether its connection was ended.
@@ -146,14 +146,14 @@ class Doorman:
         Args:
             peer: Its address, as gRPC writes it.
         """
-        found, now = self._of(peer), time.monotonic()
-        if found is None:
+        connection, now = self._of(peer), time.monotonic()
+        if connection is None:
             return False
-        found.used = now
-        if now - found.began > FLOOD_SECONDS:
-            found.began, found.strange = now, 0
-        found.strange += 1
-        if found.strange <= FLOOD_CALLS or found.caller is not None:
+        connection.used = now
+        if now - connection.began > FLOOD_SECONDS:
+            connection.began, connection.strange = now, 0
+        connection.strange += 1
+        if connection.strange <= FLOOD_CALLS or connection.caller is not None:
             return False
         address = _address(peer)
         assert address is not None, "it was found"
@@ -172,22 +172,22 @@ class Doorman:
         now = time.monotonic()
         here = {address for address, _ in _connections(self.port)}
         for gone in self._connections.keys() - here:
-            one = self._connections[gone]
+            connection = self._connections[gone]
             # One that is in use is there, though no descriptor was left to see it; one that was
             # used just now may be too new to see.
-            if not one.calls and now - one.used > LOOK_SECONDS:
+            if not connection.calls and now - connection.used > LOOK_SECONDS:
                 del self._connections[gone]
         for address in here:
             self._connections.setdefault(address, _Connection(now, now - LOOK_SECONDS))
         known = {a: self._connections[a] for a in here}
-        strangers = [a for a, one in known.items() if one.caller is None]
+        strangers = [a for a, connection in known.items() if connection.caller is None]
         strangers.sort(key=lambda a: (known[a].used, known[a].since))
         if (beyond := len(strangers) - self._budget.strangers) > 0:
             why = f"more than {self._budget.strangers} over which nobody shows a token"
             self._end(strangers[:beyond], why)
-        held = Counter(one.caller for one in known.values() if one.most)
+        held = Counter(connection.caller for connection in known.values() if connection.most)
         for caller, number in held.items():
-            its = [a for a, one in known.items() if one.caller == caller]
+            its = [a for a, connection in known.items() if connection.caller == caller]
             most = max(known[a].most for a in its)
             idle = sorted((a for a in its if not known[a].calls), key=lambda a: known[a].used)
             if number > most and idle:
@@ -278,11 +278,11 @@ def _plain(host: str) -> str:
 
 def _connections(port: int) -> Iterator[tuple[Address, socket.socket]]:
     """Yield who is connected to a port of this process, and the connection."""
-    for one in _sockets(socket.AF_INET, socket.AF_INET6):
+    for opened in _sockets(socket.AF_INET, socket.AF_INET6):
         with suppress(OSError):  # it listens, or is gone
-            if one.getsockname()[1] == port:
-                host, its_port = one.getpeername()[:2]
-                yield (_plain(host), its_port), one
+            if opened.getsockname()[1] == port:
+                host, its_port = opened.getpeername()[:2]
+                yield (_plain(host), its_port), opened
 
 
 def _local_connections(path: str) -> Iterator[tuple[int, int, int, socket.socket]]:
@@ -292,12 +292,12 @@ def _local_connections(path: str) -> Iterator[tuple[int, int, int, socket.socket
     """
     if not hasattr(socket, "SO_PEERCRED"):
         return
-    for one in _sockets(socket.AF_UNIX):
+    for opened in _sockets(socket.AF_UNIX):
         with suppress(OSError):  # it listens, or is gone
-            if one.getsockname() == path and one.getpeername() is not None:
-                who = one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _WHO.size)
+            if opened.getsockname() == path and opened.getpeername() is not None:
+                who = opened.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _WHO.size)
                 process, user, _ = _WHO.unpack(who)
-                yield os.fstat(one.fileno()).st_ino, process, user, one
+                yield os.fstat(opened.fileno()).st_ino, process, user, opened
 
 
 def _place(process: int, user: int) -> str:
@@ -329,7 +329,7 @@ def _sockets(*families: int) -> Iterator[socket.socket]:
         if not stat.S_ISSOCK(os.fstat(copy).st_mode):
             os.close(copy)
             continue
-        one = socket.socket(fileno=copy)
-        with one:
-            if one.family in families:
-                yield one
+        opened = socket.socket(fileno=copy)
+        with opened:
+            if opened.family in families:
+                yield opened

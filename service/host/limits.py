@@ -41,7 +41,7 @@ _BATTERIES: Final = frozenset({_IMPORT, "/animalcat.v1.Batteries/BuildBattery"})
 _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
-class Limits:
+class ServerLimits:
     """Counts what is under way on a server; used on one event loop only."""
 
     def __init__(
@@ -91,7 +91,9 @@ class Limits:
             of_campaign = isinstance(request, campaigns_pb2.CreateCampaignRequest)
             await self._check_sessions(len(request.spec.agents) if of_campaign else 1)
         if method in _BATTERIES:
-            busy = self._uploads + sum(not one.state.over for one in self._operations.all())
+            busy = self._uploads + sum(
+                not operation.state.over for operation in self._operations.all()
+            )
             if busy >= settings.max_operations:
                 raise ServiceError(
                     Code.BUSY,
@@ -125,7 +127,7 @@ class Limits:
 
     async def lacks(self) -> list[str]:
         """Say what the server lacks, so that nothing new begins, in words."""
-        return [one for one in (await self._disk.short(), self._lacks_memory()) if one]
+        return [lack for lack in (await self._disk.short(), self._lacks_memory()) if lack]
 
     def _lacks_memory(self) -> str:
         now = time.monotonic()
@@ -155,7 +157,7 @@ class Limits:
 class LimitsInterceptor(grpc.aio.ServerInterceptor):
     """Refuses calls beyond the limits; the last of the interceptors, after the caller is known."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
 
     async def intercept_service(
@@ -195,16 +197,16 @@ def available_memory() -> int | None:
     That is what the machine has left, or what the control group of a container has left if that is
     less.
     """
-    found: list[int] = []
+    limits: list[int] = []
     with suppress(OSError, ValueError):
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
         (line,) = (line for line in lines if line.startswith("MemAvailable:"))
-        found.append(int(line.split()[1]) * 1024)
+        limits.append(int(line.split()[1]) * 1024)
     with suppress(OSError, ValueError):
         most = int((_CGROUP / "memory.max").read_text("ascii"))
         used = int((_CGROUP / "memory.current").read_text("ascii"))
         stat = dict(
             line.split() for line in (_CGROUP / "memory.stat").read_text("ascii").splitlines()
         )
-        found.append(most - used + int(stat.get("inactive_file", 0)))
-    return min(found, default=None)
+        limits.append(most - used + int(stat.get("inactive_file", 0)))
+    return min(limits, default=None)

@@ -191,10 +191,10 @@ def _start(home: Path, allowed: Sequence[str]) -> _Held:
         except BaseException as error:
             os.close(pipe)
             (home / PIPE).unlink(missing_ok=True)
-            found = _found(home) if isinstance(error, AnimalcatError) else ""
-            if not found:
+            target = _found(home) if isinstance(error, AnimalcatError) else ""
+            if not target:
                 raise
-            return _Held(home, found)
+            return _Held(home, target)
 
 
 def _pipe(home: Path) -> tuple[int, int]:

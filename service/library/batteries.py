@@ -52,7 +52,7 @@ SHIPPED: Final = tuple(sorted({*RECIPES, *FAMILIES}))
 """Names of the batteries that come with the project; nothing else may take them."""
 
 
-class Source(NamedTuple):
+class BatterySource(NamedTuple):
     """What a battery is built from.
 
     Attributes:
@@ -154,12 +154,12 @@ class BatteryLibrary:
         tick(0, n, WAITING)
         async with self._building:
             try:
-                made = await asyncio.to_thread(
+                built = await asyncio.to_thread(
                     build_family, family, n, seed, self._folder, tick, os.cpu_count() or 1
                 )
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
-            return await self._keep(battery, made, replace)
+            return await self._keep(battery, built, replace)
 
     async def follow(
         self,
@@ -190,12 +190,12 @@ class BatteryLibrary:
         async with self._building:
             try:
                 recipe = await asyncio.to_thread(files.read)
-                made = await asyncio.to_thread(
+                built = await asyncio.to_thread(
                     build_recipe, recipe, self._folder, size, seed, tick, os.cpu_count() or 1
                 )
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
-            return await self._keep(battery, made, replace)
+            return await self._keep(battery, built, replace)
 
     async def import_files(
         self,
@@ -229,7 +229,7 @@ class BatteryLibrary:
         tick(0, len(files), WAITING)
         async with self._building:
             try:
-                made = await asyncio.to_thread(
+                imported = await asyncio.to_thread(
                     import_files,
                     files,
                     seed,
@@ -245,14 +245,14 @@ class BatteryLibrary:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
             except ValueError as error:
                 raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
-            return await self._keep(battery, made, replace)
+            return await self._keep(battery, imported, replace)
 
-    async def _keep(self, battery: str, made: Battery, replace: bool) -> BatteryRecord:
+    async def _keep(self, battery: str, content: Battery, replace: bool) -> BatteryRecord:
         """Let a name stand for a battery; unasked it is not taken from another one."""
-        record = BatteryRecord(battery, made.digest, len(made.instances), made.problems)
+        record = BatteryRecord(battery, content.digest, len(content.instances), content.problems)
         before = await asyncio.to_thread(self._store.battery, battery)
-        if before is not None and before.digest != made.digest and not replace:
-            old, new = map(names.short_digest, (before.digest, made.digest))
+        if before is not None and before.digest != content.digest and not replace:
+            old, new = map(names.short_digest, (before.digest, content.digest))
             raise ServiceError(
                 Code.NAME_TAKEN,
                 f"battery {battery!r} is there already and has other content: {before.instances} "
@@ -260,12 +260,12 @@ class BatteryLibrary:
                 "Give yours another name, or say that it is to replace the other (--replace, "
                 "replace=True); sessions keep the content that they began with",
             )
-        await asyncio.to_thread(self._files.put_folder, f"{BATTERIES}/{made.digest}")
+        await asyncio.to_thread(self._files.put_folder, f"{BATTERIES}/{content.digest}")
         await asyncio.to_thread(self._store.put_battery, record)
         return record
 
 
-def name_to_build(source: Source, name: str, size: int | None, seed: int | None) -> str:
+def name_to_build(source: BatterySource, name: str, size: int | None, seed: int | None) -> str:
     """Return the name of a battery that is built, which may have it.
 
     The name of a recipe or family is that of the battery which has its usual size and seed. One of
@@ -374,8 +374,8 @@ def ship_readings(folder: Path) -> None:
     usual = family_readings(USUAL_FAMILY, FAMILY_SIZE, 0, processes)
     ship(usual, folder / f"{USUAL_FAMILY}.json.gz")
     for name in RECIPES:
-        found = recipe_readings(load_recipe(name), processes)
-        ship(found, folder / f"{name}.json.gz")
+        readings = recipe_readings(load_recipe(name), processes)
+        ship(readings, folder / f"{name}.json.gz")
 
 
 def _explained(error: ArenaError) -> str:

@@ -119,13 +119,13 @@ def refuse_known_agent(layout: Layout, agent: str) -> None:
     Raises:
         ServiceError: The agent is among those of the calibration.
     """
-    made = layout.calibration
-    if made is not None and agent in made.agents:
+    calibration = layout.calibration
+    if calibration is not None and agent in calibration.agents:
         raise ServiceError(
             Code.INVALID_REQUEST,
-            f"agent {agent!r} is one of those by which {made.name!r} was calibrated, so its own "
-            "outcomes would count twice; calibrate without it: `animalcat battery calibrate ... "
-            f"--without {agent}`",
+            f"agent {agent!r} is one of those by which {calibration.name!r} was calibrated, so its "
+            "own outcomes would count twice; calibrate without it: `animalcat battery calibrate "
+            f"... --without {agent}`",
         )
 
 

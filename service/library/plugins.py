@@ -47,16 +47,16 @@ def plugins_of(spec: SessionSpec, battery: Battery, *, own_layout: bool) -> tupl
         wanted.append(("backend", spec.backend))
     if spec.layout not in LAYOUTS and not own_layout:
         wanted.append(("layout", spec.layout))
-    found = [usable(kind, name) for kind, name in wanted]
+    used = [usable(kind, name) for kind, name in wanted]
     origins = (instance.origin for instance in battery.instances)
     families = {origin.family for origin in origins if origin is not None and origin.family}
     for family in sorted(families.difference(FAMILIES)):
         try:
-            found.append(usable("family", family))
+            used.append(usable("family", family))
         except PluginNotAllowedError:
             if spec.fresh or spec.policy.generate:
                 raise
-    return tuple(plugin for plugin in found if plugin is not None)
+    return tuple(plugin for plugin in used if plugin is not None)
 
 
 def insist_unchanged(spec: SessionSpec) -> None:
@@ -87,10 +87,10 @@ def insist_on_worker(spec: SessionSpec, versions: Mapping[str, str]) -> None:
         ServiceError: Its plugin is not the one that the session began with.
     """
     for known in spec.plugins:
-        told = versions.get(known.distribution, "nothing")
-        if known.kind == "backend" and told != known.stamp:
+        stamp = versions.get(known.distribution, "nothing")
+        if known.kind == "backend" and stamp != known.stamp:
             raise ServiceError(
                 Code.PLUGIN_CHANGED,
-                f"the {known.words} is meant, and the machine that plays has {told} of that "
+                f"the {known.words} is meant, and the machine that plays has {stamp} of that "
                 "package: install the same on all machines of the cluster",
             )

@@ -45,7 +45,7 @@ def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Op
             "the other session says which arenas are played; leave out generate, order and repeats",
         )
     outcomes: dict[str, float] = {}
-    for episode in sorted(attempts, key=lambda one: (one.number, one.attempt)):
+    for episode in sorted(attempts, key=lambda attempt: (attempt.number, attempt.attempt)):
         if episode.counts and episode.decision.made is None:
             success = float(episode.outcome is Outcome.SUCCESS)
             outcomes.setdefault(episode.decision.instance, success)

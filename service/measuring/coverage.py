@@ -74,8 +74,8 @@ def covered_features(
 
     Arguments and errors are those of `some_coverage`.
     """
-    found = some_coverage(layout, battery, keep_unpassable=keep_unpassable)
-    return dict(found.features)
+    covered = some_coverage(layout, battery, keep_unpassable=keep_unpassable)
+    return dict(covered.features)
 
 
 def some_coverage(layout: Layout, battery: Battery, *, keep_unpassable: bool = False) -> Coverage:
@@ -90,15 +90,15 @@ def some_coverage(layout: Layout, battery: Battery, *, keep_unpassable: bool = F
         ServiceError: As for `coverage`; or no instance is covered, and the message says why and
             what to do.
     """
-    found = coverage(layout, battery, keep_unpassable=keep_unpassable)
-    if not found.features:
-        advice = f". {found.advice}" if found.advice else ""
+    covered = coverage(layout, battery, keep_unpassable=keep_unpassable)
+    if not covered.features:
+        advice = f". {covered.advice}" if covered.advice else ""
         raise ServiceError(
             Code.NOT_COVERED,
             f"layout {layout.name!r} covers none of the {len(battery.instances)} instances of the "
-            f"battery. {found.gaps}{advice}",
+            f"battery. {covered.gaps}{advice}",
         )
-    return found
+    return covered
 
 
 def coverage(layout: Layout, battery: Battery, *, keep_unpassable: bool = False) -> Coverage:
@@ -117,14 +117,14 @@ def coverage(layout: Layout, battery: Battery, *, keep_unpassable: bool = False)
     reasons: dict[str, str] = {}
     rows: dict[str, list[float]] = {}
     aside = {} if keep_unpassable else battery.marks.unpassable
-    seen: dict[str, str] = {}
+    first_names: dict[str, str] = {}
     for instance in battery.instances:
         if instance.name in aside:
             why = UNPASSABLE
         else:
             why = layout.why_not(instance.features, instance.missing) or _unseen(layout, instance)
         first = battery.same_arena.get(instance.name, instance.name)
-        if not why and seen.setdefault(first, instance.name) != instance.name:
+        if not why and first_names.setdefault(first, instance.name) != instance.name:
             why = SAME_ARENA
         if why:
             reasons[instance.name] = why
@@ -156,23 +156,24 @@ def check_units(layout: Layout, units: Mapping[str, str]) -> None:
     known = {name: feature.unit for name, feature in FEATURES.items()} | dict(units)
     for feature in layout.features:
         _same_unit(layout, feature.name, feature.unit, known.get(feature.name, feature.unit))
-    for one in layout.excludes:
-        if one.feature not in known:
+    for exclusion in layout.excludes:
+        if exclusion.feature not in known:
             raise ServiceError(
                 Code.INVALID_REQUEST,
-                f"layout {layout.name!r} excludes instances by {one.feature!r}, which is neither "
-                f"measured nor a column of the battery; these are known: {', '.join(known)}",
+                f"layout {layout.name!r} excludes instances by {exclusion.feature!r}, which is "
+                "neither measured nor a column of the battery; these are known: "
+                f"{', '.join(known)}",
             )
-        _same_unit(layout, one.feature, one.unit, known[one.feature])
-        measured = FEATURES.get(one.feature)
+        _same_unit(layout, exclusion.feature, exclusion.unit, known[exclusion.feature])
+        measured = FEATURES.get(exclusion.feature)
         if measured is None:
             continue
-        for limit in (one.above, one.below):
+        for limit in (exclusion.above, exclusion.below):
             if limit is not None and not measured.low <= limit <= measured.high:
                 raise ServiceError(
                     Code.INVALID_REQUEST,
-                    f"layout {layout.name!r} excludes instances by {one.feature} at {limit:g}, "
-                    f"which is out of its range, {measured.low:g} to {measured.high:g}",
+                    f"layout {layout.name!r} excludes instances by {exclusion.feature} at "
+                    f"{limit:g}, which is out of its range, {measured.low:g} to {measured.high:g}",
                 )
 
 
@@ -187,7 +188,7 @@ def _same_unit(layout: Layout, name: str, wanted: str, there: str) -> None:
 
 def _unseen(layout: Layout, instance: Instance) -> str:
     """Say why an instance shows none of the layout's outcomes; empty if it shows one."""
-    wanted = {one.source for one in layout.outcomes}
+    wanted = {outcome.source for outcome in layout.outcomes}
     if wanted & instance.task.observes:
         return ""
     return f"its episodes give no {' and no '.join(sorted(wanted))}"

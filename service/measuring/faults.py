@@ -20,10 +20,14 @@ def unplayable(attempts: Iterable[Episode]) -> dict[str, str]:
         attempts: The attempts of a session, in order.
     """
     causes: dict[str, list[str]] = {}
-    for one in attempts:
-        if one.backend_fault:
-            causes.setdefault(one.decision.instance, []).append(one.cause)
-    return {name: told[-1] for name, told in causes.items() if len(told) >= MAX_FAULTS}
+    for episode in attempts:
+        if episode.backend_fault:
+            causes.setdefault(episode.decision.instance, []).append(episode.cause)
+    return {
+        name: of_instance[-1]
+        for name, of_instance in causes.items()
+        if len(of_instance) >= MAX_FAULTS
+    }
 
 
 def told_with(reason: str, lost: dict[str, str]) -> str:

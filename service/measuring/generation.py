@@ -71,14 +71,16 @@ class FamilySource:
         self._offered: dict[str, Pooled] = {}
         self._reasons = Counter[str]()
         for way in self._ways:
-            found = way(layout)
-            width = len(str(len(found)))
-            for k, one in enumerate(found):
-                why = layout.why_not(one.features.values, one.features.missing)
+            pooled = way(layout)
+            width = len(str(len(pooled)))
+            for k, offered in enumerate(pooled):
+                why = layout.why_not(offered.features.values, offered.features.missing)
                 if why:
                     self._reasons[why] += 1
                 else:
-                    self._offered[f"{one.family}-{one.paradigm}-offer-{k:0{width}}"] = one
+                    self._offered[f"{offered.family}-{offered.paradigm}-offer-{k:0{width}}"] = (
+                        offered
+                    )
             if self._offered:
                 break
         else:
@@ -86,27 +88,29 @@ class FamilySource:
             why = common[0][0] if common else "not all demands are parameters of the family"
             raise ValueError(f"in arenas of {self._family.name}: {why}")
         rows = [
-            [one.features.values.get(f.name, np.nan) for f in layout.features]
-            for one in self._offered.values()
+            [offered.features.values.get(f.name, np.nan) for f in layout.features]
+            for offered in self._offered.values()
         ]
-        limits = [max(0, one.arena.time_limit) * STEPS_PER_UNIT for one in self._offered.values()]
+        limits = [
+            max(0, offered.arena.time_limit) * STEPS_PER_UNIT for offered in self._offered.values()
+        ]
         longest = max(limits) or USUAL_STEPS
         return Offers(
             names=list(self._offered),
             features=layout.check_features(rows),
-            paradigms=[one.paradigm for one in self._offered.values()],
+            paradigms=[offered.paradigm for offered in self._offered.values()],
             seconds=np.array([limit or longest for limit in limits], np.float64),
         )
 
     def make(self, offer: str, seed: int, number: int) -> MadeInstance:
         """Make an arena with the demands of an offer, or the nearest to them that is found."""
-        one = self._offered[offer]
-        return made_for(offer, one, self._layout, self._codes, f"{offer}.{number}", seed)
+        pooled = self._offered[offer]
+        return made_for(offer, pooled, self._layout, self._codes, f"{offer}.{number}", seed)
 
     @cached_property
     def _codes(self) -> frozenset[str]:
         """The layout's features that are codes or counts."""
-        return codes(self._layout, [one.features.values for one in self._offered.values()])
+        return codes(self._layout, [pooled.features.values for pooled in self._offered.values()])
 
     def _drawn(self, layout: Layout) -> list[Pooled]:
         """Arenas that were drawn, always the same ones."""
@@ -115,7 +119,9 @@ class FamilySource:
     def _grid(self, layout: Layout) -> list[Pooled]:
         """A grid over the demands of the layout, in paradigms where all are parameters."""
         return [
-            one for paradigm in self._family.paradigms for one in self._grid_of(layout, paradigm)
+            pooled
+            for paradigm in self._family.paradigms
+            for pooled in self._grid_of(layout, paradigm)
         ]
 
     def _grid_of(self, layout: Layout, paradigm: Paradigm) -> list[Pooled]:
@@ -126,11 +132,11 @@ class FamilySource:
         sample = _sample(family.name, paradigm.name)
         shared = _shared(sample, layout)
         claimed = {claim.demand for claim in family.claims_of(paradigm)}
-        for one in layout.excludes:
-            value = shared.get(one.feature)
-            why = "" if value is None else one.broken_by(value)
-            if value is None and one.feature not in claimed:
-                why = f"{one.feature} is not the same in all arenas"
+        for exclusion in layout.excludes:
+            value = shared.get(exclusion.feature)
+            why = "" if value is None else exclusion.broken_by(value)
+            if value is None and exclusion.feature not in claimed:
+                why = f"{exclusion.feature} is not the same in all arenas"
             if why:
                 self._reasons[why] += 1
                 return []
@@ -150,16 +156,16 @@ def _rows(family: str, paradigm: str, names: tuple[str, ...]) -> list[dict[str, 
 @cache
 def _sample(family: str, paradigm: str) -> list[Arena]:
     """Some arenas of a paradigm, always the same ones."""
-    made = generate(family, _SAMPLE, np.random.default_rng(0), paradigm=paradigm)
-    return [one.arena for one in made]
+    drawn = generate(family, _SAMPLE, np.random.default_rng(0), paradigm=paradigm)
+    return [instance.arena for instance in drawn]
 
 
 def _shared(arenas: Sequence[Arena], layout: Layout) -> dict[str, float]:
     """Features that all arenas share, of those by which the layout leaves arenas out."""
     names = [
-        one.feature
-        for one in layout.excludes
-        if one.feature in FEATURES and FEATURES[one.feature].measured == "placement"
+        exclusion.feature
+        for exclusion in layout.excludes
+        if exclusion.feature in FEATURES and FEATURES[exclusion.feature].measured == "placement"
     ]
     first, *others = (
         read_features(Survey(place(arena, np.random.default_rng(0))), names).values
@@ -185,17 +191,17 @@ class AllSources:
         Raises:
             ValueError: A source offers nothing that the layout covers.
         """
-        found = [source.offers(layout) for source in self._sources]
-        for source, offers in zip(self._sources, found, strict=True):
+        all_offers = [source.offers(layout) for source in self._sources]
+        for source, offers in zip(self._sources, all_offers, strict=True):
             self._of |= dict.fromkeys(offers.names, source)
         return Offers(
-            names=[name for offers in found for name in offers.names],
-            features=np.vstack([offers.features for offers in found]),
-            paradigms=[paradigm for offers in found for paradigm in offers.paradigms],
+            names=[name for offers in all_offers for name in offers.names],
+            features=np.vstack([offers.features for offers in all_offers]),
+            paradigms=[paradigm for offers in all_offers for paradigm in offers.paradigms],
             seconds=np.concatenate(
                 [
                     np.ones(len(offers)) if offers.seconds is None else offers.seconds
-                    for offers in found
+                    for offers in all_offers
                 ]
             ),
         )
@@ -219,28 +225,28 @@ def source_for(layout: Layout, battery: Battery | None = None) -> InstanceSource
         ValueError: There is none; the message says why.
     """
     instances = () if battery is None else battery.instances
-    families = [*dict.fromkeys(one.family for i in instances if (one := source_of(i)))]
+    families = [*dict.fromkeys(source.family for i in instances if (source := source_of(i)))]
     reasons: list[str] = []
 
     def usable(sources: Iterable[FamilySource]) -> list[InstanceSource]:
-        found: list[InstanceSource] = []
+        kept: list[InstanceSource] = []
         for source in sources:
             try:
                 source.offers(layout)
             except ValueError as error:
                 reasons.append(str(error))
             else:
-                found.append(source)
-        return found
+                kept.append(source)
+        return kept
 
-    found = usable(map(FamilySource, families))
-    if not found and FAMILY not in families:
-        found = usable([FamilySource(FAMILY, drawn=False)])
-    if not found:
+    sources = usable(map(FamilySource, families))
+    if not sources and FAMILY not in families:
+        sources = usable([FamilySource(FAMILY, drawn=False)])
+    if not sources:
         raise ValueError(
             f"nothing can be made on demand for layout {layout.name}: {'; '.join(reasons)}"
         )
-    return found[0] if len(found) == 1 else AllSources(found)
+    return sources[0] if len(sources) == 1 else AllSources(sources)
 
 
 def played_instance(battery: Battery, decision: Decision) -> Instance:

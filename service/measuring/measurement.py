@@ -19,7 +19,7 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd, reached
-from animalcat.layouts.adaptive.stopping import Verdict
+from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.explaining.session import prediction_of
 from animalcat.layouts.explaining.wording import Scale, scale_of
 from animalcat.layouts.inference.fit import FitError, FitResult
@@ -150,7 +150,7 @@ class Measurement:
             )
         instances = [battery.instances[battery.index[name]] for name in names]
         observes = [
-            [one.source in instance.task.observes for one in layout.outcomes]
+            [outcome.source in instance.task.observes for outcome in layout.outcomes]
             for instance in instances
         ]
         alike = [(*covered[i.name], *gives) for i, gives in zip(instances, observes, strict=True)]
@@ -211,23 +211,23 @@ class Measurement:
         choice = self.learner.ask(pending, number)
         if choice is None:
             return None
-        made = None
+        made_instance = None
         if choice.offered and self._source is not None:
-            made = self._source.make(choice.instance, self._seed, number)
+            made_instance = self._source.make(choice.instance, self._seed, number)
         elif self._twins is not None:
-            made = self._twin_of.get(choice.instance) or self._twins.twin(
+            made_instance = self._twin_of.get(choice.instance) or self._twins.twin(
                 choice.instance, self._key
             )
         decision = Decision(
-            instance=choice.instance if made is None else made.instance.name,
+            instance=choice.instance if made_instance is None else made_instance.instance.name,
             score=choice.score,
             propensity=choice.propensity,
             predicted=choice.predicted,
             margins=dict(choice.margins),
             reason=choice.reason,
-            alternatives=tuple(Alternative(*one) for one in choice.alternatives),
+            alternatives=tuple(Alternative(*alternative) for alternative in choice.alternatives),
             because=choice.because,
-            made=made,
+            made=made_instance,
             pending=len(pending),
             peers=choice.peers,
             wager=choice.wager,
@@ -244,9 +244,9 @@ class Measurement:
         name = next((name for name in self._practice if name not in used), None)
         if name is None:
             return None
-        made = None if self._twins is None else self._twins.twin(name, self._key)
-        played = name if made is None else made.instance.name
-        decision = Decision(played, 0.0, 0.0, 0.0, {}, PRACTICE, made=made)
+        made_instance = None if self._twins is None else self._twins.twin(name, self._key)
+        played = name if made_instance is None else made_instance.instance.name
+        decision = Decision(played, 0.0, 0.0, 0.0, {}, PRACTICE, made=made_instance)
         self.learn(decision)
         return decision
 
@@ -255,9 +255,11 @@ class Measurement:
 
         An outcome whose source gave no value is missing.
         """
-        seen = {"success": float(episode.outcome is Outcome.SUCCESS), **episode.outcomes}
+        observed = {"success": float(episode.outcome is Outcome.SUCCESS), **episode.outcomes}
         known = {
-            one.name: seen[one.source] for one in self.learner.layout.outcomes if one.source in seen
+            outcome.name: observed[outcome.source]
+            for outcome in self.learner.layout.outcomes
+            if outcome.source in observed
         }
         decision, number = episode.decision, episode.number
         drawn: _Drawn = {"random": decision.reason == RANDOM, "wager": decision.wager}
@@ -266,9 +268,9 @@ class Measurement:
         else:
             self.learner.tell_nothing(decision.instance, number, **drawn)
         if self.comparison is not None:
-            self.comparison.tell(episode.decision.instance, seen["success"])
+            self.comparison.tell(episode.decision.instance, observed["success"])
 
-    def verdict(self, seconds: float) -> Verdict:
+    def verdict(self, seconds: float) -> StopVerdict:
         """Return whether to stop: by the stopping rule, or since two agents are told apart.
 
         Args:
@@ -286,7 +288,7 @@ class Measurement:
 
     def last_verdict(
         self, seconds: float, fitted: FitResult | FitError, other: OtherEnd | None = None
-    ) -> Verdict:
+    ) -> StopVerdict:
         """Return what the session says of itself at its end, by both posteriors.
 
         Args:
@@ -317,23 +319,23 @@ class Measurement:
 
     def find_reach(self) -> None:
         """Compute the best that the battery can tell; no choice depends on it."""
-        self._reach = {one.name: one for one in self.learner.information_bounds()}
+        self._reach = {bound.name: bound for bound in self.learner.information_bounds()}
 
     @property
     def limits(self) -> dict[str, str]:
         """Why a target cannot be reached with this battery, for each capability of that kind."""
-        return {name: one.limit for name, one in self._reach.items() if one.limit}
+        return {name: bound.limit for name, bound in self._reach.items() if bound.limit}
 
     def with_reach(self, statuses: Sequence[CapabilityStatus]) -> tuple[CapabilityStatus, ...]:
         """Add to each status the best that the battery can tell, if that is known yet."""
         return tuple(
-            replace(status, best_sd=self._reach[status.name].best, limit=one.limit)
-            if (one := self._reach.get(status.name))
+            replace(status, best_sd=self._reach[status.name].best, limit=bound.limit)
+            if (bound := self._reach.get(status.name))
             else status
             for status in statuses
         )
 
-    def capabilities(self, verdict: Verdict) -> tuple[CapabilityStatus, ...]:
+    def capabilities(self, verdict: StopVerdict) -> tuple[CapabilityStatus, ...]:
         """Return how well each capability is known."""
         return self._statuses(self.learner.summary(), verdict.status, verdict.episodes_needed)
 
@@ -380,14 +382,14 @@ class Measurement:
 
 def _check_choice(spec: SessionSpec, layout: Layout) -> None:
     """Refuse a layout of choices where the agent is not seen at every physics step."""
-    seen = [one.name for one in layout.outcomes if one.source == "choice"]
-    if seen and not can_watch(spec.backend, spec.observation_spec):
+    choices = [outcome.name for outcome in layout.outcomes if outcome.source == "choice"]
+    if choices and not can_watch(spec.backend, spec.observation_spec):
         raise ServiceError(
             Code.INVALID_REQUEST,
-            f"layout {spec.layout}: its outcome {seen[0]} is a choice, the first marked place that "
-            f"the agent reaches. The backend {spec.backend} shows where the agent is only once a "
-            f"decision, and at a decision period of {spec.observation_spec.decision_period} it may "
-            "run through a place unseen; use a decision period of 1, or the backend sim",
+            f"layout {spec.layout}: its outcome {choices[0]} is a choice, the first marked place "
+            f"that the agent reaches. The backend {spec.backend} shows where the agent is only "
+            f"once a decision, and at a decision period of {spec.observation_spec.decision_period} "
+            "it may run through a place unseen; use a decision period of 1, or the backend sim",
         )
 
 

@@ -14,7 +14,7 @@ from animalcat.envs.agents.fingerprint import in_words
 from animalcat.envs.types import CameraSpec
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.statuses import OtherEnd
-from animalcat.layouts.adaptive.stopping import Verdict as Stop
+from animalcat.layouts.adaptive.stopping import StopVerdict as Stop
 from animalcat.layouts.checking.reanalysis import (
     DrawnEpisode,
     Reanalysis,
@@ -120,11 +120,13 @@ def exported_profile(
         profile = Profile.of_fit(fitted, stop.status, about)
     profile = through_gate(profile, measurement.learner, session.spec.root)
     draws = None if isinstance(fitted, FitError) else fitted.flat_draws
-    profile, made = verdict_of(measurement.learner, profile, draws, irrelevant(measurement.learner))
+    profile, judgement = verdict_of(
+        measurement.learner, profile, draws, irrelevant(measurement.learner)
+    )
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
     steps = next_steps(session, profile, stop.episodes_needed, _left(measurement))
-    return _reported(measurement, profile, made, steps)
+    return _reported(measurement, profile, judgement, steps)
 
 
 def live_profile(
@@ -150,10 +152,10 @@ def live_profile(
     about["paradigms"] = paradigm_counts(measurement, attempts)
     about["voids_by_demand"] = _voids(measurement, attempts)
     profile = Profile.of_live(measurement.learner.posterior, stop.status, about)
-    profile, made = verdict_of(
+    profile, judgement = verdict_of(
         measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
     )
-    return _reported(measurement, profile, made)
+    return _reported(measurement, profile, judgement)
 
 
 def _reported(
@@ -184,22 +186,22 @@ def _voids(measurement: Measurement, attempts: Sequence[Episode]) -> dict[str, A
 
 def _calibration(measurement: Measurement) -> dict[str, Any]:
     """Return by which earlier agents the layout was calibrated; empty if it was not."""
-    made = measurement.learner.layout.calibration
-    if made is None:
+    calibration = measurement.learner.layout.calibration
+    if calibration is None:
         return {}
     covered, layout = measurement.coverage.features, measurement.learner.layout
     with_row = sum(layout.known_of(name, row) is not None for name, row in covered.items())
     return {
         "calibration": {
-            "name": made.name,
-            "layout": made.base[0],
-            "variant": made.base[1],
-            "digest": made.digest,
-            "agents": list(made.agents),
-            "episodes": made.episodes,
-            "outcomes": made.outcomes,
-            "versions": dict(made.versions),
-            "fit": dict(made.fit),
+            "name": calibration.name,
+            "layout": calibration.base[0],
+            "variant": calibration.base[1],
+            "digest": calibration.digest,
+            "agents": list(calibration.agents),
+            "episodes": calibration.episodes,
+            "outcomes": calibration.outcomes,
+            "versions": dict(calibration.versions),
+            "fit": dict(calibration.fit),
             "instances": with_row,
             "without_row": len(covered) - with_row,
         }
@@ -262,7 +264,7 @@ def _identity(session: Session) -> dict[str, Any]:
     who = session.identity
     return {
         "agent_fingerprint": None if who.fingerprint is None else who.fingerprint.to_dict(),
-        "other_fingerprints": [one.to_dict() for one in who.others],
+        "other_fingerprints": [fingerprint.to_dict() for fingerprint in who.others],
         "agent_changes": list(who.changes),
         "simulator_environment": dict(who.simulator),
         "confinement": NOT_CONFINED if who.unconfined else "",
@@ -276,26 +278,26 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
         session: The session.
         diagnostics: Those of its profile, if it is about that.
     """
-    found: list[str] = []
+    notes: list[str] = []
     if not session.state.over:
-        found.append(f"unfinished: {session.episodes} episodes so far")
+        notes.append(f"unfinished: {session.episodes} episodes so far")
     elif session.state is not SessionState.FINISHED:
         why = f": {session.reason}" if session.reason else ""
-        found.append(f"unfinished: {session.state.name.lower()}{why}")
+        notes.append(f"unfinished: {session.state.name.lower()}{why}")
     if session.misfit:
-        found.append(f"{CONTRADICTED}: the layout does not describe this agent {session.misfit}")
+        notes.append(f"{CONTRADICTED}: the layout does not describe this agent {session.misfit}")
     if diagnostics is not None and not diagnostics.get("converged", True):
         reasons = "; ".join(map(str, diagnostics.get("reasons") or ["the fit did not converge"]))
-        found.append(f"{NOT_CERTIFIED}: {reasons}")
+        notes.append(f"{NOT_CERTIFIED}: {reasons}")
     if changes := session.identity.changes:
-        found.append(f"the agent changed: {in_words(changes)}")
+        notes.append(f"the agent changed: {in_words(changes)}")
     if session.spec.observation_spec.privileged:
-        found.append("privileged: the agent was shown the arena's true state")
+        notes.append("privileged: the agent was shown the arena's true state")
     if used := session.spec.plugins:
-        found.append(f"plugins: {plugins_in_words(used)}")
+        notes.append(f"plugins: {plugins_in_words(used)}")
     if session.spec.keep_unpassable:
-        found.append("unpassable: arenas that no play can pass are played too, as was asked for")
-    return found
+        notes.append("unpassable: arenas that no play can pass are played too, as was asked for")
+    return notes
 
 
 def build_of(versions: Mapping[str, str]) -> str:
@@ -331,15 +333,15 @@ def paradigm_counts(
     for suite, paradigm in instances:
         suites.setdefault(paradigm, set()).add(suite)
     episodes, successes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    for one in attempts:
-        made, place = one.decision.made, places.get(one.decision.chosen)
+    for episode in attempts:
+        made, place = episode.decision.made, places.get(episode.decision.chosen)
         if place is None and made is not None:
             paradigm = made.instance.paradigm
             known = suites.get(paradigm, set())
             place = (min(known) if len(known) == 1 else "", paradigm)
-        if one.counts and place is not None:
+        if episode.counts and place is not None:
             episodes[place] += 1
-            successes[place] += one.outcome is Outcome.SUCCESS
+            successes[place] += episode.outcome is Outcome.SUCCESS
     return [
         {
             "suite": place[0],
@@ -371,7 +373,7 @@ def outcome_rows(
         attempts: All its attempts.
         weights: How many outcomes each episode counts as, by its number; by default one each.
     """
-    seen = session.spec.observation_spec
+    observed_with = session.spec.observation_spec
     rows: list[dict[str, Any]] = []
     spec, known = session.spec, session.identity.fingerprint
     about = {
@@ -418,8 +420,8 @@ def outcome_rows(
                 "versions": json.dumps(dict(episode.versions), sort_keys=True),
                 "build": build_of(episode.versions),
                 "version": episode.versions.get("animalcat"),
-                "decision_period": seen.decision_period,
-                "camera": camera_words(seen.camera),
+                "decision_period": observed_with.decision_period,
+                "camera": camera_words(observed_with.camera),
                 **about,
                 "features": dict(instance.features),
             }
@@ -458,17 +460,17 @@ def played_arenas(battery: Battery, attempts: Sequence[Episode]) -> dict[str, st
         battery: The session's battery.
         attempts: All attempts of the session.
     """
-    found: dict[str, str] = {}
-    for one in attempts:
-        made = one.decision.made
-        instance = played_instance(battery, one.decision)
-        if instance.name in found:
+    arenas: dict[str, str] = {}
+    for episode in attempts:
+        made = episode.decision.made
+        instance = played_instance(battery, episode.decision)
+        if instance.name in arenas:
             continue
         try:
-            found[instance.name] = made.arena_yaml if made else battery.arena_yaml(instance)
+            arenas[instance.name] = made.arena_yaml if made else battery.arena_yaml(instance)
         except (OSError, UnicodeDecodeError):  # the page says that there is no map
             continue
-    return found
+    return arenas
 
 
 def reanalysis(
@@ -508,25 +510,25 @@ def reanalysis(
         )
         for e in counted
     ]
-    found = reanalyse(draws, Counter(paradigms))
+    estimates = reanalyse(draws, Counter(paradigms))
     first = layout.outcomes[0]
-    return found if first.source == "success" else _unchecked(found, first.name)
+    return estimates if first.source == "success" else _unchecked(estimates, first.name)
 
 
-def _unchecked(found: Reanalysis, predicted: str) -> Reanalysis:
+def _unchecked(estimates: Reanalysis, predicted: str) -> Reanalysis:
     """Leave out how predictions of another outcome compare with success.
 
     The share of successes stays. It is right on average whatever was predicted.
     """
     unknown = WeightedEstimate(None, None, None, None, 0)
     return replace(
-        found,
-        paradigms=tuple(replace(one, residual=unknown) for one in found.paradigms),
-        battery=replace(found.battery, residual=unknown),
+        estimates,
+        paradigms=tuple(replace(paradigm, residual=unknown) for paradigm in estimates.paradigms),
+        battery=replace(estimates.battery, residual=unknown),
         calibration=(),
         brier=None,
         notes=(
-            *found.notes,
+            *estimates.notes,
             f"predictions are not checked: they are of the layout's first outcome, {predicted}, "
             "and not of success",
         ),
@@ -540,14 +542,14 @@ def _peers(decision: Decision) -> dict[str, Any]:
 
 def _played_with(attempts: Sequence[Episode]) -> list[dict[str, Any]]:
     """Return each set of versions used, in order of first use, with its number of attempts."""
-    seen: dict[tuple[tuple[str, str], ...], int] = Counter(
+    counts: dict[tuple[tuple[str, str], ...], int] = Counter(
         tuple(sorted(episode.versions.items())) for episode in attempts
     )
     return [
         {"attempts": n, "versions": dict(versions)}
         if versions
         else {"attempts": n, "versions": {}, "why": _NO_VERSIONS}
-        for versions, n in seen.items()
+        for versions, n in counts.items()
     ]
 
 

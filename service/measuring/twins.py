@@ -31,7 +31,7 @@ from animalcat.arena_configs.sequence import merged
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.drafts import Draft, fixed_instance, instance_seed, measured
-from animalcat.service.batteries.naming import Kind
+from animalcat.service.batteries.naming import TaskKind
 from animalcat.service.batteries.readings import Reading
 from animalcat.values import MadeAs, MadeInstance
 
@@ -43,10 +43,10 @@ STRATA: Final = 100
 """Most strata of recipes' entries that are kept."""
 _strata: dict[tuple[str, str, str, str], Stratum] = {}
 """What twins of recipes' instances are drawn from, by battery, entry, paradigm and control."""
-Fits: TypeAlias = Callable[[Mapping[str, float], Mapping[str, str]], bool]
+Suits: TypeAlias = Callable[[Mapping[str, float], Mapping[str, str]], bool]
 
 
-class Source(NamedTuple):
+class TwinSource(NamedTuple):
     """Where an instance comes from.
 
     Attributes:
@@ -62,26 +62,26 @@ class Source(NamedTuple):
     part: Part | None = None
 
 
-def source_of(instance: Instance) -> Source | None:
+def source_of(instance: Instance) -> TwinSource | None:
     """Say where an instance comes from; None if nobody knows, as for an arena file."""
     origin = instance.origin
     if origin is None:
         return None
-    source = Source(origin.family, origin.paradigm, origin.control, _part(origin.part))
+    source = TwinSource(origin.family, origin.paradigm, origin.control, _part(origin.part))
     return source if _is_known(source) else None
 
 
 def _part(name: str) -> Part | None:
-    return next((one for one in PARTS if one == name), None)
+    return next((part for part in PARTS if part == name), None)
 
 
-def _is_known(source: Source) -> bool:
+def _is_known(source: TwinSource) -> bool:
     """Whether there is such a family, with such a paradigm and control."""
     try:
         family = load_family(source.family)
     except ArenaError:  # of another package that is not here or not allowed, or of one's own
         return False
-    paradigms = [one.name for one in family.paradigms]
+    paradigms = [paradigm.name for paradigm in family.paradigms]
     known = not source.control or source.control in family.controls
     return source.paradigm in paradigms and known
 
@@ -123,27 +123,27 @@ def pool_of(family: str) -> list[Pooled]:
 
 
 def made_for(
-    offer: str, one: Pooled, layout: Layout, exact: frozenset[str], name: str, seed: int
+    offer: str, pooled: Pooled, layout: Layout, exact: frozenset[str], name: str, seed: int
 ) -> MadeInstance:
     """Make an arena with the demands of a pooled one, or with the nearest that are found.
 
     Args:
         offer: Name of the offer.
-        one: The pooled arena.
+        pooled: The pooled arena.
         layout: The layout to whose features the demands belong.
         exact: Features that have to be equal.
         name: Name of the new instance.
         seed: Seed of the session.
     """
-    demands = demands_of(layout, one.features.values, exact)
+    demands = demands_of(layout, pooled.features.values, exact)
     rng = np.random.default_rng([seed, crc32(name.encode()), crc32(b"offer")])
     played = instance_seed(seed, name)
     measure = _measurer(played, lambda features, missing: not layout.why_not(features, missing))
-    found = stratum_of(one.family, one.paradigm).twin(demands, rng, measure)
-    usable = found is not None and bool(found.measured.values)
-    arena = found.arena if found is not None and usable else one.arena
-    reading = Reading(*found.measured) if found is not None and usable else None
-    fixed = fixed_instance(Draft(name, one.paradigm, arena, played), reading=reading)
+    twin = stratum_of(pooled.family, pooled.paradigm).twin(demands, rng, measure)
+    usable = twin is not None and bool(twin.measured.values)
+    arena = twin.arena if twin is not None and usable else pooled.arena
+    reading = Reading(*twin.measured) if twin is not None and usable else None
+    fixed = fixed_instance(Draft(name, pooled.paradigm, arena, played), reading=reading)
     has = fixed.instance.features
     return MadeInstance(
         offer,
@@ -156,15 +156,15 @@ def made_for(
 
 
 def _measurer(
-    seed: int, fits: Fits = lambda features, missing: True
+    seed: int, fits: Suits = lambda features, missing: True
 ) -> Callable[[Arena], MeasuredFeatures]:
     """Return what measures an arena; one that does not fit has no demands."""
 
     def measure(arena: Arena) -> MeasuredFeatures:
-        found = measured(Draft("arena", "", arena, seed))
-        if not fits(found.features, found.missing):
+        reading = measured(Draft("arena", "", arena, seed))
+        if not fits(reading.features, reading.missing):
             return MeasuredFeatures({}, {})
-        return MeasuredFeatures(dict(found.features), dict(found.missing))
+        return MeasuredFeatures(dict(reading.features), dict(reading.missing))
 
     return measure
 
@@ -191,12 +191,12 @@ class Twins:
         measure = _measurer(seed, self._fits(instance))
         if stratum is not None:
             part = None if instance.origin is None else _part(instance.origin.part)
-            found = stratum.twin(demands, rng, measure, part)
-            if found is not None and found.worst <= NEAR:
-                made = _made(instance, found.arena, seed, MadeAs.TWIN, demands)
+            twin = stratum.twin(demands, rng, measure, part)
+            if twin is not None and twin.worst <= NEAR:
+                made = _made(instance, twin.arena, seed, MadeAs.TWIN, demands)
                 if instance.origin is None:
                     return made
-                origin = replace(instance.origin, variant=found.variant, task="", control_of="")
+                origin = replace(instance.origin, variant=twin.variant, task="", control_of="")
                 return replace(made, instance=replace(made.instance, origin=origin))
         return self._variation(instance, demands, rng, seed)
 
@@ -220,25 +220,25 @@ class Twins:
         seed: int,
     ) -> MadeInstance:
         arena = merged(load_text(self._battery.arena_yaml(instance), instance.name).config)
-        sides = [one.value for name, one in demands.items() if name in SIDED]
+        sides = [aim.value for name, aim in demands.items() if name in SIDED]
         measure = _measurer(seed, self._fits(instance))
         own = {name: v for name, v in instance.features.items() if name not in FEATURES}
-        found = Variation(arena, flipped=False, degrees=0.0, dx=0.0, dz=0.0, painted=False)
-        for one in variations(arena, rng, mirror=not any(sides)):
-            values = {**own, **measure(one.arena).values}
+        variation = Variation(arena, flipped=False, degrees=0.0, dx=0.0, dz=0.0, painted=False)
+        for candidate in variations(arena, rng, mirror=not any(sides)):
+            values = {**own, **measure(candidate.arena).values}
             if all(aim.off(values.get(name)) <= 1.0 for name, aim in demands.items()):
-                found = one
+                variation = candidate
                 break
-        made = _made(instance, found.arena, seed, MadeAs.VARIATION, demands, found.told)
+        made = _made(instance, variation.arena, seed, MadeAs.VARIATION, demands, variation.told)
         places = tuple(
             place._replace(x=x, z=z)
             for place in instance.places
-            for x, z in [found.point(place.x, place.z)]
+            for x, z in [variation.point(place.x, place.z)]
         )
         features = {**made.instance.features, **own}
         return replace(made, instance=replace(made.instance, features=features, places=places))
 
-    def _fits(self, instance: Instance) -> Fits:
+    def _fits(self, instance: Instance) -> Suits:
         """Whether the layout covers an arena, with the instance's own features."""
         own = {name: v for name, v in instance.features.items() if name not in FEATURES}
         return lambda features, missing: not self._layout.why_not({**features, **own}, missing)
@@ -246,7 +246,7 @@ class Twins:
     @cached_property
     def _codes(self) -> frozenset[str]:
         """The layout's features that are codes or counts."""
-        return codes(self._layout, [one.features for one in self._battery.instances])
+        return codes(self._layout, [instance.features for instance in self._battery.instances])
 
 
 def kept_stratum(key: tuple[str, str, str, str], make: Callable[[], Stratum]) -> Stratum:
@@ -268,12 +268,12 @@ def kept_stratum(key: tuple[str, str, str, str], make: Callable[[], Stratum]) ->
 
 def codes(layout: Layout, rows: Sequence[Mapping[str, float]]) -> frozenset[str]:
     """The layout's features that are whole or half numbers wherever they are known."""
-    found: set[str] = set()
+    whole: set[str] = set()
     for name in layout.feature_names:
         values = [row[name] for row in rows if name in row]
         if all((2.0 * value).is_integer() for value in values):
-            found.add(name)
-    return frozenset(found)
+            whole.add(name)
+    return frozenset(whole)
 
 
 def demands_of(
@@ -287,10 +287,10 @@ def demands_of(
         exact: Features that have to be equal.
     """
     names = [
-        one.name
-        for one in layout.features
-        if (one.name in FEATURES or one.name in features)
-        and not (one.only_with and features.get(one.only_with) == 0.0)
+        feature.name
+        for feature in layout.features
+        if (feature.name in FEATURES or feature.name in features)
+        and not (feature.only_with and features.get(feature.only_with) == 0.0)
     ]
     return wanted(features, names, exact.__contains__)
 
@@ -301,15 +301,15 @@ def _made(
     seed: int,
     made_as: MadeAs,
     demands: Mapping[str, Wanted],
-    told: str = "",
+    variation: str = "",
 ) -> MadeInstance:
     """Return an arena as an instance made in the place of another one, of the same kind of task."""
-    kind = Kind(instance.suite, instance.paradigm, instance.task_name, instance.variant)
+    kind = TaskKind(instance.suite, instance.paradigm, instance.task_name, instance.variant)
     fixed = fixed_instance(Draft(instance.name, instance.paradigm, arena, seed, kind=kind))
     digest = hashlib.sha256(f"{seed}\0{fixed.text}".encode()).hexdigest()[:8]
     own = replace(fixed.instance, name=f"{instance.name}.{digest}")
     far = distance(demands, own.features)
-    note = "; ".join(filter(None, (told, differences(demands, own.features))))
+    note = "; ".join(filter(None, (variation, differences(demands, own.features))))
     return MadeInstance(instance.name, own, fixed.text, made_as, far, note)
 
 
@@ -326,12 +326,12 @@ def distance(demands: Mapping[str, Wanted], features: Mapping[str, float]) -> fl
 
 def differences(demands: Mapping[str, Wanted], features: Mapping[str, float]) -> str:
     """Say which demands are not as wanted; empty if all are."""
-    told: list[str] = []
+    sentences: list[str] = []
     for name, aim in demands.items():
         has = features.get(name)
         if aim.off(has) <= 1.0 + 1e-9:
             continue
         shown = "has no value" if has is None else f"is {has:.4g}"
         asked = "none" if aim.value is None else f"{aim.value:.4g}"
-        told.append(f"{name} {shown}, asked for {asked}")
-    return f"the nearest that was found: {'; '.join(told)}" if told else ""
+        sentences.append(f"{name} {shown}, asked for {asked}")
+    return f"the nearest that was found: {'; '.join(sentences)}" if sentences else ""

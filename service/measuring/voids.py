@@ -78,7 +78,7 @@ def voids_by_demand(
     ended = [(is_void(e), _demands(e, layout, covered)) for e in attempts if _ended(e)]
     if not any(void for void, _ in ended):
         return []
-    found: list[Voids] = []
+    voids: list[Voids] = []
     for column, feature in enumerate(layout.features):
         values = [row[column] for row in covered.values() if math.isfinite(row[column])]
         if column in layout.taught or len(set(values)) < 2:
@@ -93,8 +93,8 @@ def voids_by_demand(
                 side[0] += void
                 side[1] += 1
         unit = "" if feature.unit == "1" else feature.unit
-        found.append(Voids(feature.name, unit, split, *sides[0], *sides[1]))
-    return sorted(found, key=lambda one: -_difference(one))
+        voids.append(Voids(feature.name, unit, split, *sides[0], *sides[1]))
+    return sorted(voids, key=lambda counts: -_difference(counts))
 
 
 def voids_to_dict(voids: Sequence[Voids]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def voids_to_dict(voids: Sequence[Voids]) -> dict[str, Any]:
         if len(voids) > 1:
             words += f"; {voids[1].words}"
         words += ". Where voids go with a demand, what counts is no fair sample of it."
-    return {"words": words, "demands": [one._asdict() for one in voids]}
+    return {"words": words, "demands": [void._asdict() for void in voids]}
 
 
 def failures_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
@@ -121,15 +121,17 @@ def failures_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
     rulings = [e.ruling for e in attempts if e.ruling is not None and not e.practice]
     counts = {ruling.name.lower(): rulings.count(ruling) for ruling in Ruling}
     failed = {e.number for e in attempts if e.ruling is not None}
-    seen = sum(e.seen and e.counts and e.number in failed for e in attempts)
+    shown_before = sum(e.seen and e.counts and e.number in failed for e in attempts)
     words = ""
     if rulings:
-        said = [f"{counts[one]} {word}" for one, word in _SAID.items() if counts[one]]
+        said = [f"{counts[ruling]} {word}" for ruling, word in _SAID.items() if counts[ruling]]
         what = "1 attempt" if len(rulings) == 1 else f"{len(rulings)} attempts"
         words = f"The agent's code failed in {what}: {', '.join(said)}."
-        if seen:
-            words += f" Of the episodes that count, {seen} had an arena that was seen so before."
-    return {"words": words, **counts, "seen": seen}
+        if shown_before:
+            words += (
+                f" Of the episodes that count, {shown_before} had an arena that was seen so before."
+            )
+    return {"words": words, **counts, "seen": shown_before}
 
 
 def looks_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
@@ -144,15 +146,15 @@ def looks_to_dict(attempts: Sequence[Episode]) -> dict[str, Any]:
     """
     looked = [e for e in attempts if e.kind is Cause.LOOKED and not e.practice]
     numbers = {e.number for e in looked}
-    seen = sum(e.seen and e.counts and e.number in numbers for e in attempts)
+    shown_before = sum(e.seen and e.counts and e.number in numbers for e in attempts)
     words = ""
     if looked:
         times = "once" if len(looked) == 1 else f"{len(looked)} times"
         words = (
             f"The agent withdrew {times} from an arena that it had been shown. Of the episodes "
-            f"that count, {seen} had an arena that was seen so before."
+            f"that count, {shown_before} had an arena that was seen so before."
         )
-    return {"words": words, "withdrawn": len(looked), "seen": seen}
+    return {"words": words, "withdrawn": len(looked), "seen": shown_before}
 
 
 def _ended(episode: Episode) -> bool:

@@ -5,6 +5,6 @@ played. `replaying` shows a recorded episode on the same page, with a time line.
 """
 
 from animalcat.service.person.game import ACTIONS_PER_SECOND, Game, View
-from animalcat.service.person.web import PageServer, Played
+from animalcat.service.person.web import PageServer, WebGame
 
-__all__ = ["ACTIONS_PER_SECOND", "Game", "PageServer", "Played", "View"]
+__all__ = ["ACTIONS_PER_SECOND", "Game", "PageServer", "View", "WebGame"]

@@ -219,20 +219,20 @@ class Game:
             self._recorder = None
 
     def _seen(self, step: Step, number: int, total: float) -> View:
-        seen, limit = step.observation, self._played.time_limit
-        assert seen.camera is not None  # the specification has one
+        observation, limit = step.observation, self._played.time_limit
+        assert observation.camera is not None  # the specification has one
         over = step.ended_by is not None
         return View(
             episode=self._number,
             step=number,
-            health=seen.health,
+            health=observation.health,
             reward=step.reward,
             episode_return=total,
-            seconds_left=limit * SECONDS_PER_UNIT * seen.health / FULL_HEALTH
+            seconds_left=limit * SECONDS_PER_UNIT * observation.health / FULL_HEALTH
             if limit > 0
             else None,
             ended_by=step.ended_by,
             passed=success(total, pass_mark(self._played)) if over else None,
-            speed=float(np.linalg.norm(seen.velocity)),
-            camera=seen.camera,
+            speed=float(np.linalg.norm(observation.velocity)),
+            camera=observation.camera,
         )

@@ -31,7 +31,7 @@ def episodes(data: Path, session: str) -> list[sessions_pb2.EpisodeSummary]:
     """
     if not session.startswith(SESSION_PREFIX):
         return []
-    found: dict[tuple[int, int], sessions_pb2.EpisodeSummary] = {}
+    summaries: dict[tuple[int, int], sessions_pb2.EpisodeSummary] = {}
     for path in (data / "recordings" / session).glob("*.mcap"):
         try:
             _, number, attempt = names.parse_episode(f"sessions/{session}/episodes/{path.stem}")
@@ -39,16 +39,16 @@ def episodes(data: Path, session: str) -> list[sessions_pb2.EpisodeSummary]:
             continue  # not the file of an episode
         key = number, attempt or 0
         try:
-            found[key] = _summary(read_episode(path), session, *key)
+            summaries[key] = _summary(read_episode(path), session, *key)
         except (RecordingError, OSError) as error:
-            found[key] = sessions_pb2.EpisodeSummary(
+            summaries[key] = sessions_pb2.EpisodeSummary(
                 name=names.episode_name(session, *key),
                 episode=number,
                 attempt=attempt or 0,
                 decision=sessions_pb2.Decision(reason=sessions_pb2.REASON_PERSON),
                 cause=f"its recording cannot be read: {error}",
             )
-    return [found[key] for key in sorted(found)]
+    return [summaries[key] for key in sorted(summaries)]
 
 
 def _summary(

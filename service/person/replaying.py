@@ -12,7 +12,7 @@ import numpy as np
 
 from animalcat.envs.types import PHYSICS_STEP
 from animalcat.maps.moving import PANEL, Map
-from animalcat.service.person.web import Answer, whole_number
+from animalcat.service.person.web import WebReply, whole_number
 from animalcat.service.recording.about import (
     NOTABLE,
     action_words,
@@ -98,7 +98,7 @@ class Replayed:
         self._thread.join()
         self._drawing.close()
 
-    def answer(self, name: str, body: Mapping[str, Any]) -> Answer:
+    def answer(self, name: str, body: Mapping[str, Any]) -> WebReply:
         """See `Show.answer`: of a step that is not drawn yet, the last one that is."""
         if name not in ("state", "frame"):
             raise ValueError(f"there is no call {name!r}; the calls are state, frame")
@@ -113,7 +113,7 @@ class Replayed:
             state |= self._about
         picture = self._pictures[shown]
         pixels = zlib.decompress(picture.camera) + zlib.decompress(picture.plan)
-        return Answer(HTTPStatus.OK, state, pixels)
+        return WebReply(HTTPStatus.OK, state, pixels)
 
     def _state(self, number: int, drawn: int, last: int) -> dict[str, Any]:
         step = self._recording.steps[number]

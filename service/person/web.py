@@ -31,7 +31,7 @@ _POLICY: Final = (
 )
 
 
-class Answer(NamedTuple):
+class WebReply(NamedTuple):
     """What a call is answered.
 
     Attributes:
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 class Show(Protocol):
     """What a page shows; all of it runs on one thread."""
 
-    def answer(self, name: str, body: Mapping[str, Any]) -> Answer:
+    def answer(self, name: str, body: Mapping[str, Any]) -> WebReply:
         """Do what a request asks for; if it refers to another moment, change nothing.
 
         Args:
@@ -127,12 +127,12 @@ class PageServer:
         """Return whether this is the token."""
         return hmac.compare_digest(token.encode(), self._token.encode())
 
-    def call(self, name: str, body: dict[str, Any]) -> Answer:
+    def call(self, name: str, body: dict[str, Any]) -> WebReply:
         """Do what a request asks for; see `Show.answer`."""
         return self._thread.submit(self._show.answer, name, body).result()
 
 
-class Played:
+class WebGame:
     """A game on the page: the calls are state, step and restart."""
 
     def __init__(self, game: Game) -> None:
@@ -143,7 +143,7 @@ class Played:
         """End the game; an episode that still runs is recorded as void."""
         self._game.close()
 
-    def answer(self, name: str, body: Mapping[str, Any]) -> Answer:
+    def answer(self, name: str, body: Mapping[str, Any]) -> WebReply:
         """See `Show.answer`."""
         game = self._game
         if name == "state":
@@ -165,7 +165,7 @@ class Played:
             raise ValueError(f"action is {action}; give 0 to {ACTIONS - 1}")
         return self._seen(HTTPStatus.OK, game.act(action))
 
-    def _seen(self, status: HTTPStatus, view: View) -> Answer:
+    def _seen(self, status: HTTPStatus, view: View) -> WebReply:
         state = {
             "mode": "play",
             "title": self._game.title,
@@ -181,7 +181,7 @@ class Played:
             "resolution": view.camera.shape[0],
             "actions_per_second": ACTIONS_PER_SECOND,
         }
-        return Answer(status, state, view.camera.tobytes())
+        return WebReply(status, state, view.camera.tobytes())
 
 
 def whole_number(body: Mapping[str, Any], field: str) -> int:

@@ -12,7 +12,7 @@ drawn; `pixels` are what both draw with. `scene` tells one step by step, `rerun_
 from animalcat.service.recording.difference import FirstDifference
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode
 from animalcat.service.recording.verify import (
-    Comparison,
+    BackendComparison,
     Verification,
     camera_images,
     other_motion,
@@ -22,7 +22,7 @@ from animalcat.service.recording.verify import (
 from animalcat.service.recording.writer import EpisodeRecorder
 
 __all__ = [
-    "Comparison",
+    "BackendComparison",
     "EpisodeRecorder",
     "FirstDifference",
     "Recording",

@@ -70,23 +70,23 @@ def who(header: results_pb2.EpisodeHeader) -> str:
 
 def labels(recording: Recording, anew: bool) -> list[str]:
     """What a viewer must not miss: that it is damaged, cut short, or drawn anew."""
-    found: list[str] = []
+    warnings: list[str] = []
     if recording.damage:
-        found.append("damaged recording")
+        warnings.append("damaged recording")
     elif recording.footer is None:
-        found.append("cut short")
+        warnings.append("cut short")
     if anew:
-        found.append("drawn anew under other rules of motion")
-    return found
+        warnings.append("drawn anew under other rules of motion")
+    return warnings
 
 
 def asked_for(recording: Recording) -> str:
     """The predicted outcome and the demands of the arena in words; empty where nothing is known."""
-    header, found = recording.header, list[str]()
+    header, words = recording.header, list[str]()
     if header.HasField("decision") and header.decision.propensity > 0.0:
-        found.append(f"outcome predicted: {header.decision.predicted:.0%}")
+        words.append(f"outcome predicted: {header.decision.predicted:.0%}")
     demands = ", ".join(_demands(recording))
-    return "; ".join([*found, *([demands] if demands else [])])
+    return "; ".join([*words, *([demands] if demands else [])])
 
 
 def outcome_words(recording: Recording) -> str:
@@ -113,8 +113,8 @@ def _demands(recording: Recording) -> list[str]:
     try:
         arena = load_arena(recording.header)
         surveys = [
-            Survey(place(one, draws_by_name("animalcat", recording.header.seed)))
-            for one in episode_arenas(arena)
+            Survey(place(part, draws_by_name("animalcat", recording.header.seed)))
+            for part in episode_arenas(arena)
         ]
         parts = [read_features(survey, _DEMANDS) for survey in surveys]
         values = chain_features(parts, [survey.placement for survey in surveys]).values

@@ -32,7 +32,7 @@ class Reward(NamedTuple):
     value: float
 
 
-class Course(NamedTuple):
+class EpisodeCourse(NamedTuple):
     """How an episode went.
 
     Attributes:
@@ -67,8 +67,8 @@ class Against:
 
     backend: str
     seconds: float
-    recorded: Course
-    played: Course
+    recorded: EpisodeCourse
+    played: EpisodeCourse
     equal: bool
     parted: int | None
     metres: tuple[float, int]
@@ -112,32 +112,32 @@ class Against:
         )
 
     def _rewards(self) -> list[str]:
-        one, two = self.recorded.rewards, self.played.rewards
-        if [(step, round(value, 3)) for step, value in one] == [
-            (step, round(value, 3)) for step, value in two
+        here, there = self.recorded.rewards, self.played.rewards
+        if [(step, round(value, 3)) for step, value in here] == [
+            (step, round(value, 3)) for step, value in there
         ]:
-            if not one:
+            if not here:
                 return [f"Neither has a reward beyond {NOTABLE:g} a decision."]
-            return [f"Rewards come at the same decisions: {self._listed(one)}."]
-        return [f"Rewards were {self._listed(one)}; there they are {self._listed(two)}."]
+            return [f"Rewards come at the same decisions: {self._listed(here)}."]
+        return [f"Rewards were {self._listed(here)}; there they are {self._listed(there)}."]
 
     def _ends(self) -> list[str]:
-        one, two = self.recorded, self.played
-        if _end(one) == _end(two):
-            return [f"Either {_end(one)}."]
+        here, there = self.recorded, self.played
+        if _end(here) == _end(there):
+            return [f"Either {_end(here)}."]
         words = ("a failure", "a success")
         outcome = (
-            f"Either is {words[one.passed]}."
-            if one.passed == two.passed
-            else f"So {words[one.passed]} becomes {words[two.passed]}."
+            f"Either is {words[here.passed]}."
+            if here.passed == there.passed
+            else f"So {words[here.passed]} becomes {words[there.passed]}."
         )
-        ends = f"It {_end(one)}; there it {_end(two)}."
-        return [ends, outcome] if one.ended_by and two.ended_by else [ends]
+        ends = f"It {_end(here)}; there it {_end(there)}."
+        return [ends, outcome] if here.ended_by and there.ended_by else [ends]
 
     def _listed(self, rewards: Sequence[Reward]) -> str:
         if not rewards:
             return "none"
-        said = [f"{one.value:+.3g} at {self._time(one.step)}" for one in rewards[:_SHOWN]]
+        said = [f"{reward.value:+.3g} at {self._time(reward.step)}" for reward in rewards[:_SHOWN]]
         more = f" and {len(rewards) - _SHOWN} more" if len(rewards) > _SHOWN else ""
         return ", ".join(said) + more
 
@@ -191,16 +191,18 @@ def compare(recording: Recording, backend: str, make: Make | None = None) -> Aga
 def _same(recording: Recording, played: Sequence[Step]) -> bool:
     """Whether places, rewards and ends are equal to the bit."""
     return len(played) == len(recording.steps) and all(
-        np.array_equal(np.array(one.observation.position, np.float32), two.observation.position)
-        and np.float32(one.reward) == np.float32(two.reward)
-        and ended_by_from_proto(one.ended_by) is two.ended_by
-        for one, two in zip(recording.steps, played, strict=True)
+        np.array_equal(
+            np.array(recorded.observation.position, np.float32), again.observation.position
+        )
+        and np.float32(recorded.reward) == np.float32(again.reward)
+        and ended_by_from_proto(recorded.ended_by) is again.ended_by
+        for recorded, again in zip(recording.steps, played, strict=True)
     )
 
 
-def _course(rewards: Sequence[float], ended_by: EndedBy | None, mark: float) -> Course:
+def _course(rewards: Sequence[float], ended_by: EndedBy | None, mark: float) -> EpisodeCourse:
     total = sum(rewards)
-    return Course(
+    return EpisodeCourse(
         len(rewards) - 1,
         total,
         ended_by,
@@ -209,7 +211,7 @@ def _course(rewards: Sequence[float], ended_by: EndedBy | None, mark: float) -> 
     )
 
 
-def _as_dict(course: Course) -> dict[str, Any]:
+def _as_dict(course: EpisodeCourse) -> dict[str, Any]:
     return {
         "steps": course.steps,
         "return": course.episode_return,
@@ -219,7 +221,7 @@ def _as_dict(course: Course) -> dict[str, Any]:
     }
 
 
-def _end(course: Course) -> str:
+def _end(course: EpisodeCourse) -> str:
     how = "ended by " + course.ended_by.name.lower().replace("_", " ") if course.ended_by else ""
     return (
         f"{how or 'had not ended'} after {course.steps} decisions with return "

@@ -97,15 +97,15 @@ def _need(type_: Descriptor | EnumDescriptor, needed: dict[str, set[str]]) -> No
 
 def _importing_last(name: str) -> Iterator[str]:
     """Return a file and everything it imports, each once and after its own imports."""
-    seen: dict[str, None] = {}
+    ordered: dict[str, None] = {}
 
     def visit(file: str) -> None:
         for dependency in _file(file).dependency:
             visit(dependency)
-        seen.setdefault(file)
+        ordered.setdefault(file)
 
     visit(name)
-    return iter(seen)
+    return iter(ordered)
 
 
 def _file(name: str) -> descriptor_pb2.FileDescriptorProto:

@@ -63,9 +63,11 @@ def compare_step(
         for field in fields:
             if field in skipped:
                 continue
-            found = compare_numbers(number, place + field, getattr(a, field), getattr(b, field))
-            if found is not None:
-                return found
+            difference = compare_numbers(
+                number, place + field, getattr(a, field), getattr(b, field)
+            )
+            if difference is not None:
+                return difference
     return None
 
 

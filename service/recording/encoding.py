@@ -64,15 +64,15 @@ def recorded_step(
         pixels: Whether to keep the camera's image; its digest is always kept.
         notes: The agent's notes since the previous step.
     """
-    seen = step.observation
-    if seen.state is not None:
+    observation = step.observation
+    if observation.state is not None:
         # The state follows from arena, seed and actions, and would outweigh all the rest.
-        seen = seen._replace(state=None)
+        observation = observation._replace(state=None)
     message = results_pb2.RecordedStep(
         step=number,
         action=action,  # pyright: ignore[reportArgumentType]  None: not set
         reward=step.reward,
-        observation=observation_to_proto(seen, camera=pixels),
+        observation=observation_to_proto(observation, camera=pixels),
         camera_digest=camera_digest(step),
     )
     if step.ended_by is not None:
@@ -122,8 +122,8 @@ class StepWriter:
         if number >= until or reward != of_reward or ended_by is not None or notes or not health:
             form = _form(number, step, notes)
             if form is None:
-                made = recorded_step(number, step, action, pixels=self._pixels, notes=notes)
-                data = made.SerializeToString(deterministic=True)
+                recorded = recorded_step(number, step, action, pixels=self._pixels, notes=notes)
+                data = recorded.SerializeToString(deterministic=True)
                 self._file.add(OPCODE, message(Channel.STEP, number, self._period, data))
                 return
             self._form = form

@@ -69,7 +69,7 @@ def save_minari(recordings: Sequence[Recording], dataset: str, folder: Path) -> 
     if not kept:
         raise RecordingError("no step is recorded, so there is nothing to export")
     spec = spec_from_proto(kept[0].header.observation_spec)
-    if any(spec_from_proto(one.header.observation_spec) != spec for one in kept):
+    if any(spec_from_proto(recording.header.observation_spec) != spec for recording in kept):
         raise RecordingError("these episodes were observed in different ways; export them apart")
     if (folder / dataset).exists():
         raise RecordingError(
@@ -78,7 +78,7 @@ def save_minari(recordings: Sequence[Recording], dataset: str, folder: Path) -> 
     sensors = choose_sensors(spec)
     buffers: list[Any] = []
     for number, recording in enumerate(kept):
-        seen = [to_gym(one, sensors) for one in _observations(recording, spec)]
+        observed = [to_gym(observation, sensors) for observation in _observations(recording, spec)]
         steps = recording.steps[1:]
         ends = [ended_by_from_proto(step.ended_by) for step in steps]
         truncated = [end is EndedBy.TIME_LIMIT for end in ends]
@@ -89,7 +89,7 @@ def save_minari(recordings: Sequence[Recording], dataset: str, folder: Path) -> 
                 id=number,
                 seed=recording.header.seed % 2**63,
                 options=_about(recording),
-                observations=_stacked(seen),
+                observations=_stacked(observed),
                 actions=[np.int64(step.action) for step in steps],
                 rewards=[float(step.reward) for step in steps],
                 terminations=[
@@ -135,28 +135,28 @@ def _environment(recordings: Sequence[Recording], spec: ObservationSpec) -> EnvS
     It is the simulator also where a Unity build played: the path of a build is of one machine.
     """
     arenas = list(dict.fromkeys(recording.header.arena_yaml for recording in recordings))
-    made: dict[str, Any] = {"rays": False}
+    arguments: dict[str, Any] = {"rays": False}
     if spec.camera is not None:
-        made |= {
+        arguments |= {
             "camera": True,
             "resolution": spec.camera.resolution,
             "grayscale": spec.camera.grayscale,
         }
     if spec.rays is not None:
-        made |= {
+        arguments |= {
             "rays": True,
             "rays_per_side": spec.rays.per_side,
             "ray_max_degrees": spec.rays.max_degrees,
             "ray_tags": spec.rays.tags,
         }
-    made |= {
+    arguments |= {
         "arena": arenas,
         "decision_period": spec.decision_period,
         "flat_actions": True,
         "keep_unpassable": True,
     }
     known = gymnasium.spec(ARENA_ID)
-    return EnvSpec(ARENA_ID, entry_point=known.entry_point, kwargs=made)
+    return EnvSpec(ARENA_ID, entry_point=known.entry_point, kwargs=arguments)
 
 
 def _observations(recording: Recording, spec: ObservationSpec) -> Iterator[Observation]:
@@ -174,12 +174,15 @@ def _observations(recording: Recording, spec: ObservationSpec) -> Iterator[Obser
         yield step.observation
 
 
-def _stacked(seen: Sequence[GymObservation]) -> Any:
+def _stacked(observed: Sequence[GymObservation]) -> Any:
     """Observations of an episode as Minari wants them: a list, or a dict of lists."""
-    first = seen[0]
+    first = observed[0]
     if not isinstance(first, dict):
-        return list(seen)
-    return {name: [one[name] for one in seen if isinstance(one, dict)] for name in first}
+        return list(observed)
+    return {
+        name: [observation[name] for observation in observed if isinstance(observation, dict)]
+        for name in first
+    }
 
 
 def _about(recording: Recording) -> dict[str, Any]:

@@ -94,10 +94,10 @@ def rerun_bytes(
             f"numbers/{name}", indexes=indexes, columns=rr.Scalars.columns(scalars=column)
         )
     if degrees:
-        names = [f"{abs(one):g}° {'left' if one < 0 else 'right'}" for one in degrees]
+        names = [f"{abs(angle):g}° {'left' if angle < 0 else 'right'}" for angle in degrees]
         names[len(names) // 2] = "ahead"
         stream.log("rays/metres", rr.SeriesLines(names=names), static=True)
-        columns = rr.Scalars.columns(scalars=np.ravel(rays)).partition([len(one) for one in rays])
+        columns = rr.Scalars.columns(scalars=np.ravel(rays)).partition([len(row) for row in rays])
         stream.send_columns("rays/metres", indexes=indexes, columns=columns)
     content: bytes = kept.read(flush=True)
     return content

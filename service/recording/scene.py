@@ -64,7 +64,7 @@ class Thing(NamedTuple):
     colour: tuple[int, int, int, int]
 
 
-class Ray(NamedTuple):
+class RayHit(NamedTuple):
     """What one ray of the agent met.
 
     Attributes:
@@ -108,7 +108,7 @@ class Moment(NamedTuple):
     speed: float
     place: Point
     heading: float | None
-    rays: tuple[Ray, ...]
+    rays: tuple[RayHit, ...]
     image: npt.NDArray[np.uint8] | None
     changed: tuple[Thing, ...]
     gone: tuple[int, ...]
@@ -142,8 +142,8 @@ def moments(recording: Recording, resolution: int = 84, backend: str = "") -> It
     total = 0.0
     again = seen_again(recording, resolution, backend=backend, state=True)
     for step, played in zip_longest(recording.steps, again):
-        seen, total = step.observation, total + step.reward
-        x, y, z = _three(seen.position, step.step)
+        observation, total = step.observation, total + step.reward
+        x, y, z = _three(observation.position, step.step)
         state = played.observation.state if played is not None else None
         changed, gone = things.update(state) if state is not None else ((), ())
         yield Moment(
@@ -152,11 +152,11 @@ def moments(recording: Recording, resolution: int = 84, backend: str = "") -> It
             action=step.action if step.HasField("action") else None,
             reward=step.reward,
             total=total,
-            health=seen.health,
-            speed=float(np.linalg.norm(_three(seen.velocity, step.step))),
+            health=observation.health,
+            speed=float(np.linalg.norm(_three(observation.velocity, step.step))),
             place=(x, z, y),
             heading=_heading(state),
-            rays=_rays(seen.rays, spec.rays, step.step),
+            rays=_rays(observation.rays, spec.rays, step.step),
             image=_image(step, shape, played),
             changed=changed,
             gone=gone,
@@ -213,10 +213,13 @@ def mesh_of(thing: Thing) -> Mesh:
     ]
     triangles: list[tuple[int, int, int]] = []
     for ring in range(4):
-        one, two = ring * _FACES, (ring + 1) % 4 * _FACES
+        ring_start, next_start = ring * _FACES, (ring + 1) % 4 * _FACES
         for k in range(_FACES):
             after = (k + 1) % _FACES
-            triangles += [(one + k, two + k, two + after), (one + k, two + after, one + after)]
+            triangles += [
+                (ring_start + k, next_start + k, next_start + after),
+                (ring_start + k, next_start + after, ring_start + after),
+            ]
     return np.concatenate(rings).astype(np.float32), np.array(triangles, np.uint32)
 
 
@@ -310,7 +313,7 @@ def _heading(state: npt.NDArray[np.float32] | None) -> float | None:
     return float(np.degrees(np.arctan2(turn[8], turn[2])))
 
 
-def _rays(data: bytes, spec: RaySpec | None, step: int) -> tuple[Ray, ...]:
+def _rays(data: bytes, spec: RaySpec | None, step: int) -> tuple[RayHit, ...]:
     """Rays from the leftmost to the rightmost; the observation has centre, right 1, left 1, ..."""
     if spec is None:
         return ()
@@ -318,7 +321,9 @@ def _rays(data: bytes, spec: RaySpec | None, step: int) -> tuple[Ray, ...]:
         raise ValueError(f"step {step}: its rays have {len(data)} bytes, not {4 * spec.size}")
     read = Rays(np.frombuffer(data, np.float32), spec)
     tags = ("" if ray.kind in (OTHER, None) else ray.kind for ray in read)
-    return tuple(sorted(Ray(r.angle, r.distance, tag) for r, tag in zip(read, tags, strict=True)))
+    return tuple(
+        sorted(RayHit(r.angle, r.distance, tag) for r, tag in zip(read, tags, strict=True))
+    )
 
 
 def _image(

@@ -59,13 +59,13 @@ class Verification:
     difference: FirstDifference | None
     versions: tuple[ChangedVersion, ...]
     backend: str
-    comparison: Comparison | None = None
+    comparison: BackendComparison | None = None
     looks: ChangedVersion | None = None
     motion: ChangedVersion | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BackendComparison:
     """An episode replayed on another backend, compared with its recording.
 
     Attributes:
@@ -118,28 +118,28 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
         looks = _other(LOOKS, camera_looks.REVISION, header, chosen)
     skipped = IMAGE_FIELDS if looks else frozenset[str]()
     compared = reached = 0
-    found: FirstDifference | None = None
+    difference: FirstDifference | None = None
     for number, (recorded, step) in enumerate(
         zip_longest(recording.steps, _replayed(recording, environment))
     ):
         if recorded is None or step is None:
-            found = FirstDifference(number, "step", _there(recorded), _there(step))
+            difference = FirstDifference(number, "step", _there(recorded), _there(step))
             break
-        found = compare_step(number, recorded, step, pixels=header.pixels, skipped=skipped)
-        if found is not None:
+        difference = compare_step(number, recorded, step, pixels=header.pixels, skipped=skipped)
+        if difference is not None:
             break
         total += step.reward
         reached = step.reached
         compared += 1
-    if found is None and recording.footer is not None:
-        found = _compare_footer(recording.footer, compared, total)
-        if found is None and chosen == header.backend and can_watch(chosen, spec):
-            found = _compare_choice(recording, reached)
+    if difference is None and recording.footer is not None:
+        difference = _compare_footer(recording.footer, compared, total)
+        if difference is None and chosen == header.backend and can_watch(chosen, spec):
+            difference = _compare_choice(recording, reached)
     comparison = None
     if chosen != header.backend:
         again = _replayed(recording, _environment(header, chosen, spec, make))
         comparison = _compare_courses(recording, list(again))
-    return Verification(compared, found, differences, chosen, comparison, looks)
+    return Verification(compared, difference, differences, chosen, comparison, looks)
 
 
 def stage(header: results_pb2.EpisodeHeader, backend: str = "") -> str:
@@ -203,8 +203,8 @@ def seen_again(
     """
     spec = spec_from_proto(recording.header.observation_spec)
     chosen = stage(recording.header, backend)
-    told = state and chosen == SIMULATOR
-    seeing = replace(spec, camera=CameraSpec(resolution), privileged=told or spec.privileged)
+    privileged = state and chosen == SIMULATOR
+    seeing = replace(spec, camera=CameraSpec(resolution), privileged=privileged or spec.privileged)
     yield from _replayed(recording, _environment(recording.header, chosen, seeing, make))
 
 
@@ -239,10 +239,10 @@ def other_looks(header: results_pb2.EpisodeHeader) -> str:
     if header.backend.startswith("unity:"):
         return "a Unity build drew them"
     chosen = stage(header)
-    found = other_motion(header, chosen) or _other(LOOKS, camera_looks.REVISION, header, chosen)
-    if found is None:
+    other = other_motion(header, chosen) or _other(LOOKS, camera_looks.REVISION, header, chosen)
+    if other is None:
         return ""
-    return f"{found.name} was {found.recorded}, and is {found.here} here"
+    return f"{other.name} was {other.recorded}, and is {other.here} here"
 
 
 def load_arena(header: results_pb2.EpisodeHeader) -> Arena:
@@ -280,14 +280,14 @@ def _other(
     return None if recorded == here else ChangedVersion(name, recorded, here)
 
 
-def _compare_courses(recording: Recording, replayed: Sequence[Step]) -> Comparison:
+def _compare_courses(recording: Recording, replayed: Sequence[Step]) -> BackendComparison:
     recorded = recording.steps
     metres = 0.0
-    for one, two in zip(recorded, replayed, strict=False):
-        gap = np.subtract(one.observation.position, two.observation.position)
+    for recorded_step, again in zip(recorded, replayed, strict=False):
+        gap = np.subtract(recorded_step.observation.position, again.observation.position)
         metres = max(metres, float(np.linalg.norm(gap)))
     last = replayed[-1].ended_by if replayed else None
-    return Comparison(
+    return BackendComparison(
         metres,
         (ended_by_from_proto(recorded[-1].ended_by) if recorded else None, last),
         (sum(step.reward for step in recorded), sum(step.reward for step in replayed)),
@@ -319,12 +319,12 @@ def _compare_footer(
 def _compare_choice(recording: Recording, reached: int) -> FirstDifference | None:
     """Compare the choice that was recorded with the marked place that the replay was in first."""
     places, steps = recording.header.places, recording.steps
-    seen = {} if recording.footer is None else dict(recording.footer.outcomes)
-    over = bool(seen) and bool(steps) and bool(steps[-1].ended_by)
-    if not over and "choice" not in seen:
+    outcomes = {} if recording.footer is None else dict(recording.footer.outcomes)
+    over = bool(outcomes) and bool(steps) and bool(steps[-1].ended_by)
+    if not over and "choice" not in outcomes:
         return None  # where the agent left, or the backend failed, it may not have been told
     again = float(places[reached - 1].right) if reached else math.nan
-    recorded = seen.get("choice", math.nan)
+    recorded = outcomes.get("choice", math.nan)
     return compare_numbers(len(steps) - 1, "footer.outcomes[choice]", recorded, again)
 
 

@@ -66,8 +66,8 @@ def _mp4(frames: Iterable[npt.NDArray[np.uint8]], rate: float) -> bytes:
     import av
 
     buffer = io.BytesIO()
-    made: Any = av.open(buffer, "w", format="mp4")
-    with made as file:
+    container: Any = av.open(buffer, "w", format="mp4")
+    with container as file:
         stream: Any = None
         planes = np.empty(0, np.uint8)
         for pixels in frames:

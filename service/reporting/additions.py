@@ -22,7 +22,7 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.service.reporting.correlations import Correlations
 from animalcat.service.reporting.demands import LOOK, OWN, DemandTable, Floats
 from animalcat.service.reporting.kinship import kinship
-from animalcat.service.reporting.precision import Posterior, Precision
+from animalcat.service.reporting.precision import AgentPosterior, Precision
 from animalcat.service.reporting.spread import GAP, Gap, Spread
 
 Rule: TypeAlias = Literal["precision", "gap", "correlation"]
@@ -82,23 +82,23 @@ class Addition:
 
 
 def additions(
-    table: DemandTable, covered: Sequence[Spread], found: Correlations, known: Precision | None
+    table: DemandTable, covered: Sequence[Spread], related: Correlations, known: Precision | None
 ) -> list[Addition]:
     """List instances to add: first for precision, then for gaps, then against correlations.
 
     Args:
         table: The battery's demands.
         covered: How far each is covered.
-        found: The correlations.
+        related: The correlations.
         known: What a layout could know; None without a layout.
     """
-    made: list[Addition] = []
+    proposed: list[Addition] = []
     if known is not None:
-        made += for_precision(table, known)
+        proposed += for_precision(table, known)
     wanted = None if known is None else known.layout.feature_names
-    made += for_gaps(table, covered, wanted)
-    made += against_correlations(table, found, wanted)
-    return made
+    proposed += for_gaps(table, covered, wanted)
+    proposed += against_correlations(table, related, wanted)
+    return proposed
 
 
 def for_precision(table: DemandTable, known: Precision) -> list[Addition]:
@@ -119,8 +119,8 @@ def for_precision(table: DemandTable, known: Precision) -> list[Addition]:
     priors = np.array([layout.latents[k].prior.sd ** 2 for k in layout.capabilities])
     hopeless = set[int]()
     taken = set[int]()
-    made: list[Addition] = []
-    while len(made) < ROUNDS and len(hopeless) < len(priors):
+    steps: list[Addition] = []
+    while len(steps) < ROUNDS and len(hopeless) < len(priors):
         variance = np.mean([belief.variance for belief in beliefs], axis=0)
         worst = max(
             set(range(len(priors))) - hopeless, key=lambda k: float(variance[k] / priors[k])
@@ -136,7 +136,7 @@ def for_precision(table: DemandTable, known: Precision) -> list[Addition]:
             belief.learn(chosen)
         taken.add(chosen % len(vectors))
         demands = _wanted(layout, vectors[chosen % len(vectors)])
-        made.append(
+        steps.append(
             Addition(
                 "precision",
                 demands,
@@ -147,7 +147,7 @@ def for_precision(table: DemandTable, known: Precision) -> list[Addition]:
                 after=after,
             )
         )
-    return made
+    return steps
 
 
 class _Belief:
@@ -172,7 +172,7 @@ class _Belief:
         self._learnt: list[Floats] = []
 
     @classmethod
-    def of(cls, known: Precision, vectors: Floats, posterior: Posterior) -> _Belief:
+    def of(cls, known: Precision, vectors: Floats, posterior: AgentPosterior) -> _Belief:
         """Begin with a posterior; the candidates are the vectors, for one outcome after another."""
         layout, evaluator = known.layout, known.bank.evaluator
         columns, weights = evaluator.columns(vectors), posterior.weights
@@ -203,9 +203,9 @@ class _Belief:
         for earlier in self._learnt:
             column -= earlier * earlier[candidate]
         spread = max(float(self._spread[candidate] + self._noise[candidate]), 1e-12)
-        told = self._cross[:, candidate].copy()
-        self.variance = np.maximum(self.variance - told**2 / spread, 0.0)
-        self._cross -= np.outer(told, column) / spread
+        shared = self._cross[:, candidate].copy()
+        self.variance = np.maximum(self.variance - shared**2 / spread, 0.0)
+        self._cross -= np.outer(shared, column) / spread
         self._spread = np.maximum(self._spread - column**2 / spread, 0.0)
         self._learnt.append(column / math.sqrt(spread))
 
@@ -224,12 +224,12 @@ def candidates(layout: Layout, table: DemandTable) -> Floats:
     generator = rng(0, "candidates", 0)
     middles = (np.arange(CANDIDATES) + 0.5) / CANDIDATES
     columns = [_column(layout, table, f, generator.permutation(middles)) for f in layout.features]
-    made = np.stack(columns, axis=1)
+    vectors = np.stack(columns, axis=1)
     for k, feature in enumerate(layout.features):
         if feature.only_with:
-            shut = made[:, layout.feature_names.index(feature.only_with)] == 0.0
-            made[shut, k] = feature.low
-    return np.unique(layout.check_features(made), axis=0)
+            shut = vectors[:, layout.feature_names.index(feature.only_with)] == 0.0
+            vectors[shut, k] = feature.low
+    return np.unique(layout.check_features(vectors), axis=0)
 
 
 def for_gaps(
@@ -251,17 +251,17 @@ def for_gaps(
         and not spread.constant
         and (spread.demand.name in wanted if wanted is not None else spread.demand.group != LOOK)
     ]
-    made: list[Addition] = []
-    for share, spread, gap in sorted(gaps, key=lambda one: (-one[0], one[1].demand.name)):
+    fillings: list[Addition] = []
+    for share, spread, gap in sorted(gaps, key=lambda item: (-item[0], item[1].demand.name)):
         name = spread.demand.name
-        if share < GAP or len(made) == GAPS:
+        if share < GAP or len(fillings) == GAPS:
             break
-        if any(kinship(name, n) or n == name for one in made for n in one.demands):
+        if any(kinship(name, n) or n == name for filling in fillings for n in filling.demands):
             continue
         column = table.column(name)
         beside = np.where(np.isfinite(column), column, np.inf)
         nearest = int(np.argmin(np.minimum(abs(beside - gap.low), abs(beside - gap.high))))
-        made.append(
+        fillings.append(
             Addition(
                 "gap",
                 {name: _short((gap.low + gap.high) / 2)},
@@ -269,11 +269,11 @@ def for_gaps(
                 share=share,
             )
         )
-    return made
+    return fillings
 
 
 def against_correlations(
-    table: DemandTable, found: Correlations, wanted: Sequence[str] | None
+    table: DemandTable, related: Correlations, wanted: Sequence[str] | None
 ) -> list[Addition]:
     """Break the closest correlations of demands that are not nested by definition.
 
@@ -282,24 +282,24 @@ def against_correlations(
 
     Args:
         table: The battery's demands.
-        found: The correlations.
+        related: The correlations.
         wanted: The demands to look at; None for all that are no looks.
     """
     groups = {demand.name: demand.group for demand in table.demands}
-    made: list[Addition] = []
-    for pair in found.pairs():
+    splits: list[Addition] = []
+    for pair in related.pairs():
         names = (pair.one, pair.other)
         own = any(groups[name] == OWN for name in names)
         apart = (own or not pair.kinship) and all(
             n in wanted if wanted is not None else groups[n] != LOOK for n in names
         )
-        told = {name for one in made for name in one.demands}
-        if not apart or told & set(names):
+        named = {name for split in splits for name in split.demands}
+        if not apart or named & set(names):
             continue
         high = float(np.quantile(table.known(pair.one), 0.9))
         low = float(np.quantile(table.known(pair.other), 0.1 if pair.rho > 0 else 0.9))
         demands = {pair.one: _short(high), pair.other: _short(low)}
-        made.append(
+        splits.append(
             Addition(
                 "correlation",
                 demands,
@@ -307,9 +307,9 @@ def against_correlations(
                 correlation=pair.rho,
             )
         )
-        if len(made) == SPLITS:
+        if len(splits) == SPLITS:
             break
-    return made
+    return splits
 
 
 def _column(layout: Layout, table: DemandTable, feature: Feature, shares: Floats) -> Floats:

@@ -193,11 +193,11 @@ class BatteryReport:
             and s.demand.group != LOOK
             and s.measured >= self.correlations.least
         ]
-        made: list[Spread] = []
+        best: list[Spread] = []
         for spread in sorted(known, key=lambda s: -(s.separates or 0.0)):
-            if not any(kinship(spread.demand.name, one.demand.name) for one in made):
-                made.append(spread)
-        return made
+            if not any(kinship(spread.demand.name, better.demand.name) for better in best):
+                best.append(spread)
+        return best
 
     @property
     def missing(self) -> dict[str, dict[str, int]]:
@@ -223,7 +223,9 @@ class BatteryReport:
                 "battery": self.name,
                 "digest": self.battery.digest,
                 "instances": len(self.table.names),
-                "suites": len({one.suite for one in self.battery.instances if one.suite}),
+                "suites": len(
+                    {instance.suite for instance in self.battery.instances if instance.suite}
+                ),
                 "paradigms": len(set(self.table.paradigms)),
                 "groups": len(set(self.battery.groups.values())),
                 "problems": list(self.battery.problems),
@@ -233,32 +235,32 @@ class BatteryReport:
                 "missing": [
                     {"reason": why, "demands": counts} for why, counts in self.missing.items()
                 ],
-                "demands": [_spread(one) for one in self.spreads],
+                "demands": [_spread(spread) for spread in self.spreads],
                 "correlations": self._correlations(),
                 "sheet": [
                     {
                         "heading": part.heading,
-                        "stands_out": [one._asdict() for one in part.stands_out],
+                        "stands_out": [outlier._asdict() for outlier in part.stands_out],
                         "instances": [row._asdict() for row in part.rows],
                     }
                     for part in self.sheet
                 ],
-                "layouts": [one._asdict() for one in self.layouts],
+                "layouts": [covering._asdict() for covering in self.layouts],
                 "separation": None if self.separation is None else self.separation.to_dict(),
                 "precision": None if self.precision is None else _precision(self.precision),
-                "additions": [_addition(one) for one in self.additions],
+                "additions": [_addition(addition) for addition in self.additions],
             }
         )
 
     def _correlations(self) -> dict[str, Any]:
-        found = self.correlations
+        related = self.correlations
         return {
-            "least_instances": found.least,
-            "demands": list(found.names),
-            "rho": found.rho.tolist(),
-            "constant": {one.demand.name: one.quantiles[0] for one in self.constant},
+            "least_instances": related.least,
+            "demands": list(related.names),
+            "rho": related.rho.tolist(),
+            "constant": {spread.demand.name: spread.quantiles[0] for spread in self.constant},
             "pairs": [
-                {**pair._asdict(), "kinship": pair.kinship or None} for pair in found.pairs()
+                {**pair._asdict(), "kinship": pair.kinship or None} for pair in related.pairs()
             ],
         }
 
@@ -285,7 +287,7 @@ def battery_report(
     """
     table = DemandTable.of(battery)
     covered = spreads(table, layout)
-    found = correlations(table)
+    related = correlations(table)
     known = None
     if layout is not None:
         covered_features(layout, battery)  # says so if there are none
@@ -295,13 +297,13 @@ def battery_report(
         battery=battery,
         table=table,
         spreads=tuple(covered),
-        correlations=found,
-        picture=picture(table, found, layout),
+        correlations=related,
+        picture=picture(table, related, layout),
         sheet=tuple(sheet(table, layout, maps)),
         layouts=tuple(_covering(battery)),
         separation=_separation(battery, layout),
         precision=known,
-        additions=tuple(additions(table, covered, found, known)),
+        additions=tuple(additions(table, covered, related, known)),
     )
 
 
@@ -317,7 +319,7 @@ def summary(report: BatteryReport) -> Iterator[str]:
     total, parts = len(report.table.names), len(report.sheet)
     varying, paradigms = report.table.varying, len(set(report.table.paradigms))
     shared = f" under {_count(parts, 'heading')}" if parts < paradigms else ""
-    suites = len({one.suite for one in report.battery.instances if one.suite})
+    suites = len({instance.suite for instance in report.battery.instances if instance.suite})
     of_suites = f" of {_count(suites, 'suite')}" if suites else ""
     yield f"{_count(total, 'instance')} in {_count(paradigms, 'paradigm')}{of_suites}{shared}."
     for sentence in report.battery.marks.sentences:
@@ -337,8 +339,8 @@ def summary(report: BatteryReport) -> Iterator[str]:
     if report.separating and parts > 1:
         most = [s for s in report.separating if s.separates and s.separates >= 0.5][:5]
         if most:
-            told = ", ".join(f"{s.demand.name} ({s.separates:.2f})" for s in most)
-            yield f"The demands that separate the {what} best are {told}."
+            names = ", ".join(f"{s.demand.name} ({s.separates:.2f})" for s in most)
+            yield f"The demands that separate the {what} best are {names}."
         else:
             best = report.separating[0]
             yield (
@@ -364,8 +366,10 @@ def summary(report: BatteryReport) -> Iterator[str]:
     if known is not None:
         yield from _knowledge(known)
     elif report.layouts:
-        told = ", ".join(f"{one.layout} ({one.covered})" for one in report.layouts)
-        yield f"Shipped layouts that cover some of it, with numbers of instances: {told}."
+        coverings = ", ".join(
+            f"{covering.layout} ({covering.covered})" for covering in report.layouts
+        )
+        yield f"Shipped layouts that cover some of it, with numbers of instances: {coverings}."
     else:
         yield "No shipped layout covers any of it."
 
@@ -376,25 +380,27 @@ def _knowledge(known: Precision) -> Iterator[str]:
         f"The layout {known.layout.name} ({known.layout.variant or 'default'}) covers "
         f"{_count(covered, 'instance')}."
     )
-    told = "; ".join(
+    kept = "; ".join(
         f"{n.name} {number(n.read(n.sd))} of {number(n.read(n.prior_sd))} {n.reads_in}".rstrip()
         for n in known.nodes
         if n.kind == "capability"
     )
-    yield f"What is then left of the prior's standard deviations is at best: {told}."
+    yield f"What is then left of the prior's standard deviations is at best: {kept}."
     blind = [n.name for n in known.nodes if n.kind == "capability" and n.kept >= UNKNOWN]
     if blind:
         yield f"Almost nothing can be learnt about {', '.join(blind)}."
     if known.tangles:
-        told = ", ".join(f"{t.one} and {t.other} ({signed(t.correlation)})" for t in known.tangles)
-        yield f"The battery cannot tell these apart: {told}."
+        tangles = ", ".join(
+            f"{t.one} and {t.other} ({signed(t.correlation)})" for t in known.tangles
+        )
+        yield f"The battery cannot tell these apart: {tangles}."
     elif not blind:
         yield "The battery can tell all nodes of the layout apart."
 
 
 def _covering(battery: Battery) -> Iterator[Covering]:
     """Shipped layouts about the battery's demands, those that cover most first."""
-    made: list[Covering] = []
+    coverings: list[Covering] = []
     for name in LAYOUTS:
         layout = load_layout(name)
         if not set(layout.feature_names) & set(battery.units):
@@ -404,8 +410,8 @@ def _covering(battery: Battery) -> Iterator[Covering]:
         except ServiceError:  # its units differ
             continue
         if covered:
-            made.append(Covering(name, covered))
-    yield from sorted(made, key=lambda one: -one.covered)
+            coverings.append(Covering(name, covered))
+    yield from sorted(coverings, key=lambda covering: -covering.covered)
 
 
 def _spread(spread: Spread) -> dict[str, Any]:
@@ -423,7 +429,7 @@ def _spread(spread: Spread) -> dict[str, Any]:
         "stepped": spread.stepped,
         "range": {"low": spread.low, "high": spread.high, "of": spread.source},
         "outside": spread.outside,
-        "histogram": [one._asdict() for one in spread.bins],
+        "histogram": [bin._asdict() for bin in spread.bins],
         "gaps": [{**gap._asdict(), "share": spread.share(gap)} for gap in spread.gaps],
         "separates": spread.separates,
     }
@@ -437,9 +443,9 @@ def _precision(known: Precision) -> dict[str, Any]:
         "agents": AGENTS,
         "covered": len(known.bank.names),
         "not_covered": known.reasons,
-        "nodes": [_node(one) for one in known.nodes],
+        "nodes": [_node(node) for node in known.nodes],
         "correlations": known.correlations.tolist(),
-        "tangles": [one._asdict() for one in known.tangles],
+        "tangles": [tangle._asdict() for tangle in known.tangles],
     }
 
 
@@ -461,17 +467,17 @@ def _node(node: NodePrecision) -> dict[str, Any]:
     }
 
 
-def _addition(one: Addition) -> dict[str, Any]:
+def _addition(addition: Addition) -> dict[str, Any]:
     return {
-        "rule": one.rule,
-        "demands": dict(one.demands),
-        "instances": one.count,
-        "like": one.like or None,
-        "node": one.node or None,
-        "sd_before": one.before,
-        "sd_after": one.after,
-        "share": one.share,
-        "correlation": one.correlation,
+        "rule": addition.rule,
+        "demands": dict(addition.demands),
+        "instances": addition.count,
+        "like": addition.like or None,
+        "node": addition.node or None,
+        "sd_before": addition.before,
+        "sd_after": addition.after,
+        "share": addition.share,
+        "correlation": addition.correlation,
     }
 
 

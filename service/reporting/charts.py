@@ -56,26 +56,26 @@ def histogram(spread: Spread) -> str:
     def x(value: float) -> float:
         return _WIDE * (value - low) / wide if wide > 0 else _WIDE / 2
 
-    most = max(one.instances for one in spread.bins)
+    most = max(bar.instances for bar in spread.bins)
     step = 0.0 if not spread.stepped else min(1.0, wide / 12)
     parts: list[str] = []
     for gap in spread.gaps:
         a, b = x(gap.low - step / 2), x(gap.high + step / 2)
         a, b = max(a, 0.0), min(b, float(_WIDE))
         parts.append(f"<rect class='gap' x='{a:.1f}' y='0' width='{b - a:.1f}' height='{_HIGH}'/>")
-    for one in spread.bins:
-        if not one.instances:
+    for bar in spread.bins:
+        if not bar.instances:
             continue
-        a, b = x(one.low), x(one.high)
+        a, b = x(bar.low), x(bar.high)
         if b - a < 1.0:
             a, b = max(a - 4.0, 0.0), min(a + 4.0, float(_WIDE))
-        height = max(1.5, _HIGH * math.sqrt(one.instances / most))
+        height = max(1.5, _HIGH * math.sqrt(bar.instances / most))
         parts.append(
             f"<rect class='bar' x='{a + 0.5:.1f}' y='{_HIGH - height:.1f}' "
             f"width='{max(b - a - 1.0, 1.0):.1f}' height='{height:.1f}'>"
-            f"<title>{one.instances} at {_between(one.low, one.high)}</title></rect>"
+            f"<title>{bar.instances} at {_between(bar.low, bar.high)}</title></rect>"
         )
-    told = ", ".join(f"{one.instances} at {_between(one.low, one.high)}" for one in spread.bins)
+    counts = ", ".join(f"{bar.instances} at {_between(bar.low, bar.high)}" for bar in spread.bins)
     ends = (
         f"<text x='0' y='{_HIGH + 12}'>{number(low)}</text>"
         f"<text x='{_WIDE}' y='{_HIGH + 12}' text-anchor='end'>{number(high)}</text>"
@@ -84,7 +84,7 @@ def histogram(spread: Spread) -> str:
         ends = f"<text x='{_WIDE / 2}' y='{_HIGH + 12}' text-anchor='middle'>{number(low)}</text>"
     return (
         f"<svg class='histogram' viewBox='0 0 {_WIDE} {_HIGH + 15}' role='img' "
-        f"aria-label='{escape(f'Instances by {spread.demand.name}: {told}', quote=True)}'>"
+        f"aria-label='{escape(f'Instances by {spread.demand.name}: {counts}', quote=True)}'>"
         f"{''.join(parts)}<line class='axis' x1='0' x2='{_WIDE}' y1='{_HIGH}' y2='{_HIGH}'/>"
         f"{ends}</svg>"
     )
@@ -139,13 +139,13 @@ def precision_bar(node: NodePrecision) -> str:
         return _WIDE / 2 * min(1.0, WIDTH * sd / prior)
 
     middle = _WIDE / 2
-    told = (
+    label = (
         f"90 % interval of {node.name}: {quantity(prior, node.unit)} wide by the prior, "
         f"{quantity(node.width, node.unit)} after the battery"
     )
     return (
         f"<svg class='interval' viewBox='0 0 {_WIDE} 20' role='img' "
-        f"aria-label='{escape(told, quote=True)}'>"
+        f"aria-label='{escape(label, quote=True)}'>"
         f"<rect class='before' x='0' y='6' width='{_WIDE}' height='8'/>"
         f"<rect class='spread' x='{middle - half(node.worst):.1f}' y='4' "
         f"width='{2 * half(node.worst):.1f}' height='12'/>"

@@ -46,7 +46,7 @@ class MixedError(ValueError):
         Args:
             differences: What differs.
         """
-        super().__init__(" ".join(one.sentence for one in differences))
+        super().__init__(" ".join(difference.sentence for difference in differences))
         self.differences = tuple(differences)
 
 
@@ -71,8 +71,10 @@ class Difference:
         by_value: dict[str, list[str]] = {}
         for agent, value in self.values.items():
             by_value.setdefault(value or "not known", []).append(agent)
-        told = "; ".join(f"{', '.join(agents)}: {value}" for value, agents in by_value.items())
-        return f"The {self.what} differs ({told})."
+        agents_by_value = "; ".join(
+            f"{', '.join(agents)}: {value}" for value, agents in by_value.items()
+        )
+        return f"The {self.what} differs ({agents_by_value})."
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,54 +106,64 @@ class Compared:
         """What every reader has to know of an agent, with its name."""
         return [
             f"{name}: {label}"
-            for name, one in self.results.items()
-            for label in one.profile.get("labels", [])
+            for name, result in self.results.items()
+            for label in result.profile.get("labels", [])
         ]
 
     @property
     def same_arenas(self) -> dict[tuple[str, str], CommonInstances]:
         """By two agents on the same battery, who passed which of the arenas that both played."""
-        passed = {name: _passed(one) for name, one in self.results.items()}
-        batteries = {name: _battery(one.profile) for name, one in self.results.items()}
+        passed = {name: _passed(result) for name, result in self.results.items()}
+        batteries = {name: _battery(result.profile) for name, result in self.results.items()}
         return {
-            (one, other): shared(passed[one], passed[other])
-            for one, other in combinations(self.results, 2)
-            if batteries[one] == batteries[other] and passed[one].keys() & passed[other].keys()
+            (first, second): shared(passed[first], passed[second])
+            for first, second in combinations(self.results, 2)
+            if batteries[first] == batteries[second]
+            and passed[first].keys() & passed[second].keys()
         }
 
     def sentences(self) -> list[str]:
         """Who passed what of the arenas that two agents played, a sentence for every two."""
         return [
-            f"{one} and {other}: {found.words(one, other)}."
-            for (one, other), found in self.same_arenas.items()
+            f"{first} and {second}: {common.words(first, second)}."
+            for (first, second), common in self.same_arenas.items()
         ]
 
     def to_dict(self) -> dict[str, Any]:
         """What differs, and the agents with where their numbers come from, as JSON values."""
         return {
             "differs": [
-                {"what": one.what, "agents": dict(one.values), "sentence": one.sentence}
-                for one in self.differences
+                {
+                    "what": difference.what,
+                    "agents": dict(difference.values),
+                    "sentence": difference.sentence,
+                }
+                for difference in self.differences
             ],
             "agents": [
                 {
                     "agent": name,
                     "session": about.get("session", ""),
-                    "labels": list(one.profile.get("labels", [])),
+                    "labels": list(result.profile.get("labels", [])),
                     "battery": about.get("battery", ""),
                     "backend": about.get("backend", ""),
-                    "played_on": played_on(one.profile),
-                    "layout": dict(one.profile["layout"]),
+                    "played_on": played_on(result.profile),
+                    "layout": dict(result.profile["layout"]),
                     "episodes": about.get("episodes", 0),
                     "successes": about.get("successes", 0),
                 }
-                for name, one in self.results.items()
-                for about in [one.profile.get("provenance", {})]
+                for name, result in self.results.items()
+                for about in [result.profile.get("provenance", {})]
             ],
             "nodes": list(self.nodes),
             "same_arenas": [
-                {"agent": one, "other": other, **asdict(found), "words": found.words(one, other)}
-                for (one, other), found in self.same_arenas.items()
+                {
+                    "agent": first,
+                    "other": second,
+                    **asdict(common),
+                    "words": common.words(first, second),
+                }
+                for (first, second), common in self.same_arenas.items()
             ],
         }
 
@@ -171,20 +183,22 @@ def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared
     """
     if len(results) < 2:
         raise ValueError(f"a comparison takes two agents at least; {len(results)} is given")
-    found = differences_of({name: one.profile for name, one in results.items()}, mixed=mixed)
+    what_differs = differences_of(
+        {name: result.profile for name, result in results.items()}, mixed=mixed
+    )
     shared = _shared(results)
     if not shared:
         raise ValueError(
             "the layouts share no node of the same name, kind, unit and range, so there is nothing "
             "to compare"
         )
-    one_layout = not any(one.what == "layout" for one in found)
+    one_layout = not any(difference.what == "layout" for difference in what_differs)
     profiles: dict[str, Row] = {}
     posteriors: list[Posterior] = []
     rows: dict[str, dict[str, NodeRow]] = {node: {} for node in shared}
     scales = _scales(results, shared)
-    for name, one in results.items():
-        own = Posterior.of_fit(name, one.fitted)
+    for name, result in results.items():
+        own = Posterior.of_fit(name, result.fitted)
         if not one_layout:
             places = [own.nodes.index(node) for node in shared]
             units = tuple(own.units[place] for place in places)
@@ -192,37 +206,37 @@ def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared
                 own, layout=MIXED, nodes=tuple(shared), units=units, draws=own.draws[:, places]
             )
         posteriors.append(own)
-        layout = dict(one.profile["layout"])
+        layout = dict(result.profile["layout"])
         profiles[name] = {
-            **one.profile,
+            **result.profile,
             "layout": layout if one_layout else {**layout, "digest": MIXED},
-            "nodes": {node: one.profile["nodes"][node] for node in shared},
+            "nodes": {node: result.profile["nodes"][node] for node in shared},
         }
-        latents = [latent for latent in one.fitted.layout.latents if latent.name in scales]
+        latents = [latent for latent in result.fitted.layout.latents if latent.name in scales]
         read = [scales[latent.name] for latent in latents]
         for row in node_rows(profiles[name]["nodes"], latents, read):
             rows[row.name][name] = row
-    return Compared(results, found, posteriors, profiles, rows, scales)
+    return Compared(results, what_differs, posteriors, profiles, rows, scales)
 
 
-def _passed(one: Results) -> dict[str, bool]:
+def _passed(result: Results) -> dict[str, bool]:
     """By arena, whether an agent passed it when it first played it."""
-    counts = one.table[one.table["outcome"].isin(["success", "failure"])]
-    found: dict[str, bool] = {}
+    counts = result.table[result.table["outcome"].isin(["success", "failure"])]
+    passed: dict[str, bool] = {}
     for instance, outcome in zip(counts["instance"], counts["outcome"], strict=True):
-        found.setdefault(str(instance), outcome == "success")
-    return found
+        passed.setdefault(str(instance), outcome == "success")
+    return passed
 
 
 def _scales(results: Mapping[str, Results], nodes: Sequence[str]) -> dict[str, Scale]:
     """How nodes are read, by the layout of the first agent and by what all of them played."""
     layout = next(iter(results.values())).fitted.layout
     played = [
-        one.fitted.data.features
-        for one in results.values()
-        if one.fitted.data is not None
-        and one.fitted.layout.feature_names == layout.feature_names
-        and len(one.fitted.data.features)
+        result.fitted.data.features
+        for result in results.values()
+        if result.fitted.data is not None
+        and result.fitted.layout.feature_names == layout.feature_names
+        and len(result.fitted.data.features)
     ]
     features = np.concatenate(played) if played else None
     return {node: scale_of(layout, layout.latent_names.index(node), features) for node in nodes}
@@ -238,10 +252,10 @@ def differences_of(profiles: Mapping[str, Row], *, mixed: bool) -> list[Differen
     Raises:
         MixedError: As for `compared`.
     """
-    found = differing(profiles)
-    if not mixed and (grave := [one for one in found if one.grave]):
+    what_differs = differing(profiles)
+    if not mixed and (grave := [difference for difference in what_differs if difference.grave]):
         raise MixedError(grave)
-    return found
+    return what_differs
 
 
 def differing(profiles: Mapping[str, Row]) -> list[Difference]:
@@ -250,7 +264,7 @@ def differing(profiles: Mapping[str, Row]) -> list[Difference]:
     Args:
         profiles: Profile by agent.
     """
-    found: list[Difference] = []
+    what_differs: list[Difference] = []
     for what, of, grave in (
         ("layout", _layout, True),
         ("backend", _backend, True),
@@ -261,8 +275,8 @@ def differing(profiles: Mapping[str, Row]) -> list[Difference]:
     ):
         values = {name: of(profile) for name, profile in profiles.items()}
         if len(set(values.values())) > 1:
-            found.append(Difference(what, values, grave))
-    return [*found, *_changed_agents(profiles)]
+            what_differs.append(Difference(what, values, grave))
+    return [*what_differs, *_changed_agents(profiles)]
 
 
 def _changed_agents(profiles: Mapping[str, Row]) -> list[Difference]:
@@ -270,19 +284,19 @@ def _changed_agents(profiles: Mapping[str, Row]) -> list[Difference]:
     called: dict[str, list[str]] = {}
     for name, profile in profiles.items():
         called.setdefault(str(_about(profile).get("agent", "")), []).append(name)
-    found: list[Difference] = []
+    changed: list[Difference] = []
     for agent, names in called.items():
         known = {name: _fingerprint(profiles[name]) for name in names}
         first, *others = known.values()
         if any(differences(first, other) for other in others):
-            shown = {name: one.short for name, one in known.items()}
-            found.append(Difference(f"fingerprint of {agent}", shown, False))
-    return found
+            shown = {name: fingerprint.short for name, fingerprint in known.items()}
+            changed.append(Difference(f"fingerprint of {agent}", shown, False))
+    return changed
 
 
 def _fingerprint(profile: Row) -> AgentFingerprint:
-    told: Row = _about(profile).get("agent_fingerprint") or {}
-    return AgentFingerprint(**{key: value for key, value in told.items() if key != "digest"})
+    fields: Row = _about(profile).get("agent_fingerprint") or {}
+    return AgentFingerprint(**{key: value for key, value in fields.items() if key != "digest"})
 
 
 def _about(profile: Row) -> Row:
@@ -307,8 +321,8 @@ def _observation(profile: Row) -> str:
 def _build(profile: Row) -> str:
     played: Sequence[Row] = _about(profile).get("played_with") or ()
     builds: dict[str, None] = {}
-    for one in played:
-        versions: Row = one["versions"]
+    for with_versions in played:
+        versions: Row = with_versions["versions"]
         rules = [f"{key} {versions[key]}" for key in ("motion", "looks") if key in versions]
         builds[str(versions.get("unity-build") or ", ".join(rules))] = None
     return "; ".join(filter(None, builds))
@@ -329,9 +343,9 @@ def _shared(results: Mapping[str, Results]) -> list[str]:
     each = [
         {
             node.name: (node.kind, node.unit, node.prior.low, node.prior.high)
-            for node in one.fitted.layout.latents
+            for node in result.fitted.layout.latents
         }
-        for one in results.values()
+        for result in results.values()
     ]
     return [
         name for name, node in each[0].items() if all(other.get(name) == node for other in each[1:])
@@ -364,12 +378,12 @@ class DifferenceRow:
 
 def rank_rows(known: Compared) -> list[RankRow]:
     """Where every agent stands by every node, best first."""
-    made: list[RankRow] = []
+    ranked: list[RankRow] = []
     for node in known.nodes:
         for rank in ranking(known.posteriors, node):
             row = known.rows[node][rank.name]
             low, high = rank.interval
-            made.append(
+            ranked.append(
                 RankRow(
                     node,
                     rank.name,
@@ -379,17 +393,24 @@ def rank_rows(known: Compared) -> list[RankRow]:
                     percent(rank.probabilities[0]),
                 )
             )
-    return made
+    return ranked
 
 
 def difference_rows(known: Compared) -> list[DifferenceRow]:
     """How every two agents differ by every node."""
-    found = [
+    rows = [
         DifferenceRow(
-            one.node, first.name, second.name, words.estimate, words.interval, percent(one.more)
+            difference.node,
+            first.name,
+            second.name,
+            words.estimate,
+            words.interval,
+            percent(difference.more),
         )
         for first, second in combinations(known.posteriors, 2)
-        for one in node_differences(first, second)
-        for words in [difference_words(first, second, one.node, known.scales[one.node])]
+        for difference in node_differences(first, second)
+        for words in [
+            difference_words(first, second, difference.node, known.scales[difference.node])
+        ]
     ]
-    return sorted(found, key=lambda row: known.nodes.index(row.node))
+    return sorted(rows, key=lambda row: known.nodes.index(row.node))

@@ -41,9 +41,12 @@ def comparison_page(
     """
     missing: list[str] = []
     drawn = _Pictures(missing)
-    nodes = [drawn.of(*one) for one in _nodes(known)]
+    nodes = [drawn.of(*node_figure) for node_figure in _nodes(known)]
     names = ", ".join(known.results)
-    profiles, tables = known.profiles, {name: one.table for name, one in known.results.items()}
+    profiles, tables = (
+        known.profiles,
+        {name: result.table for name, result in known.results.items()},
+    )
     wide = [
         drawn.of(
             lambda: plots.heat(profiles, known.scales),
@@ -73,13 +76,13 @@ def comparison_page(
             intro=intro,
             labels=known.labels(),
             differences=known.differences,
-            agents=[_agent(name, one.profile) for name, one in known.results.items()],
+            agents=[_agent(name, result.profile) for name, result in known.results.items()],
             common=common or {},
             against=against,
             paired=compare_each(common, against) if common and against else {},
-            nodes=[one for one in nodes if one],
-            wide=[one for one in wide if one],
-            success=[one for one in success if one],
+            nodes=[picture for picture in nodes if picture],
+            wide=[picture for picture in wide if picture],
+            success=[picture for picture in success if picture],
             missing=missing,
             ranks=rank_rows(known),
             rows=difference_rows(known),

@@ -62,13 +62,15 @@ class Correlations:
 
     def pairs(self, least: float = CLOSE) -> list[Pair]:
         """Pairs of demands that correlate by at least so much, the closest first."""
-        found = [
-            Pair(one, other, float(self.rho[i, j]), int(self.counts[i, j]), kinship(one, other))
-            for i, one in enumerate(self.names)
-            for j, other in enumerate(self.names[:i])
+        pairs = [
+            Pair(
+                name, earlier, float(self.rho[i, j]), int(self.counts[i, j]), kinship(name, earlier)
+            )
+            for i, name in enumerate(self.names)
+            for j, earlier in enumerate(self.names[:i])
             if abs(self.rho[i, j]) >= least
         ]
-        return sorted(found, key=lambda pair: (-abs(pair.rho), pair.one, pair.other))
+        return sorted(pairs, key=lambda pair: (-abs(pair.rho), pair.one, pair.other))
 
 
 class Picture(NamedTuple):
@@ -108,7 +110,7 @@ def correlations(table: DemandTable) -> Correlations:
     return Correlations(names, rho, counts, least)
 
 
-def picture(table: DemandTable, found: Correlations, layout: Layout | None = None) -> Picture:
+def picture(table: DemandTable, related: Correlations, layout: Layout | None = None) -> Picture:
     """Choose what a picture of the correlations shows.
 
     The layout's demands come first. The others follow by the number of instances that do not have
@@ -117,23 +119,23 @@ def picture(table: DemandTable, found: Correlations, layout: Layout | None = Non
     """
     first = set(layout.feature_names) if layout is not None else set[str]()
     groups = {demand.name: demand.group for demand in table.demands}
-    enough = [name for name in found.names if len(table.known(name)) >= found.least]
+    enough = [name for name in related.names if len(table.known(name)) >= related.least]
     ordered = sorted(
         enough, key=lambda n: (n not in first, groups[n] == LOOK, -_uncommon(table.known(n)))
     )
-    at = {name: i for i, name in enumerate(found.names)}
+    at = {name: i for i, name in enumerate(related.names)}
     stands_for: dict[str, tuple[str, ...]] = {}
     left_out: list[str] = []
     for name in ordered:
-        same = [s for s in stands_for if abs(found.rho[at[name], at[s]]) >= SAME]
+        same = [s for s in stands_for if abs(related.rho[at[name], at[s]]) >= SAME]
         if same and name not in first:
             stands_for[same[0]] += (name,)
         elif len(stands_for) < SHOWN:
             stands_for[name] = ()
         else:
             left_out.append(name)
-    names = _side_by_side(found.rho, [at[name] for name in stands_for])
-    return Picture(tuple(found.names[k] for k in names), stands_for, tuple(left_out))
+    names = _side_by_side(related.rho, [at[name] for name in stands_for])
+    return Picture(tuple(related.names[k] for k in names), stands_for, tuple(left_out))
 
 
 def _uncommon(values: Floats) -> int:

@@ -79,13 +79,18 @@ class DemandTable:
         own = sorted(set(battery.units).difference(known))
         demands = tuple(_demand(name, battery.units[name]) for name in (*known, *own))
         instances = battery.instances
-        values = [[one.features.get(d.name, math.nan) for d in demands] for one in instances]
+        values = [
+            [instance.features.get(d.name, math.nan) for d in demands] for instance in instances
+        ]
         return cls(
             demands,
             np.array(values, np.float64).reshape(len(instances), len(demands)),
-            tuple(one.name for one in instances),
-            tuple(": ".join(filter(None, (one.suite, one.paradigm))) for one in instances),
-            tuple(one.missing for one in instances),
+            tuple(instance.name for instance in instances),
+            tuple(
+                ": ".join(filter(None, (instance.suite, instance.paradigm)))
+                for instance in instances
+            ),
+            tuple(instance.missing for instance in instances),
         )
 
     @cached_property
@@ -109,12 +114,12 @@ class DemandTable:
 
         Where a demand is not measured it is 0.5, so that nothing stands out by it.
         """
-        made = np.full(self.values.shape, 0.5)
+        ranks = np.full(self.values.shape, 0.5)
         for k, column in enumerate(self.values.T):
             there = np.isfinite(column)
             if there.any():
-                made[there, k] = (rankdata(column[there]) - 0.5) / there.sum()
-        return made
+                ranks[there, k] = (rankdata(column[there]) - 0.5) / there.sum()
+        return ranks
 
     def column(self, name: str) -> Floats:
         """Values of one demand, (instances,), NaN where it is not measured."""
@@ -138,8 +143,8 @@ class DemandTable:
         """Why a demand is not measured, with the number of instances, most frequent first."""
         column = np.isnan(self.column(name))
         said = Counter(
-            one.get(name, "no value given")
-            for one, lacks in zip(self.missing, column, strict=True)
+            reasons.get(name, "no value given")
+            for reasons, lacks in zip(self.missing, column, strict=True)
             if lacks
         )
         return dict(said.most_common())
@@ -155,12 +160,12 @@ class DemandTable:
             return self.paradigms
         return tuple(
             suite if paradigm else suite.split("-")[0]
-            for suite, _, paradigm in (one.partition(": ") for one in self.paradigms)
+            for suite, _, paradigm in (place.partition(": ") for place in self.paradigms)
         )
 
 
 def _demand(name: str, unit: str) -> Demand:
-    one = FEATURES.get(name)
-    if one is None:
+    feature = FEATURES.get(name)
+    if feature is None:
         return Demand(name, unit, "", OWN, -math.inf, math.inf)
-    return Demand(name, one.unit, one.description, one.group, one.low, one.high)
+    return Demand(name, feature.unit, feature.description, feature.group, feature.low, feature.high)

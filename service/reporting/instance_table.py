@@ -38,23 +38,28 @@ def columns(battery: Battery) -> list[Column]:
     solved = battery.unsolved
 
     def origin(name: str) -> list[Any]:
-        return [None if one.origin is None else getattr(one.origin, name) for one in instances]
+        return [
+            None if instance.origin is None else getattr(instance.origin, name)
+            for instance in instances
+        ]
 
     return [
-        Column("instance", "", [one.name for one in instances]),
-        Column("suite", "", [one.suite or None for one in instances]),
-        Column("stratum", "", [one.paradigm for one in instances]),
+        Column("instance", "", [instance.name for instance in instances]),
+        Column("suite", "", [instance.suite or None for instance in instances]),
+        Column("stratum", "", [instance.paradigm for instance in instances]),
         *(Column(name, "", origin(name)) for name in ORIGIN[:4]),
-        Column("task", "", [task_of(one) or None for one in instances]),
-        Column("variant", "", [variant_of(one) or None for one in instances]),
-        Column("group", "", [battery.groups[one.name] for one in instances]),
+        Column("task", "", [task_of(instance) or None for instance in instances]),
+        Column("variant", "", [variant_of(instance) or None for instance in instances]),
+        Column("group", "", [battery.groups[instance.name] for instance in instances]),
         *(Column(name, "", origin(name)) for name in ORIGIN[4:]),
-        Column("pass_mark", "", [one.pass_mark for one in instances]),
+        Column("pass_mark", "", [instance.pass_mark for instance in instances]),
         Column(
-            "solved", "", [None if solved is None else one.name not in solved for one in instances]
+            "solved",
+            "",
+            [None if solved is None else instance.name not in solved for instance in instances],
         ),
         *(
-            Column(name, unit, [one.features.get(name) for one in instances])
+            Column(name, unit, [instance.features.get(name) for instance in instances])
             for name, unit in sorted(battery.units.items())
         ),
     ]
@@ -65,8 +70,8 @@ def csv_text(battery: Battery) -> str:
     table = columns(battery)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([one.head for one in table])
-    for row in zip(*(one.values for one in table), strict=True):
+    writer.writerow([column.head for column in table])
+    for row in zip(*(column.values for column in table), strict=True):
         writer.writerow(["" if value is None else _cell(value) for value in row])
     return file.getvalue()
 
@@ -83,7 +88,9 @@ def parquet_bytes(battery: Battery) -> bytes:
     import pandas as pd
 
     table = columns(battery)
-    frame = pd.DataFrame({one.head: pd.Series(one.values, dtype=_type(one)) for one in table})
+    frame = pd.DataFrame(
+        {column.head: pd.Series(column.values, dtype=_type(column)) for column in table}
+    )
     file = io.BytesIO()
     frame.to_parquet(file, engine="pyarrow", compression="zstd", index=False)
     return file.getvalue()

@@ -38,7 +38,9 @@ def manifest(name: str, battery: Battery) -> dict[str, Any]:
         "licence": recipe.get("licence") or None,
         "counts": _counts(battery),
         "parts": _parts(battery),
-        "pairs": sum(bool(one.origin and one.origin.control_of) for one in battery.instances),
+        "pairs": sum(
+            bool(instance.origin and instance.origin.control_of) for instance in battery.instances
+        ),
         "demands": _demands(battery),
         "validity": _validity(battery),
         "layout": _layout(battery),
@@ -52,36 +54,36 @@ def manifest(name: str, battery: Battery) -> dict[str, Any]:
 
 def _counts(battery: Battery) -> dict[str, dict[str, int]]:
     """Numbers of instances by where they come from; empty for arena files."""
-    origins = [one.origin for one in battery.instances if one.origin]
+    origins = [instance.origin for instance in battery.instances if instance.origin]
 
     def count(values: Iterable[str]) -> dict[str, int]:
         return dict(sorted(Counter(values).items()))
 
     return {
-        "entry": count(one.entry for one in origins if one.entry),
-        "family": count(one.family for one in origins),
-        "paradigm": count(one.paradigm for one in battery.instances),
-        "part": count(one.part for one in origins),
-        "variant": count(one.variant or "plain" for one in origins),
-        "control": count(one.control or "none" for one in origins),
+        "entry": count(origin.entry for origin in origins if origin.entry),
+        "family": count(origin.family for origin in origins),
+        "paradigm": count(instance.paradigm for instance in battery.instances),
+        "part": count(origin.part for origin in origins),
+        "variant": count(origin.variant or "plain" for origin in origins),
+        "control": count(origin.control or "none" for origin in origins),
     }
 
 
 def _parts(battery: Battery) -> list[dict[str, str | int]]:
     """How much there is of every suite and paradigm."""
-    found: dict[tuple[str, str], list[Instance]] = {}
-    for one in battery.instances:
-        found.setdefault((one.suite, one.paradigm), []).append(one)
+    parts: dict[tuple[str, str], list[Instance]] = {}
+    for instance in battery.instances:
+        parts.setdefault((instance.suite, instance.paradigm), []).append(instance)
     return [
         {
             "suite": suite,
             "paradigm": paradigm,
             "instances": len(these),
-            "tasks": len({task_of(one) for one in these} - {""}),
-            "variants": len({variant_of(one) for one in these} - {""}),
-            "groups": len({battery.groups[one.name] for one in these}),
+            "tasks": len({task_of(instance) for instance in these} - {""}),
+            "variants": len({variant_of(instance) for instance in these} - {""}),
+            "groups": len({battery.groups[instance.name] for instance in these}),
         }
-        for (suite, paradigm), these in sorted(found.items())
+        for (suite, paradigm), these in sorted(parts.items())
     ]
 
 
@@ -90,7 +92,7 @@ def _demands(battery: Battery) -> dict[str, dict[str, Any]]:
         name: {
             "unit": unit,
             "version": battery.versions.get(name, 0),
-            "measured": sum(name in one.features for one in battery.instances),
+            "measured": sum(name in instance.features for instance in battery.instances),
             "missing": _missing(battery, name),
         }
         for name, unit in sorted(battery.units.items())
@@ -100,9 +102,9 @@ def _demands(battery: Battery) -> dict[str, dict[str, Any]]:
 def _missing(battery: Battery, name: str) -> dict[str, int]:
     """Why a demand is not measured, with numbers of instances."""
     reasons = Counter(
-        one.missing.get(name, "not measured")
-        for one in battery.instances
-        if name not in one.features
+        instance.missing.get(name, "not measured")
+        for instance in battery.instances
+        if name not in instance.features
     )
     return dict(sorted(reasons.items()))
 
@@ -131,14 +133,14 @@ def _layout(battery: Battery) -> dict[str, Any]:
     try:
         layout = load_layout(name, variant)
         about["variant"] = layout.variant or None
-        found = coverage(layout, battery)
+        covered = coverage(layout, battery)
     except (SpecificationError, ServiceError) as error:
         return {**about, "problem": str(error)}
     demands = {
-        one.name: {
-            "measured": sum(one.name in instance.features for instance in battery.instances),
-            "missing": _missing(battery, one.name),
+        feature.name: {
+            "measured": sum(feature.name in instance.features for instance in battery.instances),
+            "missing": _missing(battery, feature.name),
         }
-        for one in layout.features
+        for feature in layout.features
     }
-    return {**about, **found.to_dict(), "demands": demands}
+    return {**about, **covered.to_dict(), "demands": demands}

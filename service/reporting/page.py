@@ -107,13 +107,13 @@ def html_page(
 def _parted(report: BatteryReport) -> Markup:
     """A picture of how far demands of the layout go together; empty where fewer than two vary."""
     together = () if report.separation is None else report.separation.together
-    names = list(dict.fromkeys(name for one in together for name in (one.one, one.other)))
+    names = list(dict.fromkeys(name for pair in together for name in (pair.one, pair.other)))
     if not names:
         return Markup("")
     at = {name: k for k, name in enumerate(names)}
     rho = np.eye(len(names))
-    for one in together:
-        rho[at[one.one], at[one.other]] = rho[at[one.other], at[one.one]] = one.ranks
+    for pair in together:
+        rho[at[pair.one], at[pair.other]] = rho[at[pair.other], at[pair.one]] = pair.ranks
     label = "Spearman's correlations between the layout's demands"
     return Markup(charts.heat_map(names, rho, label))
 
@@ -162,7 +162,7 @@ def _wanted(report: BatteryReport) -> Callable[[Addition], list[str]]:
             feature.name: "" if feature.unit == "1" else feature.unit
             for feature in report.precision.layout.features
         }
-    return lambda one: list(words(one, units))
+    return lambda addition: list(words(addition, units))
 
 
 def _quantity(name: str, value: float, units: Mapping[str, str]) -> str:

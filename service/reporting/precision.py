@@ -109,7 +109,7 @@ class Tangle(NamedTuple):
     correlation: float
 
 
-class Posterior(NamedTuple):
+class AgentPosterior(NamedTuple):
     """What is known of one agent after the battery.
 
     Attributes:
@@ -147,18 +147,18 @@ class Precision:
     nodes: tuple[NodePrecision, ...]
     correlations: Floats
     truths: Floats
-    posteriors: tuple[Posterior, ...]
+    posteriors: tuple[AgentPosterior, ...]
 
     @property
     def tangles(self) -> list[Tangle]:
         """Pairs of nodes, at least one a capability, that the battery cannot tell apart."""
-        found = [
-            Tangle(one.name, other.name, float(self.correlations[i, j]))
-            for i, one in enumerate(self.nodes)
+        tangles = [
+            Tangle(node.name, other.name, float(self.correlations[i, j]))
+            for i, node in enumerate(self.nodes)
             for j, other in enumerate(self.nodes[:i])
-            if "capability" in (one.kind, other.kind) and abs(self.correlations[i, j]) >= TANGLED
+            if "capability" in (node.kind, other.kind) and abs(self.correlations[i, j]) >= TANGLED
         ]
-        return sorted(found, key=lambda pair: -abs(pair.correlation))
+        return sorted(tangles, key=lambda pair: -abs(pair.correlation))
 
 
 Tick = Callable[[int, int], None]
@@ -180,18 +180,20 @@ def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total:
     instances = [battery.instances[battery.index[name]] for name in covered.features]
     bank = Bank(
         layout,
-        np.array([covered.features[one.name] for one in instances], np.float64),
-        [one.paradigm for one in instances],
-        names=[one.name for one in instances],
-        observes=[[o.source in one.task.observes for o in layout.outcomes] for one in instances],
+        np.array([covered.features[instance.name] for instance in instances], np.float64),
+        [instance.paradigm for instance in instances],
+        names=[instance.name for instance in instances],
+        observes=[
+            [o.source in instance.task.observes for o in layout.outcomes] for instance in instances
+        ],
     )
     z = rng(0, "agents", 0).standard_normal((AGENTS, len(layout.latents)))
     truths = layout.from_standard(z)
-    posteriors: list[Posterior] = []
+    posteriors: list[AgentPosterior] = []
     for truth in truths:
         tick(len(posteriors), AGENTS)
         posteriors.append(_played(bank, truth, len(posteriors)))
-    covariances = np.stack([one.covariance for one in posteriors])
+    covariances = np.stack([posterior.covariance for posterior in posteriors])
     expected: Floats = np.asarray(covariances.mean(axis=0), np.float64)
     sd = np.sqrt(np.maximum(np.diagonal(expected), 1e-300))
     variances = np.diagonal(covariances, axis1=1, axis2=2)
@@ -206,11 +208,11 @@ def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total:
     )
 
 
-def _played(bank: Bank, truth: Floats, agent: int) -> Posterior:
+def _played(bank: Bank, truth: Floats, agent: int) -> AgentPosterior:
     features, outcomes = simulated_outcomes(bank, truth, agent)
     posterior = LivePosterior(bank.layout, agent, particles=PARTICLES)
     posterior.update_all(features, outcomes)
-    return Posterior(posterior.particles, posterior.weights)
+    return AgentPosterior(posterior.particles, posterior.weights)
 
 
 def simulated_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Floats, Floats]:

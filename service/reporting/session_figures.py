@@ -40,7 +40,7 @@ class Drawn(NamedTuple):
 
 
 def session_figures(
-    fitted: FitResult, table: pd.DataFrame, told: Mapping[str, str]
+    fitted: FitResult, table: pd.DataFrame, estimates: Mapping[str, str]
 ) -> Iterator[Drawn]:
     """Draw all figures.
 
@@ -48,16 +48,16 @@ def session_figures(
         fitted: The posterior, with the data that it was fitted to.
         table: Table of outcomes with the predictions made before each episode, as
             `prediction.with_observed` returns it.
-        told: What is known of each node, in words, by node.
+        estimates: What is known of each node, in words, by node.
     """
     names = fitted.layout.latent_names
     for name in names:
         yield _drawn(
             "densities",
             lambda name=name: posterior.densities(fitted, nodes=[name], key=False),
-            f"Posterior density of {name} over that of its prior. {told.get(name, '')}",
+            f"Posterior density of {name} over that of its prior. {estimates.get(name, '')}",
         )
-    yield from _course(fitted, told)
+    yield from _course(fitted, estimates)
     yield from _demands(fitted)
     yield _drawn("reliability", lambda: prediction.reliability(table), _reliability(table))
     yield _drawn(
@@ -68,7 +68,7 @@ def session_figures(
     )
 
 
-def _course(fitted: FitResult, told: Mapping[str, str]) -> Iterator[Drawn]:
+def _course(fitted: FitResult, estimates: Mapping[str, str]) -> Iterator[Drawn]:
     try:
         course = posterior.course_of(fitted)
     except ValueError as error:
@@ -80,7 +80,7 @@ def _course(fitted: FitResult, told: Mapping[str, str]) -> Iterator[Drawn]:
             "course",
             lambda name=name: posterior.trajectory(fitted, nodes=[name], course=course, key=False),
             f"Estimate of {name} with its 90 % interval over {len(widths) - 1} episodes: "
-            f"{_narrowed(widths)}. {told.get(name, '')}",
+            f"{_narrowed(widths)}. {estimates.get(name, '')}",
         )
 
 

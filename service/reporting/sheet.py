@@ -166,15 +166,15 @@ def _stands_out(
     if inside.all():
         return
     far = np.abs(ranks[inside].mean(axis=0) - 0.5) if len(judged) else np.empty(0)
-    told: list[str] = []
+    named: list[str] = []
     for k in sorted(range(len(judged)), key=lambda k: -far[k]):
         name, column = judged[k], table.column(judged[k])
         own, others = (column[m & np.isfinite(column)] for m in (inside, ~inside))
-        if far[k] < _FAR or len(told) == 2:
+        if far[k] < _FAR or len(named) == 2:
             return
-        if not len(own) or not len(others) or any(kinship(name, one) for one in told):
+        if not len(own) or not len(others) or any(kinship(name, earlier) for earlier in named):
             continue
         if np.median(own) == np.median(others):
             continue
-        told.append(name)
+        named.append(name)
         yield StandsOut(name, float(np.median(own)), float(np.median(others)))

@@ -23,8 +23,8 @@ def with_episode(page: str, heading: str, words: str, picture: bytes) -> str:
     Returns:
         The page, which still loads nothing from elsewhere.
     """
-    before, found, after = page.partition(_BEFORE)
-    assert found, "a report has its capabilities in a section of their own"
+    before, heading_found, after = page.partition(_BEFORE)
+    assert heading_found, "a report has its capabilities in a section of their own"
     source = f"data:image/png;base64,{b64encode(picture).decode()}"
     section = (
         f'<section id="episode">\n<h2>{escape(heading)}</h2>\n<p>{escape(words)}</p>\n'
@@ -32,4 +32,4 @@ def with_episode(page: str, heading: str, words: str, picture: bytes) -> str:
         f'alt="The end of the episode: what the agent saw, and its path from above"></figure>\n'
         "</section>\n\n"
     )
-    return f"{before}{section}{found}{after}"
+    return f"{before}{section}{heading_found}{after}"

@@ -519,10 +519,14 @@ def read_fingerprint(message: types_pb2.AgentFingerprint, instance: str) -> Agen
             "there are at most 100 options, 1,000 files and 200 environment variables",
         )
     try:
-        found = decode(AgentFingerprint, message, strict=True)
+        fingerprint = decode(AgentFingerprint, message, strict=True)
     except ValueError as error:
         raise ServiceError(Code.INVALID_REQUEST, f"fingerprint: {error}") from error
-    return found if found.known or found.process else replace(found, process=instance)
+    return (
+        fingerprint
+        if fingerprint.known or fingerprint.process
+        else replace(fingerprint, process=instance)
+    )
 
 
 def lease_lost() -> ServiceError:

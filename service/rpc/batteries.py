@@ -26,7 +26,7 @@ from animalcat.service.library.batteries import (
     FAMILY_SIZE,
     SHIPPED,
     BatteryLibrary,
-    Source,
+    BatterySource,
     check_family,
     check_name,
     check_names,
@@ -152,10 +152,10 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         shipped, replace = not request.HasField("recipe"), request.replace
         if files is not None:
             recipe = check_recipe(files, size)
-            source = Source(recipe.name, full_size(recipe), recipe.seed, shipped, replace)
+            source = BatterySource(recipe.name, full_size(recipe), recipe.seed, shipped, replace)
         else:
             check_family(request.family, FAMILY_SIZE if size is None else size)
-            source = Source(request.family, FAMILY_SIZE, 0, shipped, replace)
+            source = BatterySource(request.family, FAMILY_SIZE, 0, shipped, replace)
         name = name_to_build(source, request.name, size, seed)
 
         async def work(tick: Tick) -> str:
@@ -199,7 +199,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         texts = [""] * len(page)
         if request.arenas:
             texts = await asyncio.to_thread(lambda: [*map(battery.arena_yaml, page)])
-        groups = [battery.groups[one.name] for one in page]
+        groups = [battery.groups[instance.name] for instance in page]
         return sessions_pb2.ListInstancesResponse(
             instances=map(_instance, page, groups, texts),
             next_page_token=page.next,
@@ -217,7 +217,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         self, request: sessions_pb2.ListBatteriesRequest, context: Any
     ) -> sessions_pb2.ListBatteriesResponse:
         """List the batteries of this server."""
-        records = [one for one in await self._library.all() if request.contains in one.id]
+        records = [record for record in await self._library.all() if request.contains in record.id]
         page = paged(records, lambda record: record.id, request)
         return sessions_pb2.ListBatteriesResponse(
             batteries=map(_told, page),
@@ -282,18 +282,18 @@ def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
 
 
 def _told(battery: BatteryRecord) -> sessions_pb2.Battery:
-    told = values.Battery(battery.id, battery.digest, battery.instances, battery.problems)
-    return encode(told)
+    described = values.Battery(battery.id, battery.digest, battery.instances, battery.problems)
+    return encode(described)
 
 
 def _features(battery: Battery) -> list[Feature]:
     """Return what the meta-features of a battery are, in order of name."""
-    found: list[Feature] = []
+    features: list[Feature] = []
     for name, unit in sorted(battery.units.items()):
         known = FEATURES.get(name)
         said, how = (known.description, known.measured) if known else ("", "caller")
-        found.append(Feature(name, unit, said, battery.versions.get(name, 0), how))
-    return found
+        features.append(Feature(name, unit, said, battery.versions.get(name, 0), how))
+    return features
 
 
 def _instance(instance: Instance, group: str, arena_yaml: str) -> sessions_pb2.Instance:

@@ -88,7 +88,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         campaign = campaign_id(spec)
         candidates = measurement.candidates
         order = _common(spec, candidates)
-        made: list[str] = []
+        sessions: list[str] = []
         for k, agent in enumerate(spec.agents):
             plan = _plan(spec, agent, order, campaign)
             session = await asyncio.to_thread(
@@ -99,11 +99,11 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
                 f"campaigns/{campaign}/{k}",
                 len(order),
             )
-            made.append(session.id)
+            sessions.append(session.id)
         stored = await asyncio.to_thread(
             self._engines.parts.store.create_campaign,
             StoredCampaign(
-                campaign, spec, tuple(made), self._clock(), max_workers=request.max_workers
+                campaign, spec, tuple(sessions), self._clock(), max_workers=request.max_workers
             ),
         )
         self._conductors.start(stored)
@@ -124,12 +124,12 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             battery=names.parse_battery(request.battery) if request.battery else "",
             going_on=request.going_on if request.HasField("going_on") else None,
         )
-        found = await asyncio.to_thread(
+        page = await asyncio.to_thread(
             self._engines.parts.store.campaigns, wanted, paging.stored(request)
         )
         return campaigns_pb2.ListCampaignsResponse(
-            campaigns=[await self._told(campaign) for campaign in found],
-            next_page_token=found.next,
+            campaigns=[await self._told(campaign) for campaign in page],
+            next_page_token=page.next,
         )
 
     async def DeleteCampaign(  # noqa: N802
@@ -179,7 +179,9 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         async def count() -> None:
             with self._engines.parts.bus.watch(*campaign.sessions) as events:
                 while True:
-                    sessions = [await self._engines.session(one) for one in campaign.sessions]
+                    sessions = [
+                        await self._engines.session(session) for session in campaign.sessions
+                    ]
                     over = sum(session.state.over for session in sessions)
                     tick(over, len(sessions), "making profiles")
                     await events.get()
@@ -192,16 +194,16 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
 
     async def _stored(self, campaign: str) -> StoredCampaign:
         store = self._engines.parts.store
-        found = await asyncio.to_thread(store.campaign, campaign)
-        if found is None:
+        stored = await asyncio.to_thread(store.campaign, campaign)
+        if stored is None:
             known = await asyncio.to_thread(store.campaigns)
             raise unknown(
                 Code.UNKNOWN_CAMPAIGN,
                 "campaign",
                 campaign,
-                [one.id for one in known],
+                [other.id for other in known],
             )
-        return found
+        return stored
 
     async def _told(self, campaign: StoredCampaign) -> campaigns_pb2.Campaign:
         """Return what clients are told of a campaign."""

@@ -40,19 +40,19 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
                     parts.store.episodes, sessions[0], wanted, paging.stored(request)
                 )
                 return results_pb2.ListEpisodesResponse(
-                    episodes=[encode(one) for one in page], next_page_token=page.next
+                    episodes=[encode(episode) for episode in page], next_page_token=page.next
                 )
         else:
             known = [session.id for session in reversed(await self._engines.sessions())]
             played = await asyncio.to_thread(recordings.sessions, parts.data)
-            sessions = [*known, *(one for one in played if one not in known)]
-        found = [
+            sessions = [*known, *(session for session in played if session not in known)]
+        matching = [
             episode
             for session in sessions
             for episode in await self._episodes(session)
             if not wanted.outcomes or episode.outcome in request.outcomes
         ]
-        shown = paging.paged(found, lambda episode: episode.name, request)
+        shown = paging.paged(matching, lambda episode: episode.name, request)
         return results_pb2.ListEpisodesResponse(episodes=shown, next_page_token=shown.next)
 
     async def ExplainEpisode(  # noqa: N802
@@ -64,10 +64,10 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         battery = await self._engines.battery(stored.spec.battery_digest)
         attempts = await self._engines.episodes(session)
         layout = await asyncio.to_thread(layout_of, stored.spec, self._engines.parts.store)
-        found = await asyncio.to_thread(
+        explanation = await asyncio.to_thread(
             explained_episode, stored, layout, battery, attempts, number, attempt
         )
-        return results_pb2.ExplainEpisodeResponse(explanation_json=json.dumps(found))
+        return results_pb2.ExplainEpisodeResponse(explanation_json=json.dumps(explanation))
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def StreamEpisode(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -108,8 +108,8 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
             if played:
                 return played
         await self._engines.session(session)
-        found = await asyncio.to_thread(parts.store.episodes, session)
-        return [encode(episode) for episode in found]
+        attempts = await asyncio.to_thread(parts.store.episodes, session)
+        return [encode(episode) for episode in attempts]
 
 
 def _outcomes(request: results_pb2.ListEpisodesRequest) -> tuple[Outcome, ...]:

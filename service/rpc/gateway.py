@@ -202,9 +202,9 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             return names.parse_session(hello.session)
         caller = present.get()
         waiting = [
-            one
-            for one in await self._engines.waiting()
-            if caller.plays(await self._engines.session(one))
+            session
+            for session in await self._engines.waiting()
+            if caller.plays(await self._engines.session(session))
         ]
         if len(waiting) != 1:
             listed = ", ".join(names.session_name(s) for s in waiting[:20]) or "none"

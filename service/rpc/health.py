@@ -69,14 +69,14 @@ class Health(health_pb2_grpc.HealthServicer):
         changed = asyncio.Event()
         self._changed[changed] = request.service
         self._watching[peer] += 1
-        told: Status | None = None
+        last: Status | None = None
         try:
             while True:
                 changed.clear()
                 unknown = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
                 now = self._states.get(request.service, unknown)
-                if now != told:
-                    told = now
+                if now != last:
+                    last = now
                     await context.write(health_pb2.HealthCheckResponse(status=now))
                 await changed.wait()
         finally:

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from animalcat import names, values
 from animalcat.codec import encode, word
-from animalcat.service.host.limits import Limits
+from animalcat.service.host.limits import ServerLimits
 from animalcat.service.operations import Operations
-from animalcat.service.refusals import Refusal, Refusals
+from animalcat.service.refusals import RefusalCount, Refusals
 from animalcat.service.rpc.paging import paged
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
@@ -31,7 +31,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         engines: Engines,
         operations: Operations,
         requests: Requests,
-        limits: Limits,
+        limits: ServerLimits,
         refusals: Refusals,
     ) -> None:
         self._engines = engines
@@ -44,16 +44,20 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         self, request: operations_pb2.GetOperationRequest, context: Any
     ) -> operations_pb2.GetOperationResponse:
         """Return one operation."""
-        found = self._operations.get(names.parse_operation(request.name))
-        return operations_pb2.GetOperationResponse(operation=encode(found))
+        operation = self._operations.get(names.parse_operation(request.name))
+        return operations_pb2.GetOperationResponse(operation=encode(operation))
 
     async def ListOperations(  # noqa: N802
         self, request: operations_pb2.ListOperationsRequest, context: Any
     ) -> operations_pb2.ListOperationsResponse:
         """List the operations of this server, newest first."""
         states = [word(operations_pb2.OperationState, number) for number in request.states]
-        found = [one for one in self._operations.all() if not states or one.state in states]
-        page = paged(found, lambda one: one.id, request)
+        operations = [
+            operation
+            for operation in self._operations.all()
+            if not states or operation.state in states
+        ]
+        page = paged(operations, lambda operation: operation.id, request)
         return operations_pb2.ListOperationsResponse(
             operations=map(encode, page), next_page_token=page.next
         )
@@ -63,8 +67,8 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         self, request: operations_pb2.WatchOperationRequest, context: Any
     ) -> None:
         """Stream an operation as it proceeds, until it is over."""
-        async for found in self._operations.watch(names.parse_operation(request.name)):
-            message = encode(found)
+        async for operation in self._operations.watch(names.parse_operation(request.name)):
+            message = encode(operation)
             await context.write(operations_pb2.WatchOperationResponse(operation=message))
 
     async def CancelOperation(  # noqa: N802
@@ -77,8 +81,8 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
             self._operations.cancel(operation)
 
         await self._requests.once(request, cancel)
-        found = self._operations.get(operation)
-        return operations_pb2.CancelOperationResponse(operation=encode(found))
+        current = self._operations.get(operation)
+        return operations_pb2.CancelOperationResponse(operation=encode(current))
 
     async def GetPlacement(  # noqa: N802
         self, request: operations_pb2.GetPlacementRequest, context: Any
@@ -94,7 +98,9 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
                 workers=tuple(PlacedWorker(*worker) for worker in placement.workers),
                 max_workers=placement.most,
                 campaign_workers=placement.quota,
-                backlog={one.id: one.waits_for for one in sessions if one.waits_for},
+                backlog={
+                    session.id: session.waits_for for session in sessions if session.waits_for
+                },
                 fits=tuple(PlacedFit(*process) for process in fits.processes),
                 fits_waiting=fits.waiting,
                 lacks=tuple(await self._limits.lacks()),
@@ -103,6 +109,6 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         )
 
 
-def _told(refusal: Refusal) -> values.Refusal:
+def _told(refusal: RefusalCount) -> values.Refusal:
     last = datetime.fromtimestamp(refusal.last, UTC)
     return values.Refusal(refusal.what, refusal.who, refusal.number, last, refusal.words)

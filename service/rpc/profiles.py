@@ -157,7 +157,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         battery = await self._engines.battery(stored.spec.battery_digest)
         episodes = await self._engines.episodes(session)
         layout = await asyncio.to_thread(layout_of, stored.spec, self._engines.parts.store)
-        found = await asyncio.to_thread(reanalysis, stored.spec, layout, battery, episodes)
+        estimates = await asyncio.to_thread(reanalysis, stored.spec, layout, battery, episodes)
         current = await self._engines.session(session)
         about = provenance(current, episodes, {})
         kept = ("agent", "battery", "battery_digest", "backend", "played_with")
@@ -165,7 +165,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             "session": names.session_name(session),
             "labels": labels(current),
             **{key: about[key] for key in kept},
-            **found.to_dict(),
+            **estimates.to_dict(),
         }
 
     async def _outcomes(self, session: str) -> tuple[list[dict[str, Any]], dict[str, str]]:

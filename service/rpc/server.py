@@ -30,7 +30,7 @@ from animalcat.service.access.secret import ServerSecret
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import Code, ErrorInterceptor, ServiceError
 from animalcat.service.host.doorman import Budget, Doorman, all_descriptors, descriptors, host_of
-from animalcat.service.host.limits import EVALUATE, Limits, LimitsInterceptor
+from animalcat.service.host.limits import EVALUATE, LimitsInterceptor, ServerLimits
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.settings import Settings, check_exposure, check_tls
@@ -162,7 +162,7 @@ class Inside(NamedTuple):
     conductors: Conductors
     operations: Operations
     gate: Gate
-    limits: Limits
+    limits: ServerLimits
     refusals: Refusals
 
     def gateway(self, folder: str) -> Gateway:
@@ -238,7 +238,7 @@ async def composed(
             Operations, _own_folder(settings) / "operations", clock
         )
         gate = await asyncio.to_thread(Gate, settings.home, engines)
-        limits = Limits(settings, store, operations, disk=disk)
+        limits = ServerLimits(settings, store, operations, disk=disk)
         yield Inside(
             settings, clock, lock, engines, conductors, operations, gate, limits, Refusals()
         )
@@ -294,12 +294,12 @@ async def create_server(
         stack = ExitStack()
         local = LocalAddress()
         try:
-            told = partial(_refused, refusals, doorman)
+            note_refusal = partial(_refused, refusals, doorman)
 
             def make_door(connections: int, *, open_to_machine: bool) -> grpc.aio.Server:
                 guards = [
                     *([CallCounter(metrics)] if metrics else []),
-                    ErrorInterceptor(told),
+                    ErrorInterceptor(note_refusal),
                     AccessInterceptor(inside.gate, doorman, open_to_machine=open_to_machine),
                     limiting,
                 ]
@@ -584,8 +584,8 @@ def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
         CertificateError: A certificate cannot be made.
     """
     if settings.self_signed:
-        made = self_signed(settings.home, settings.host_names)
-        certificate, key = made.certificate, made.key
+        signed = self_signed(settings.home, settings.host_names)
+        certificate, key = signed.certificate, signed.key
     elif settings.tls_certificate is not None and settings.tls_key is not None:
         certificate, key = settings.tls_certificate, settings.tls_key
     else:

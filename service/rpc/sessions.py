@@ -131,13 +131,13 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     ) -> sessions_pb2.ListSessionsResponse:
         """List the sessions to which an agent is restricted."""
         states = tuple(map(state_of, request.states))
-        found: list[Session] = []
+        sessions: list[Session] = []
         for name in sorted(caller.sessions):
             with suppress(ServiceError):  # a session that was deleted
                 session = await self._engines.session(name)
                 if caller.plays(session) and (not states or session.state in states):
-                    found.append(session)
-        page = paged(found, lambda session: session.id, request)
+                    sessions.append(session)
+        page = paged(sessions, lambda session: session.id, request)
         return sessions_pb2.ListSessionsResponse(
             sessions=map(encode, page), next_page_token=page.next
         )
@@ -190,12 +190,12 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         session = names.parse_session(request.name)
         await self._engines.session(session)
         parts = self._engines.parts
-        found = await asyncio.to_thread(look, parts.store, parts.files, session)
+        integrity = await asyncio.to_thread(look, parts.store, parts.files, session)
         return sessions_pb2.VerifySessionResponse(
-            problems=found.problems,
-            links=found.links,
-            head=found.head,
-            notes=found.notes,
+            problems=integrity.problems,
+            links=integrity.links,
+            head=integrity.head,
+            notes=integrity.notes,
         )
 
     async def PauseSession(  # noqa: N802
@@ -222,8 +222,8 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         target = request.target_sd if request.HasField("target_sd") else None
         work = partial(self._engines.extend, session, request.max_episodes, target)
         await self._requests.once(request, work)
-        found = await self._engines.session(session)
-        return sessions_pb2.ExtendSessionResponse(session=encode(found))
+        extended = await self._engines.session(session)
+        return sessions_pb2.ExtendSessionResponse(session=encode(extended))
 
     async def InvalidateEpisode(  # noqa: N802
         self, request: sessions_pb2.InvalidateEpisodeRequest, context: Any
@@ -238,9 +238,11 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         work = partial(engine.invalidate, number, attempt, request.reason)
         await self._requests.once(request, work)
         # Read back, since a repeated request is not done again.
-        found = await self._engines.episodes(session)
-        invalid = [one for one in found if one.number == number and one.invalid]
-        episode = next(one for one in reversed(invalid) if attempt in (None, one.attempt))
+        episodes = await self._engines.episodes(session)
+        invalid = [played for played in episodes if played.number == number and played.invalid]
+        episode = next(
+            candidate for candidate in reversed(invalid) if attempt in (None, candidate.attempt)
+        )
         return sessions_pb2.InvalidateEpisodeResponse(episode=encode(episode))
 
     async def JudgeFailure(  # noqa: N802
@@ -331,7 +333,7 @@ def _check_policy(spec: SessionSpec) -> None:
     if name and plugins.find("policy", name) is None:
         known = [*POLICIES, *plugins.names("policy")]
         raise unknown(
-            Code.INVALID_REQUEST, "policy", name, [one for one in known if one != "plugin"]
+            Code.INVALID_REQUEST, "policy", name, [policy for policy in known if policy != "plugin"]
         )
 
 

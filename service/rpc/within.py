@@ -18,7 +18,7 @@ from animalcat.errors import AnimalcatError
 from animalcat.layouts.inference.fitter import Fits
 from animalcat.service.access.callers import MACHINE, present
 from animalcat.service.errors import KINDS, public
-from animalcat.service.host.limits import EVALUATE, Limits
+from animalcat.service.host.limits import EVALUATE, ServerLimits
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.settings import Settings
 from animalcat.service.rpc.server import Starter, composed, servicers_of
@@ -63,7 +63,7 @@ async def serve_within(
 class Calls:
     """Stands for the server to which servicers are added, and for the channel of their stubs."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         """Begin without servicers.
 
         Args:

@@ -46,7 +46,7 @@ class RecalledError(Exception):
     """The server wants the agent to go on over its stream."""
 
 
-class StoppedError(Exception):
+class PlayStoppedError(Exception):
     """The server ends the play, or is gone.
 
     Attributes:
@@ -252,7 +252,7 @@ def raise_recalled(server: socket.socket) -> None:
     """Take RECALL or STOP from the server's connection, where nothing else may come now."""
     message = receive(server)
     if message is None or message[0] is MessageKind.STOP:
-        raise StoppedError  # None: the server is gone
+        raise PlayStoppedError  # None: the server is gone
     raise RecalledError
 
 

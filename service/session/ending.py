@@ -25,7 +25,7 @@ NOTHING_LEFT: Final = OtherEnd("used up", "used up: nothing is left to play")
 """How a session ends whose rule would go on: all that was listed is played, for example."""
 
 
-class Ending:
+class SessionEnder:
     """Ends one session exactly once, however many callers ask for it.
 
     A session ends for what its live posterior knows only if the last fit knows it too. Else

@@ -19,7 +19,7 @@ from animalcat.service.errors import Code, ServiceError, system_code
 from animalcat.service.library.plugins import insist_on_worker
 from animalcat.service.logs import about
 from animalcat.service.refusals import Seldom
-from animalcat.service.session.ending import Ending
+from animalcat.service.session.ending import SessionEnder
 from animalcat.service.session.identity import Arrival, Identities
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
@@ -53,7 +53,7 @@ class SessionEngine:
         self._begun = 0
         self._state = asyncio.Lock()
         self._schedule = Schedule(self._record, battery, parts)
-        self._ending = Ending(self._record, self._schedule, parts)
+        self._ending = SessionEnder(self._record, self._schedule, parts)
         self._identities = Identities(
             self._record, simulator_environment(session.spec.backend, parts.environment)
         )
@@ -95,8 +95,10 @@ class SessionEngine:
         self._record.check_judged()
         slots = self.session.spec.slots
         while len(self._agents) >= slots:
-            leaving = [task for one, task in self._agents.items() if one.interrupted]
-            if not leaving and (gone := next((one for one in self._agents if one.away), None)):
+            leaving = [task for agent, task in self._agents.items() if agent.interrupted]
+            if not leaving and (
+                gone := next((agent for agent in self._agents if agent.away), None)
+            ):
                 gone.interrupt(Cause.AGENT_LEFT)  # whoever comes anew is another process
                 continue
             if not leaving:

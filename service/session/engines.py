@@ -127,14 +127,14 @@ class Engines:
         Raises:
             ServiceError: There is no such session, or it cannot be read.
         """
-        found = await self._found(session)
-        if found.state is SessionState.UNREADABLE:
+        stored = await self._found(session)
+        if stored.state is SessionState.UNREADABLE:
             raise ServiceError(
                 Code.UNREADABLE,
-                f"session {session} is {found.reason}. Update animalcat if a newer version wrote "
+                f"session {session} is {stored.reason}. Update animalcat if a newer version wrote "
                 "it; otherwise delete the session and create it again",
             )
-        return found
+        return stored
 
     async def episodes(self, session: str) -> list[Episode]:
         """Return all attempts of a session, ordered by episode number and attempt.

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from animalcat.layouts.adaptive.statuses import OtherEnd
-from animalcat.layouts.adaptive.stopping import Verdict
+from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.library.layouts import layout_of
@@ -141,18 +141,18 @@ class Evidence:
         )
         for episode in attempts:
             measurement.learn(episode.decision)
-        found = cls(session, measurement, attempts, parts, waiting)
-        await found._certifier.load()
+        evidence = cls(session, measurement, attempts, parts, waiting)
+        await evidence._certifier.load()
         # The last decision may have known more than was due: all, where it was for a last look.
         last = max(attempts, key=lambda e: e.number, default=None)
         known = 0 if last is None else last.number - last.decision.pending
         try:
-            await found.take_in(max(known, found.due(found.begun)))
+            await evidence.take_in(max(known, evidence.due(evidence.begun)))
         except CertificateMissingError as error:  # it may still be read; a choice will ask again
             log.warning("session %s: %s", session.id, error)
-        for instance in found.set_aside:
-            await found.exclude(instance)
-        return found
+        for instance in evidence.set_aside:
+            await evidence.exclude(instance)
+        return evidence
 
     @property
     def begun(self) -> int:
@@ -318,11 +318,11 @@ class Evidence:
         pending = self.pending(number)
         return await self._think(self.measurement.choose, number - self._practice, pending)
 
-    async def verdict(self) -> Verdict:
+    async def verdict(self) -> StopVerdict:
         """Return the stopping rule's verdict on the outcomes told so far."""
         return await self._think(self.measurement.verdict, self.seconds)
 
-    async def last_verdict(self, fit: FitResult | FitError, other: OtherEnd | None) -> Verdict:
+    async def last_verdict(self, fit: FitResult | FitError, other: OtherEnd | None) -> StopVerdict:
         """Return what both posteriors say together; see `Measurement.last_verdict`."""
         return await self._think(self.measurement.last_verdict, self.seconds, fit, other)
 
@@ -351,7 +351,7 @@ class Evidence:
     async def exported_report(
         self,
         session: Session,
-        stop: Verdict,
+        stop: StopVerdict,
         fit: FitResult | FitError,
         certificates: Mapping[int, StoredCertificate],
     ) -> Report:

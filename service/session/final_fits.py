@@ -50,10 +50,10 @@ class FinalFits:
         Raises:
             FitError: The fit failed, on this machine or on any.
         """
-        told = tuple(tell.episode for tell in learner.posterior.tells)
+        episodes = tuple(tell.episode for tell in learner.posterior.tells)
         fitted = await self._fit(learner.layout, learner.data(), "profile")
         if fitted.data is not None:
-            fitted = replace(fitted, data=fitted.data._replace(episodes=told))
+            fitted = replace(fitted, data=fitted.data._replace(episodes=episodes))
         try:
             await asyncio.to_thread(keep_fit, self._files, self._id, fitted)
         except (OSError, ArtefactsError) as error:  # an export can make the fit again

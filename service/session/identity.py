@@ -76,11 +76,13 @@ def identified(
             "a new session",
         )
 
-    def found(one: AgentFingerprint) -> tuple[str, ...]:
-        return differences(one, arrival.fingerprint, known_whole=begun, now_whole=arrival.whole)
+    def found(fingerprint: AgentFingerprint) -> tuple[str, ...]:
+        return differences(
+            fingerprint, arrival.fingerprint, known_whole=begun, now_whole=arrival.whole
+        )
 
     everyone = (first, *known.others)
-    same = next((one for one in everyone if not found(one)), None)
+    same = next((fingerprint for fingerprint in everyone if not found(fingerprint)), None)
     if same is None:
         # Of two unknown agents in two slots nobody can say more than that both have its name.
         beside = company and not first.known and not arrival.fingerprint.known
@@ -93,9 +95,9 @@ def identified(
         _check_room(kept, changes)
         return replace(known, others=kept, changes=changes)
     changes = known.changes
-    for one in environment_changes(same.environment, arrival.fingerprint.environment):
-        said = f"from episode {episode} on: {one}"
-        if not any(change.endswith(one) for change in changes):
+    for difference in environment_changes(same.environment, arrival.fingerprint.environment):
+        said = f"from episode {episode} on: {difference}"
+        if not any(change.endswith(difference) for change in changes):
             changes = (*changes, said)
     _check_room(known.others, changes)
     if same is first and not begun:
@@ -156,14 +158,14 @@ class Identities:
                 await self._record.identify(new)
 
 
-def _refusal(found: str, episodes: int) -> str:
+def _refusal(why: str, episodes: int) -> str:
     begun = (
         f"the session has {episodes} episodes of another agent"
         if episodes
         else ("another process plays the session, and its agent is another")
     )
     return (
-        f"{begun}: {found}. Create a new session for this agent (a campaign: another --take); or "
+        f"{begun}: {why}. Create a new session for this agent (a campaign: another --take); or "
         "say that it is the same agent all the same, which the profile then states (--same-agent, "
         "same_agent=True in Python)"
     )

@@ -22,7 +22,7 @@ from animalcat.service.storage.chain import (
     CERTIFICATE,
     PROFILE,
     STANDING,
-    Link,
+    ChainLink,
     make_link,
 )
 from animalcat.service.storage.sql import SqlStore
@@ -84,13 +84,13 @@ def look(store: SqlStore, files: Artefacts, session: str) -> IntegrityReport:
         problems += [f"{_named(what)} was added without a link" for what in added]
     notes: list[str] = []
     with _told(problems, "its record"):
-        found = store.session(session)
-        if found is not None and found.state is SessionState.UNREADABLE:
-            problems.append(f"its record cannot be read: {found.reason}")
-        elif found is not None:
-            _compare_battery(problems, files, found)
-            _compare_layout(problems, store, found)
-            notes += _notes(store, found)
+        stored = store.session(session)
+        if stored is not None and stored.state is SessionState.UNREADABLE:
+            problems.append(f"its record cannot be read: {stored.reason}")
+        elif stored is not None:
+            _compare_battery(problems, files, stored)
+            _compare_layout(problems, store, stored)
+            notes += _notes(store, stored)
     return IntegrityReport(tuple(problems), len(links), before, tuple(notes))
 
 
@@ -107,7 +107,7 @@ def _told(problems: list[str], what: str) -> Generator[None]:
         problems.append(f"{what} cannot be read: {error}")
 
 
-def _compare_file(problems: list[str], files: Artefacts, session: str, link: Link) -> None:
+def _compare_file(problems: list[str], files: Artefacts, session: str, link: ChainLink) -> None:
     """Compare the file that belongs to what a link is about."""
     what = link.what
     try:
@@ -124,10 +124,10 @@ def _compare_file(problems: list[str], files: Artefacts, session: str, link: Lin
         problems.append(f"the chain tells of a file of {_named(what)}, which has none")
         return
     with _told(problems, called):
-        found = files.digest(key)
-        if not found:
+        digest = files.digest(key)
+        if not digest:
             problems.append(f"{called} is gone" if "draws" not in called else f"{called} are gone")
-        elif found != link.recording:
+        elif digest != link.recording:
             changed = "were changed" if "draws" in called else "was changed"
             problems.append(f"{called} {changed}")
 
@@ -142,12 +142,12 @@ def _compare_battery(problems: list[str], files: Artefacts, session: Session) ->
         key = f"{BATTERIES}/{wanted}"
         try:
             files.fetch_folder(key)
-            found = digest_on_disk(files.folder / key)
+            digest = digest_on_disk(files.folder / key)
         except FileNotFoundError as error:
             what = Path(error.filename or key).name
             problems.append(f"{called} is gone, or a part of it: there is no {what}")
             return
-        if found != wanted:
+        if digest != wanted:
             problems.append(f"{called} was changed: its arenas or their demands are others")
 
 

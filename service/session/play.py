@@ -152,7 +152,7 @@ def _agent_seed(spec: SessionSpec, episode: Episode) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class AttemptJudgement:
     """The outcome of an attempt, and its cause.
 
     Attributes:
@@ -167,7 +167,7 @@ class Judgement:
     outcomes: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> Judgement:
+def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> AttemptJudgement:
     """Return the outcome of an attempt.
 
     Args:
@@ -178,17 +178,19 @@ def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> 
     """
     left = played.left
     if played.fault:
-        return Judgement(Outcome.FAULT, f"{Cause.BACKEND.value}: {played.fault}")
+        return AttemptJudgement(Outcome.FAULT, f"{Cause.BACKEND.value}: {played.fault}")
     if left is not None and ENDS[left].whose is not Whose.AGENT:
-        return Judgement(ENDS[left].first, left.value)
-    seen = played.watch.outcomes(played.episode_return, played.steps * decision_period)
+        return AttemptJudgement(ENDS[left].first, left.value)
+    outcomes = played.watch.outcomes(played.episode_return, played.steps * decision_period)
     if played.exceeded:
-        seen["success"] = 0.0
-        seen.pop("time_left", None)  # only who passes has some left
-        return Judgement(Outcome.FAILURE, played.exceeded, seen)
+        outcomes["success"] = 0.0
+        outcomes.pop("time_left", None)  # only who passes has some left
+        return AttemptJudgement(Outcome.FAILURE, played.exceeded, outcomes)
     if left is None:
-        return Judgement(Outcome.SUCCESS if seen["success"] else Outcome.FAILURE, outcomes=seen)
+        return AttemptJudgement(
+            Outcome.SUCCESS if outcomes["success"] else Outcome.FAILURE, outcomes=outcomes
+        )
     if second_chance and ENDS[left].warns:
         cause = f"{left.value}, for the second time: it counts as a failure"
-        return Judgement(ENDS[left].again, cause, BY_DEFAULT)
-    return Judgement(ENDS[left].first, f"{left.value}: {played.detail}".removesuffix(": "))
+        return AttemptJudgement(ENDS[left].again, cause, BY_DEFAULT)
+    return AttemptJudgement(ENDS[left].first, f"{left.value}: {played.detail}".removesuffix(": "))

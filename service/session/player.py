@@ -34,8 +34,8 @@ from animalcat.service.session.direct import (
     Connection,
     ConnectionBrokeError,
     Door,
+    PlayStoppedError,
     RecalledError,
-    StoppedError,
     listening,
 )
 from animalcat.service.session.link import AgentLeftError, Answer
@@ -82,16 +82,16 @@ class Terms(NamedTuple):
 
     def to_json(self) -> bytes:
         """Return the terms as the worker reads them."""
-        told = [*self[:6], astuple(self.allowance), *self[7:9], astuple(self.spent)]
-        return json.dumps(told).encode()
+        fields = [*self[:6], astuple(self.allowance), *self[7:9], astuple(self.spent)]
+        return json.dumps(fields).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> Terms:
         """Return the terms that `to_json` wrote."""
-        told: list[Any] = json.loads(data)
-        told[6], told[7] = Allowance(*told[6]), NoteBudget(*told[7])
-        told[9] = Spent(*told[9])
-        return cls._make(told)
+        fields: list[Any] = json.loads(data)
+        fields[6], fields[7] = Allowance(*fields[6]), NoteBudget(*fields[7])
+        fields[9] = Spent(*fields[9])
+        return cls._make(fields)
 
 
 class Question(NamedTuple):
@@ -158,9 +158,9 @@ class PlayReport(NamedTuple):
 
     def pack(self) -> bytes:
         """Return it as bytes."""
-        told = json.dumps([*self[:4], astuple(self.spent), *self[5:-2]]).encode()
+        fields = json.dumps([*self[:4], astuple(self.spent), *self[5:-2]]).encode()
         trace = self.trace.tobytes()
-        return _LENGTHS.pack(len(told), len(trace)) + told + trace + pack_steps([self.last])
+        return _LENGTHS.pack(len(fields), len(trace)) + fields + trace + pack_steps([self.last])
 
     @classmethod
     def unpack(cls, data: bytes, spec: ObservationSpec) -> PlayReport:
@@ -171,12 +171,12 @@ class PlayReport(NamedTuple):
         """
         size, length = _LENGTHS.unpack_from(data)
         middle = _LENGTHS.size + size
-        told: list[Any] = json.loads(data[_LENGTHS.size : middle])
-        told[2], told[4] = tuple(told[2]), Spent(*told[4])
+        fields: list[Any] = json.loads(data[_LENGTHS.size : middle])
+        fields[2], fields[4] = tuple(fields[2]), Spent(*fields[4])
         trace = array("d")
         trace.frombytes(data[middle : middle + length])
         (last,) = unpack_steps(data[middle + length :], spec)
-        return cls._make([*told, trace, last])
+        return cls._make([*fields, trace, last])
 
 
 def pack_answer(answer: Answer) -> bytes:
@@ -253,7 +253,7 @@ class _Episode:
                 exceeded = str(error)
             except AgentLeftError as error:
                 left, overdue = error.cause.value, self._meter.take(self._waited)
-            except StoppedError as stopped:
+            except PlayStoppedError as stopped:
                 overdue = self._meter.take(self._waited if stopped.waited < 0 else stopped.waited)
             except (BrokenPipeError, ConnectionResetError):
                 pass  # the server is gone
@@ -339,7 +339,7 @@ class _Episode:
         while (message := receive(self._server)) is not None:
             kind, body = message
             if kind is MessageKind.STOP:
-                raise StoppedError(*SECONDS.unpack(body))
+                raise PlayStoppedError(*SECONDS.unpack(body))
             if kind is MessageKind.TURN:  # a RECALL has crossed the question that it asks for
                 if self._take(unpack_answer(body)):
                     return
@@ -384,8 +384,8 @@ class _Episode:
         return False
 
     def _ask(self) -> gateway_pb2.EvaluateResponse:
-        seen = observation_to_proto(self._last.observation)
-        ask = gateway_pb2.Ask(step=self._done, reward=self._reward, observation=seen)
+        observation = observation_to_proto(self._last.observation)
+        ask = gateway_pb2.Ask(step=self._done, reward=self._reward, observation=observation)
         return gateway_pb2.EvaluateResponse(ask=ask)
 
     def _deadline(self) -> float:

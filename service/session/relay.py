@@ -234,13 +234,13 @@ class Relay:
         steps, number, rewards = [await self._load()], 0, list[float]()
         while True:
             for step in steps:
-                found = compare_step(number, recording.steps[number], step, pixels=pixels)
-                if found is not None:
+                difference = compare_step(number, recording.steps[number], step, pixels=pixels)
+                if difference is not None:
                     worker.drop()
                     raise WorkerFault(
                         f"worker ({worker.backend}): it was lost, and when its arena was restored "
-                        f"it came out otherwise after decision {number}: {found.field} was "
-                        f"{found.recorded}, and is {found.replayed}"
+                        f"it came out otherwise after decision {number}: {difference.field} was "
+                        f"{difference.recorded}, and is {difference.replayed}"
                     )
                 rewards.append(step.reward)
                 number += 1

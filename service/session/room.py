@@ -95,14 +95,14 @@ class Room:
 
     async def enter(self, group: str) -> None:
         """Wait for a place and take it; `arrive` or `leave` must follow."""
-        one = _Waiter(group, asyncio.get_running_loop().create_future())
-        self._waiting.append(one)
+        waiter = _Waiter(group, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiter)
         self._admit()
         try:
-            await one.admitted
+            await waiter.admitted
         except asyncio.CancelledError:
-            if one in self._waiting:
-                self._waiting.remove(one)
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
             else:
                 self.leave(group, arrived=False)
             raise
@@ -124,11 +124,11 @@ class Room:
         self._admit()
 
     def _admit(self) -> None:
-        while (one := self._next()) is not None:
-            self._waiting.remove(one)
-            self._held[one.group] += 1
+        while (waiter := self._next()) is not None:
+            self._waiting.remove(waiter)
+            self._held[waiter.group] += 1
             self._coming += 1
-            one.admitted.set_result(None)
+            waiter.admitted.set_result(None)
 
     def _next(self) -> _Waiter | None:
         """Return the one that may enter now and comes first; None if nobody may."""
@@ -136,8 +136,8 @@ class Room:
         if full or (self._abreast and self._coming >= self._abreast):
             return None
         may = [
-            one
-            for one in self._waiting
-            if not one.admitted.cancelled() and not self.at_quota(one.group)
+            waiter
+            for waiter in self._waiting
+            if not waiter.admitted.cancelled() and not self.at_quota(waiter.group)
         ]
-        return min(may, key=lambda one: self._held[one.group], default=None)
+        return min(may, key=lambda waiter: self._held[waiter.group], default=None)

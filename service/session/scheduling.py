@@ -132,10 +132,10 @@ class Schedule:
         Returns:
             Whether one can: not if the budget is used up, or nothing came of it the last time.
         """
-        told = self.evidence.measurement.learner.n
-        if self._full or self._refuted == told:
+        outcomes = self.evidence.measurement.learner.n
+        if self._full or self._refuted == outcomes:
             return False
-        self._refuted = told
+        self._refuted = outcomes
         return True
 
     def reopen(self) -> None:
@@ -282,8 +282,10 @@ class Schedule:
             decision, known = await evidence.choose(number), session.capabilities
             if decision is None:
                 return None
-        seen = evidence.seen_before(number, decision)
-        episode = Episode(session.id, number, evidence.tries(number), decision, process, seen=seen)
+        seen_before = evidence.seen_before(number, decision)
+        episode = Episode(
+            session.id, number, evidence.tries(number), decision, process, seen=seen_before
+        )
         await asyncio.to_thread(self._parts.store.open_episode, episode, known, session.misfit)
         evidence.begin(episode)
         return episode

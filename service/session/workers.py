@@ -241,11 +241,11 @@ class Workers:
     def _resting(self, group: str | None = None) -> Loan | None:
         """Return a loan at which nothing is played: of a group, or of the group that holds most."""
         resting = [
-            one
-            for one in self._loans
-            if one.resting and one.worker is not None and group in (None, one.group)
+            loan
+            for loan in self._loans
+            if loan.resting and loan.worker is not None and group in (None, loan.group)
         ]
-        return max(resting, key=lambda one: self.room.held(one.group), default=None)
+        return max(resting, key=lambda loan: self.room.held(loan.group), default=None)
 
     def rested(self, loan: Loan) -> None:
         """Take the worker of a loan at which nothing is played, if another needs the room."""

@@ -147,7 +147,7 @@ class Artefacts:
         """
         for folder in folders:
             path = self.folder / folder
-            if path.is_dir() and any(_is_kept(one.name) for one in path.iterdir()):
+            if path.is_dir() and any(_is_kept(entry.name) for entry in path.iterdir()):
                 return folder
         return ""
 
@@ -275,8 +275,8 @@ class ObjectStorage(Artefacts):
         """See `Artefacts`."""
         for folder in folders:
             with contextlib.suppress(FileNotFoundError), self._asked():
-                found = self._storage.ls(self._place(folder), detail=False)
-                if any(_is_kept(str(one).rstrip("/").rpartition("/")[2]) for one in found):
+                entries = self._storage.ls(self._place(folder), detail=False)
+                if any(_is_kept(str(entry).rstrip("/").rpartition("/")[2]) for entry in entries):
                     return folder
         return ""
 
@@ -370,20 +370,22 @@ class ObjectStorage(Artefacts):
         super().remove(key)
         _remove(self._cache / key)
         with self._lock:
-            for known in [one for one in self._sizes if one == key or one.startswith(f"{key}/")]:
+            for known in [
+                copy for copy in self._sizes if copy == key or copy.startswith(f"{key}/")
+            ]:
                 del self._sizes[known]
 
     def _digest_there(self, key: str) -> str:
         """The SHA-256 of what is stored; empty if there is none."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         try:
             with self._asked(), self._storage.open(self._place(key), "rb") as opened:
                 file = cast(BinaryIO, opened)
                 while chunk := file.read(_CHUNK):
-                    found.update(chunk)
+                    digest.update(chunk)
         except FileNotFoundError:
             return ""
-        return found.hexdigest()
+        return digest.hexdigest()
 
     def _keep_other(self, key: str) -> None:
         """Move a file of the same name and other content aside: nothing is written over."""
@@ -449,14 +451,14 @@ class ObjectStorage(Artefacts):
 
     def _found(self) -> dict[str, int]:
         """Return the sizes of copies from earlier runs, oldest first, and remove partial ones."""
-        found: list[tuple[float, str, int]] = []
+        copies: list[tuple[float, str, int]] = []
         for path in self._cache.rglob("*"):
             if path.is_file() and path.name.startswith("."):
                 path.unlink(missing_ok=True)
             elif path.is_file():
                 known, key = path.stat(), path.relative_to(self._cache).as_posix()
-                found.append((known.st_mtime, key, known.st_size))
-        return {key: size for _, key, size in sorted(found)}
+                copies.append((known.st_mtime, key, known.st_size))
+        return {key: size for _, key, size in sorted(copies)}
 
 
 def artefacts_for(folder: Path, url: str, cache_bytes: int) -> Artefacts:
@@ -472,9 +474,9 @@ def artefacts_for(folder: Path, url: str, cache_bytes: int) -> Artefacts:
     """
     if not url:
         return Artefacts(folder)
-    made = ObjectStorage(folder, url, cache_bytes)
-    made.check()
-    return made
+    storage = ObjectStorage(folder, url, cache_bytes)
+    storage.check()
+    return storage
 
 
 def _is_kept(name: str) -> bool:

@@ -34,12 +34,12 @@ def check_belonging(store: SqlStore, *places: Artefacts) -> None:
     own, empty = store.id(), not store.count_sessions()
     unmarked: list[Artefacts] = []
     for place in places:
-        found = place.mark()
-        if found == own:
+        mark = place.mark()
+        if mark == own:
             continue
-        if found:
+        if mark:
             raise StrayPartsError(
-                f"{place.where} belongs to another database: its mark is {found[:12]}, and this "
+                f"{place.where} belongs to another database: its mark is {mark[:12]}, and this "
                 f"database{', which is empty,' * empty} is {own[:12]}. Sessions of both would have "
                 f"the same names and write over each other. {_remedy(place, own, empty)}"
             )

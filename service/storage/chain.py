@@ -26,7 +26,7 @@ CERTIFICATE = "certificate "
 """What a link about a certificate begins with; the number of its episodes follows."""
 
 
-class Link(NamedTuple):
+class ChainLink(NamedTuple):
     """One link of a chain.
 
     Attributes:
@@ -53,15 +53,15 @@ class Chain(NamedTuple):
         damage: What cannot be read, one sentence each; of that nothing is in `now`.
     """
 
-    links: tuple[Link, ...]
+    links: tuple[ChainLink, ...]
     now: Mapping[str, str]
     damage: tuple[str, ...] = ()
 
 
-def make_link(before: str, what: str, content: str, recording: str) -> Link:
+def make_link(before: str, what: str, content: str, recording: str) -> ChainLink:
     """Return the link that follows one with the digest `before`."""
     whole = "\n".join((before, what, content, recording))
-    return Link(what, content, recording, sha256(whole.encode()).hexdigest())
+    return ChainLink(what, content, recording, sha256(whole.encode()).hexdigest())
 
 
 def content_digest(values: Mapping[str, Any]) -> str:

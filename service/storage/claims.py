@@ -86,7 +86,7 @@ class Claims:
                 "address": self.owner.address,
                 "until": now + self.seconds,
             }
-            db.execute(insert(_TABLE), [{"session": one, **values} for one in sorted(wanted)])
+            db.execute(insert(_TABLE), [{"session": owned, **values} for owned in sorted(wanted)])
         return None
 
     def renew(self) -> frozenset[str]:

@@ -25,12 +25,12 @@ def readable(episodes: Iterable[Episode]) -> list[Episode]:
     Raises:
         UnreadableError: An attempt cannot be read.
     """
-    found = list(episodes)
-    for episode in found:
+    attempts = list(episodes)
+    for episode in attempts:
         if episode.unreadable:
             raise UnreadableError(
                 f"attempt {episode.attempt} at episode {episode.number} of {episode.session} is "
                 f"{episode.unreadable}. Update animalcat if a newer version wrote it; otherwise "
                 "delete the session and create it again"
             )
-    return found
+    return attempts

@@ -38,14 +38,14 @@ def bring_up_to_date(engine: Engine) -> None:
         if revision(db) == schema.REVISION:
             return
     with engine.begin() as db:  # this takes the write lock
-        found = revision(db)  # again: another process may have been quicker
-        if found == schema.REVISION:
+        known = revision(db)  # again: another process may have been quicker
+        if known == schema.REVISION:
             return
-        if found is None:
+        if known is None:
             schema.metadata.create_all(db)
             db.execute(insert(schema.alembic_version).values(version_num=schema.REVISION))
             return
-        _check_known(found, engine.url.database or "the database")
+        _check_known(known, engine.url.database or "the database")
         step(db)
 
 
@@ -72,8 +72,8 @@ def step(db: Connection) -> None:
         command.upgrade(config, "head")
 
 
-def _check_known(found: str, database: str) -> None:
-    if not (known := _REVISION.fullmatch(found)):
+def _check_known(stored: str, database: str) -> None:
+    if not (known := _REVISION.fullmatch(stored)):
         raise StoreVersionError(
             f"{database} was written before the first release of animalcat, whose schemas are no "
             "longer read. Choose another data directory (--data) or database (--store), or move "
@@ -81,6 +81,6 @@ def _check_known(found: str, database: str) -> None:
         )
     if int(known[1]) > int(schema.REVISION[1:]):
         raise StoreVersionError(
-            f"{database} has schema {found}, and this animalcat knows schemas up to "
+            f"{database} has schema {stored}, and this animalcat knows schemas up to "
             f"{schema.REVISION}. Update animalcat, or choose another data directory"
         )

@@ -89,12 +89,12 @@ def _without_defaults(schema: Any) -> Any:
 def _fields(text: str) -> dict[str, Any]:
     """Return what a record holds, without its version."""
     try:
-        found = from_json(text)
+        value = from_json(text)
     except ValueError as error:
         raise ValueError(f"it is damaged: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ValueError("it is not a record")
-    fields = cast("dict[str, Any]", found)
+    fields = cast("dict[str, Any]", value)
     version = fields.pop("version", None)
     if version != VERSION:
         is_what = "missing" if version is None else repr(version)

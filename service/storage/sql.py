@@ -54,7 +54,7 @@ from animalcat.service.storage.chain import (
     PROFILE,
     STANDING,
     Chain,
-    Link,
+    ChainLink,
     content_digest,
     make_link,
 )
@@ -164,14 +164,14 @@ class SqlStore:
         table, key = schema.meta, "id"
         query = select(table.c.value).where(table.c.key == key)
         with self._reader.connect() as db:
-            if found := db.scalar(query):
-                return str(found)
+            if mark := db.scalar(query):
+                return str(mark)
         with self._changing() as db:
-            found = db.scalar(query)  # again: another server may have been quicker
-            if not found:
-                found = secrets.token_hex(16)
-                db.execute(insert(table).values(key=key, value=found))
-            return str(found)
+            mark = db.scalar(query)  # again: another server may have been quicker
+            if not mark:
+                mark = secrets.token_hex(16)
+                db.execute(insert(table).values(key=key, value=mark))
+            return str(mark)
 
     def claims(self, seconds: float) -> Claims:
         """Return the claims of the server that this store was opened for.
@@ -460,8 +460,8 @@ class SqlStore:
         """
         table = schema.sessions
         with self._writing(session) as db:
-            one = update(table).where(table.c.id == session)
-            if not db.execute(one.values(identity=records.IDENTITY.write(identity))).rowcount:
+            row = update(table).where(table.c.id == session)
+            if not db.execute(row.values(identity=records.IDENTITY.write(identity))).rowcount:
                 raise KeyError(f"no session {session}")
             _add_link(db, session, STANDING)
 
@@ -479,8 +479,8 @@ class SqlStore:
             for session, allowed in episodes.items():
                 if self._owner:
                     check_owner(db, session, self._owner)
-                one = update(table).where(table.c.id == session)
-                if not db.execute(one.values(allowed=allowed)).rowcount:
+                row = update(table).where(table.c.id == session)
+                if not db.execute(row.values(allowed=allowed)).rowcount:
                     raise KeyError(f"no session {session}")
 
     def create_campaign(self, campaign: StoredCampaign) -> StoredCampaign:
@@ -714,17 +714,17 @@ class SqlStore:
             _one_session(db, session)
             judged = [
                 replace(
-                    one,
+                    attempt,
                     outcome=ruling.outcome,
                     ruling=ruling,
-                    outcomes=BY_DEFAULT if ruling.outcome.counts else one.outcomes,
+                    outcomes=BY_DEFAULT if ruling.outcome.counts else attempt.outcomes,
                 )
-                for one in readable(map(_episode, db.execute(select(table).where(waits)).all()))
+                for attempt in readable(map(_episode, db.execute(select(table).where(waits)).all()))
             ]
-            for one in judged:
-                this = (table.c.number == one.number) & (table.c.attempt == one.attempt)
-                db.execute(update(table).where(waits & this).values(_episode_values(one)))
-                _add_link(db, session, f"{one.number}-{one.attempt}")
+            for attempt in judged:
+                this = (table.c.number == attempt.number) & (table.c.attempt == attempt.attempt)
+                db.execute(update(table).where(waits & this).values(_episode_values(attempt)))
+                _add_link(db, session, f"{attempt.number}-{attempt.attempt}")
             return judged
 
     def episodes(
@@ -845,8 +845,12 @@ class SqlStore:
         """Return the exported profile as JSON values; None if the session has none yet."""
         table = schema.profiles
         with self._reader.connect() as db:
-            found = db.scalar(select(table.c.profile).where(table.c.session == session))
-        return None if found is None else records.read_json(f"profile of {session}", found)
+            profile_json = db.scalar(select(table.c.profile).where(table.c.session == session))
+        return (
+            None
+            if profile_json is None
+            else records.read_json(f"profile of {session}", profile_json)
+        )
 
     def chain(self, session: str) -> Chain:
         """Return the chain of a session, and the digests of what is stored now.
@@ -857,7 +861,7 @@ class SqlStore:
         """
         table = schema.chain
         columns = (table.c.what, table.c.content, table.c.recording, table.c.digest)
-        links: tuple[Link, ...] = ()
+        links: tuple[ChainLink, ...] = ()
         now: dict[str, str] = {}
         damage: list[str] = []
         # One look at all of it, since a session that goes on adds links between two; and each part
@@ -867,7 +871,7 @@ class SqlStore:
                 rows = db.execute(
                     select(*columns).where(table.c.session == session).order_by(table.c.seq)
                 )
-                links = tuple(Link(*row) for row in rows)
+                links = tuple(ChainLink(*row) for row in rows)
             for what, read in _CONTENTS.items():
                 with _told(damage, what), db.begin_nested():
                     now |= read(db, session)
@@ -875,12 +879,12 @@ class SqlStore:
 
     def damage(self) -> tuple[str, ...]:
         """Look for damage of the database itself; one sentence each, and none where it is whole."""
-        found: list[str] = []
+        problems: list[str] = []
         if self._reader.dialect.name == "sqlite":
-            with _told(found, "the database"), self._reader.connect() as db:
+            with _told(problems, "the database"), self._reader.connect() as db:
                 rows = db.execute(text("PRAGMA quick_check(20)")).scalars().all()
-                found += [f"the database is damaged: {row}" for row in rows if row != "ok"]
-        return tuple(found)
+                problems += [f"the database is damaged: {row}" for row in rows if row != "ok"]
+        return tuple(problems)
 
     def close(self) -> None:
         """Free the store's resources; a second call does nothing."""
@@ -1021,16 +1025,16 @@ _CONTENTS: Final[Mapping[str, Callable[[Connection, str], dict[str, str]]]] = {
 def _content(db: Connection, session: str, what: str) -> str:
     """Return the digest of what a link is about, as it is stored now."""
     if what == BEGINNING:
-        found = _of_beginning(db, session)
+        digests = _of_beginning(db, session)
     elif what == STANDING:
-        found = _of_standing(db, session)
+        digests = _of_standing(db, session)
     elif what == PROFILE:
-        found = _of_profile(db, session)
+        digests = _of_profile(db, session)
     elif what.startswith(CERTIFICATE):
-        found = _of_certificates(db, session)
+        digests = _of_certificates(db, session)
     else:
-        found = _of_attempts(db, session, what)
-    return found[what]
+        digests = _of_attempts(db, session, what)
+    return digests[what]
 
 
 def _add_link(db: Connection, session: str, what: str, recording: str | None = None) -> None:
@@ -1050,9 +1054,9 @@ def _add_link(db: Connection, session: str, what: str, recording: str | None = N
         known = db.execute(mine.where(table.c.what == what)).one_or_none()
         recording = "" if known is None else str(known.recording)
     content = _content(db, session, what)
-    made = make_link("" if last is None else last.digest, what, content, recording)
+    link = make_link("" if last is None else last.digest, what, content, recording)
     seq = 0 if last is None else last.seq + 1
-    db.execute(insert(table).values(session=session, seq=seq, **made._asdict()))
+    db.execute(insert(table).values(session=session, seq=seq, **link._asdict()))
 
 
 def _numbers(token: str, n: int) -> list[int]:
@@ -1076,7 +1080,7 @@ def _session_query() -> Select[Any]:
     counted = select(func.count()).where(played.c.session == table.c.id, played.c.counts)
     passed = counted.where(played.c.outcome == Outcome.SUCCESS.name)
     # What was passed or failed and does not count, though nobody declared it invalid.
-    ended = played.c.outcome.in_([one.name for one in Outcome if one.counts])
+    ended = played.c.outcome.in_([outcome.name for outcome in Outcome if outcome.counts])
     practised = select(func.count()).where(
         played.c.session == table.c.id, ~played.c.counts, played.c.invalid == "", ended
     )

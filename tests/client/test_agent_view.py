@@ -127,14 +127,14 @@ def test_paths_mean_what_they_mean_outside(tmp_path: Path) -> None:
 def started(client: Any, make_session: MakeSession, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Makes the plan for an agent's process, which is not started."""
 
-    def launched(command: list[str], plan: apart.Plan, name: str) -> apart.ApartCommand:
+    def launched(command: list[str], plan: apart.ProcessPlan, name: str) -> apart.ApartCommand:
         plans.append((command, plan))
         return apart.ApartCommand(("true",), {})
 
-    plans: list[tuple[list[str], apart.Plan]] = []
+    plans: list[tuple[list[str], apart.ProcessPlan]] = []
     monkeypatch.setattr(agent_process, "launched", launched)
 
-    def start(agent: str, **bounds: Any) -> tuple[list[str], apart.Plan, str]:
+    def start(agent: str, **bounds: Any) -> tuple[list[str], apart.ProcessPlan, str]:
         process = AgentProcess(client, make_session(agent=agent), agent, Bounds(**bounds))
         process.close()
         return (*plans[-1], process.note)

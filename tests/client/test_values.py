@@ -38,7 +38,7 @@ def public(kind: type) -> dict[str, Any]:
 
 def test_both_clients_have_the_same_calls() -> None:
     aio, blocking = public(animalcat.AsyncClient), public(animalcat.Client)
-    assert blocking.keys() - aio.keys() == {"address", "iterate", "run"}
+    assert blocking.keys() - aio.keys() == {"address", "aio", "iterate", "run"}
     assert aio.keys() <= blocking.keys()
     for name in aio.keys() - {"close", "evaluate"}:
         ours, theirs = inspect.signature(blocking[name]), inspect.signature(aio[name])

@@ -14,7 +14,7 @@ import pytest
 from animalcat.envs.patience import Patience
 from animalcat.layouts.inference.fit import FitRequest
 from animalcat.layouts.library import load_layout
-from animalcat.service.cluster.connect import ClusterError, Connection, check_room, join
+from animalcat.service.cluster.connect import ClusterError, RayConnection, check_room, join
 from animalcat.service.cluster.pools import Needs, RayFits, RayWorkers
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Borrower, Loan
@@ -43,7 +43,7 @@ def cluster() -> Iterator[Callable[..., str]]:
 
 
 @asynccontextmanager
-async def joined(address: str, home: Path, fit_memory: int = FIT) -> AsyncGenerator[Connection]:
+async def joined(address: str, home: Path, fit_memory: int = FIT) -> AsyncGenerator[RayConnection]:
     connection = await asyncio.to_thread(join, address, home, versions(), *WORKER, fit_memory)
     try:
         yield connection
@@ -51,7 +51,7 @@ async def joined(address: str, home: Path, fit_memory: int = FIT) -> AsyncGenera
         await asyncio.to_thread(connection.close)
 
 
-def workers_of(connection: Connection, most: int = 0, wait_seconds: float = 1.0) -> RayWorkers:
+def workers_of(connection: RayConnection, most: int = 0, wait_seconds: float = 1.0) -> RayWorkers:
     return RayWorkers(connection, WORKER, Room(most), "", (), Patience(), wait_seconds)
 
 
@@ -157,7 +157,7 @@ def test_room_for_a_fit_is_beside_that_for_a_worker() -> None:
 def test_servers_of_one_data_directory_each_prove_it(tmp_path: Path) -> None:
     import ray
 
-    one, other = (Connection(ray, tmp_path, {}) for _ in range(2))
+    one, other = (RayConnection(ray, tmp_path, {}) for _ in range(2))
     assert [Path(c.proof).read_text() for c in (one, other)] == [one.secret, other.secret]
     other.close()
     assert Path(one.proof).read_text() == one.secret

@@ -35,8 +35,8 @@ from animalcat.service.rpc.server import create_server
 from animalcat.service.session.direct import (
     MAX_FRAME,
     Connection,
+    PlayStoppedError,
     RecalledError,
-    StoppedError,
     framed,
 )
 from animalcat.service.session.player import Player, PlayReport, Question, Terms
@@ -454,7 +454,7 @@ def test_an_agent_that_never_lets_the_worker_wait_is_taken_off() -> None:
         with pytest.raises(RecalledError):
             connection.read(math.inf)
         send(server, MessageKind.STOP, SECONDS.pack(-1.0))
-        with pytest.raises(StoppedError):
+        with pytest.raises(PlayStoppedError):
             connection.read(math.inf)
 
 

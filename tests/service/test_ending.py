@@ -20,7 +20,7 @@ from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.layouts.library import load_layout
 from animalcat.service.session import final_fits
-from animalcat.service.session.ending import Ending
+from animalcat.service.session.ending import SessionEnder
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.record import SessionRecord
 from animalcat.v1 import campaigns_pb2, gateway_pb2, results_pb2, sessions_pb2, types_pb2
@@ -324,7 +324,7 @@ async def test_a_session_that_fails_waits_for_what_is_played() -> None:
     store = SimpleNamespace(finish_session=_failed)
     parts: Any = SimpleNamespace(store=store, bus=EventBus(), fitter=None, files=None)
     record = SessionRecord(SESSION, parts.store, parts.bus)
-    await Ending(record, schedule, parts).fail("nothing can be played")
+    await SessionEnder(record, schedule, parts).fail("nothing can be played")
     assert done == ["closed", "settled", "nothing can be played"]
     await record.set_state(SessionState.WAITING)  # as the last agent leaves
     assert record.session.state is SessionState.FAILED

@@ -11,8 +11,8 @@ from animalcat.service.batteries.battery import ArenaFile, Battery, import_files
 from animalcat.service.batteries.feature_table import TableError
 from animalcat.service.batteries.naming import (
     MOST,
-    Kind,
     NamesError,
+    TaskKind,
     groups_of,
     joined_groups,
     kinds_of,
@@ -26,14 +26,14 @@ from .conftest import arena
 @pytest.mark.parametrize(
     ("pattern", "name", "kind"),
     [
-        ("{paradigm}-{task}-{variant}", "01-13-02", Kind("", "01", "13", "02")),
-        ("{paradigm}-{paradigm}-{variant}", "01-13-02", Kind("", "01-13", "", "02")),
-        ("{paradigm}-{_}-{variant}.yaml", "01-13-02", Kind("", "01", "", "02")),
-        ("{suite}/{paradigm}/{task}-{variant}", "all/a/b/c-1", Kind("a", "b", "c", "1")),
-        ("{suite}/{_}", "cups/1", Kind("cups")),
-        ("O-{suite}-{_}-{paradigm}-{variant}", "x/O-S-A-Cup-Off-w", Kind("S", "Cup", "", "Off-w")),
-        ("{paradigm}.{variant}", "a.b.c", Kind("", "a", "", "b.c")),
-        ("{paradigm}-v{variant}_end", "a-v1_end_end", Kind("", "a", "", "1_end")),
+        ("{paradigm}-{task}-{variant}", "01-13-02", TaskKind("", "01", "13", "02")),
+        ("{paradigm}-{paradigm}-{variant}", "01-13-02", TaskKind("", "01-13", "", "02")),
+        ("{paradigm}-{_}-{variant}.yaml", "01-13-02", TaskKind("", "01", "", "02")),
+        ("{suite}/{paradigm}/{task}-{variant}", "all/a/b/c-1", TaskKind("a", "b", "c", "1")),
+        ("{suite}/{_}", "cups/1", TaskKind("cups")),
+        ("O-{suite}-{_}-{paradigm}-{variant}", "x/O-S-A-C-Off-w", TaskKind("S", "C", "", "Off-w")),
+        ("{paradigm}.{variant}", "a.b.c", TaskKind("", "a", "", "b.c")),
+        ("{paradigm}-v{variant}_end", "a-v1_end_end", TaskKind("", "a", "", "1_end")),
         ("{paradigm}-{variant}", "nohyphen", None),
         ("{paradigm}-{variant}", "a-", None),
         ("{suite}/{paradigm}", "alone", None),
@@ -41,7 +41,7 @@ from .conftest import arena
         ("x-{paradigm}", "y-1", None),
     ],
 )  # fmt: skip
-def test_a_pattern_reads_names(pattern: str, name: str, kind: Kind | None) -> None:
+def test_a_pattern_reads_names(pattern: str, name: str, kind: TaskKind | None) -> None:
     assert parse_pattern(pattern).find(name) == kind
 
 
@@ -72,11 +72,11 @@ def test_what_is_no_pattern_says_why(pattern: str, words: str) -> None:
 
 def test_a_table_goes_before_names_and_names_before_the_rule() -> None:
     names = ["01-13-02", "odd"]
-    assert kinds_of(names, None, {}) == {n: Kind(paradigm=paradigm_of(n)) for n in names}
+    assert kinds_of(names, None, {}) == {n: TaskKind(paradigm=paradigm_of(n)) for n in names}
     pattern = parse_pattern("{suite}-{task}-{variant}")
-    told = {"01-13-02": Kind(suite="S"), "odd": Kind(paradigm="P")}
+    told = {"01-13-02": TaskKind(suite="S"), "odd": TaskKind(paradigm="P")}
     found = kinds_of(names, pattern, told)
-    assert found == {"01-13-02": Kind("S", "01-13", "13", "02"), "odd": Kind(paradigm="P")}
+    assert found == {"01-13-02": TaskKind("S", "01-13", "13", "02"), "odd": TaskKind(paradigm="P")}
     with pytest.raises(NamesError, match=r"1 of 2 instances do not fit .*: 'odd'; change the patt"):
         kinds_of(names, pattern, {})
 
@@ -138,14 +138,14 @@ run-near-red,,,,,4
 """
     made = import_files(FILES, 0, tmp_path, table)
     said = {
-        one.name: Kind(one.suite, one.paradigm, one.task_name, one.variant)
+        one.name: TaskKind(one.suite, one.paradigm, one.task_name, one.variant)
         for one in made.instances
     }
     assert said == {
-        "s/run-far-red": Kind("S", "run-far", "far", "red"),
-        "s/run-far-blue": Kind("", "Q", "", ""),
-        "s/run-far-large": Kind("", "run-far", "", ""),
-        "s/run-near-red": Kind("", "run-near", "", ""),
+        "s/run-far-red": TaskKind("S", "run-far", "far", "red"),
+        "s/run-far-blue": TaskKind("", "Q", "", ""),
+        "s/run-far-large": TaskKind("", "run-far", "", ""),
+        "s/run-near-red": TaskKind("", "run-near", "", ""),
     }
     assert (made.units["noise"], "suite" in made.units) == ("dB", False)
     plain = import_files(FILES, 0, tmp_path)

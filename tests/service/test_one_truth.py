@@ -20,15 +20,16 @@ import pandas as pd
 import pytest
 import pytest_asyncio
 
-from animalcat.cli.battery_report import received
-from animalcat.cli.layout.outcomes import covered_outcomes, of_export
+from animalcat.cli.layout.outcomes import covered_outcomes
 from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.arena_outcomes import on_battery
 from animalcat.cli.shared.earlier_outcomes import EarlierOutcomes, of_file, of_sessions
 from animalcat.client import connect
+from animalcat.lab.received import received
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.fitting.exports import of_export
 from animalcat.layouts.inference.evidence import evidence_digest, evidence_of_agent
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
 from animalcat.layouts.library import load_layout
@@ -235,7 +236,7 @@ async def test_one_arena_under_many_names_is_one_item_by_every_route(
     rewards = "instance,me\n" + "".join(f"{name},{-k / 100}\n" for k, name in enumerate(names))
     found = by_rewards(one, folder, rewards)
     table = folder.with_suffix(".csv")
-    earlier = of_file(table, one.battery, told="returns")
+    earlier = of_file(table, one.battery, taken_as="returns")
     calibrated = on_battery(one.layout, one.battery, earlier.outcomes).outcomes
     for each in (found, calibrated):
         assert each.coverage("me") == {
@@ -262,7 +263,7 @@ async def test_a_calibration_reads_the_same_rows(
             assert len(one.repeats[played.agent]) == repeats
     else:
         known = played.evidence
-        routes.append(of_file(rewards, played.battery, told="returns"))
+        routes.append(of_file(rewards, played.battery, taken_as="returns"))
     for one in routes:
         found = on_battery(played.layout, played.battery, one.outcomes, known=one.as_drawn)
         assert digest(played, found.outcomes) == known

@@ -25,7 +25,7 @@ from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import EndedBy
-from animalcat.service.person import Game, PageServer, Played
+from animalcat.service.person import Game, PageServer, WebGame
 from animalcat.service.person.terminal import picture
 from animalcat.service.person.terminal import play_in_terminal as play_keys
 from animalcat.service.recording import read_episode, verify
@@ -62,7 +62,7 @@ def game(data: Path, resolution: int = 16) -> Game:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[PageServer]:
-    page = PageServer(lambda: Played(game(tmp_path)), TOKEN)
+    page = PageServer(lambda: WebGame(game(tmp_path)), TOKEN)
     thread = threading.Thread(target=page.serve)
     thread.start()
     yield page

@@ -12,7 +12,7 @@ from animalcat.service.batteries.battery import build_family, family_readings
 from animalcat.service.batteries.drafts import SAMPLE, Draft, fixed_arena
 from animalcat.service.batteries.readings import Reading, Shelf, key_of, ship, shipped
 from animalcat.service.batteries.recipes import drawn_instances, recipe_drafts
-from animalcat.service.batteries.validity import Verdict
+from animalcat.service.batteries.validity import PlannerVerdict
 from animalcat.service.library.batteries import FAMILY_SIZE, USUAL_FAMILY
 
 SMALL = 8
@@ -105,7 +105,7 @@ def test_what_is_shipped_is_not_believed_where_a_sample_differs(
 def test_a_reading_is_kept_as_it_is(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
     reading = Reading({"a": 0.1 + 0.2}, {"b": "no goal"})
-    played = reading._replace(verdict=Verdict(False, -1.0, 30, "it died"))
+    played = reading._replace(verdict=PlannerVerdict(False, -1.0, 30, "it died"))
     for one in (reading, played):
         shelf.keep("key", one)
         assert shelf.find("key") == one

@@ -24,7 +24,7 @@ from animalcat.layouts.model.codec import SpecificationError
 from animalcat.service.batteries.battery import ArenaFile
 from animalcat.service.batteries.spool import Spool
 from animalcat.service.errors import Code, ServiceError, public, system_code
-from animalcat.service.host.limits import Limits
+from animalcat.service.host.limits import ServerLimits
 from animalcat.service.host.lock import (
     LOCK_FILE,
     DirectoryInUseError,
@@ -181,7 +181,7 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
         spare_memory_bytes=20 << 20,
     )
     store, operations = SqlStore.in_directory(tmp_path), Operations(tmp_path, lambda: NOW)
-    limits = Limits(settings, store, operations, lambda: free[0])
+    limits = ServerLimits(settings, store, operations, lambda: free[0])
     evaluate, build = "/animalcat.v1.AgentGateway/Evaluate", "/animalcat.v1.Batteries/BuildBattery"
     create = "/animalcat.v1.Sessions/CreateSession"
 
@@ -195,7 +195,7 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
     assert (await refused(evaluate)).code is Code.NO_MEMORY
     await limits.check("/animalcat.v1.Sessions/GetSession")
     free[0] = 30 << 20
-    limits = Limits(settings, store, operations, lambda: free[0])
+    limits = ServerLimits(settings, store, operations, lambda: free[0])
     await limits.check(create)
     campaign = campaigns_pb2.CreateCampaignRequest(spec=campaigns_pb2.CampaignSpec(agents="ab"))
     with pytest.raises(ServiceError, match="takes 1;"):

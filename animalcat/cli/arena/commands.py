@@ -402,8 +402,8 @@ class _Chance(NamedTuple):
     def told(self) -> str:
         """Say so in a sentence."""
         who = f"unity, build {self.build}" if self.rng == UNITY else self.rng
-        told = f"what arenas leave to chance is drawn by {who}, from seed {self.seed}"
-        return f"{told}{', as batteries draw it' * (self.rng == OWN)}"
+        words = f"what arenas leave to chance is drawn by {who}, from seed {self.seed}"
+        return f"{words}{', as batteries draw it' * (self.rng == OWN)}"
 
 
 def _chance(rng: str, seed: int, build: str) -> _Chance:
@@ -623,11 +623,11 @@ def _first_view(arena: Arena, chance: _Chance, resolution: int) -> Image:
     environment = SimEnvironment(spec, chance.build, rng, chance.seed, tell=False)
     try:
         environment.load(arena, chance.seed)
-        seen = environment.step(0).observation.camera
+        image = environment.step(0).observation.camera
     finally:
         environment.close()
-    assert seen is not None  # there is a camera
-    return fromarray(seen)
+    assert image is not None  # there is a camera
+    return fromarray(image)
 
 
 def _description(placement: Placement) -> dict[str, Any]:
@@ -707,8 +707,8 @@ def _print_summary(
     if placement.drawn:
         out.print(f"left to chance: {', '.join(placement.drawn)} ({chance.told()})")
     measured = features.values
-    told = (f"{name} {measured[name]:.4g}" for name in there([measured]))
-    out.print("   ".join(told), highlight=False)
+    values = (f"{name} {measured[name]:.4g}" for name in there([measured]))
+    out.print("   ".join(values), highlight=False)
 
 
 def _count(number: int, noun: str) -> str:

@@ -57,8 +57,8 @@ def found_files(path: Path) -> FoundFiles:
 def tell_problems(problems: Iterable[str]) -> None:
     """Say on standard error what is wrong or doubtful in files, each once."""
     each = list(dict.fromkeys(problems))
-    told = [f"warning: {problem}" for problem in each[:MOST_TOLD]]
+    lines = [f"warning: {problem}" for problem in each[:MOST_TOLD]]
     if more := each[MOST_TOLD:]:
-        told.append(f"warning: and {len(more)} more, which `animalcat arena check` lists")
-    for line in told:
+        lines.append(f"warning: and {len(more)} more, which `animalcat arena check` lists")
+    for line in lines:
         typer.secho(line, err=True, fg=typer.colors.YELLOW)

@@ -21,7 +21,7 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.cli.shared.output import MISSING, fail
 from animalcat.cli.shared.page import serve_page
 from animalcat.service.host.settings import Settings
-from animalcat.service.person import Game, Played
+from animalcat.service.person import Game, WebGame
 from animalcat.service.person.recordings import SESSION_PREFIX
 from animalcat.service.person.terminal import play_in_terminal
 
@@ -85,7 +85,7 @@ def play_arena(
         if terminal:
             _in_terminal(game)
         else:
-            serve_page(lambda: Played(game()), "play", port, browser)
+            serve_page(lambda: WebGame(game()), "play", port, browser)
     except ArenaError as error:
         fail(f"{title}: {error}")
     except OSError as error:

@@ -20,22 +20,18 @@ from animalcat.cli.layout.outcomes import (
     warn_of_bad_fits,
 )
 from animalcat.cli.layout.show import Json, load
-from animalcat.cli.shared.agent_comparison import (
-    compare_agents,
-    layout_scales,
-    print_comparison,
-    scales_of,
-)
+from animalcat.cli.shared.agent_comparison import print_comparison
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
-from animalcat.cli.shared.pictures import numbered
 from animalcat.cli.shared.remote import Data
+from animalcat.lab.comparison import compare_agents, layout_scales, scales_of
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
 from animalcat.layouts.checking.walking import Start, walked
 from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import OutcomeTable
+from animalcat.plots.given import numbered
 
 Report = dict[str, Any]
 

@@ -59,7 +59,7 @@ def command(
             rich_help_panel=OUTCOMES,
         ),
     ] = None,
-    told: AsOption = None,
+    taken_as: AsOption = None,
     keep_drawn: KeepDrawn = False,
     table: Table = None,
     variant: Variant = "",
@@ -87,7 +87,7 @@ def command(
     """
     layout = load(name, variant)
     if table is not None:
-        if battery or outcomes or pass_marks or told or keep_drawn:
+        if battery or outcomes or pass_marks or taken_as or keep_drawn:
             fail(
                 "--table has all in it: give it without --battery, --outcomes, --pass-marks, --as "
                 "and --keep-drawn"
@@ -97,7 +97,7 @@ def command(
         fail("where are the outcomes? Give --table, or --battery and --outcomes")
     else:
         played = outcomes_on_arenas(
-            layout, battery, outcomes, pass_marks, agent or [], told, keep_drawn=keep_drawn
+            layout, battery, outcomes, pass_marks, agent or [], taken_as, keep_drawn=keep_drawn
         )
     (fits,) = fit_layouts([layout], played.table, seed)
     entries = [_entry(who, fitted, played) for who, fitted in fits.items()]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
-import numpy as np
 import typer
 
 from animalcat.cli.outcomes import FOLDER
@@ -15,20 +14,16 @@ from animalcat.cli.shared.outcome_table import is_export, or_fail
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import data_folder
+from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
 from animalcat.layouts.model.instances import (
     CoveredOutcomes,
-    Instances,
     OutcomeTable,
     TableError,
     read_csv,
     told_gaps,
 )
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.tables import check_alike, guess, name_and_unit
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OUTCOMES: Final = "Outcomes"
 """A group of options."""
@@ -96,75 +91,13 @@ def covered_outcomes(
         except (OutcomesError, OSError) as error:
             raise TableError(str(error)) from None
         for layout in layouts:
-            if [outcome.source for outcome in layout.outcomes] != ["success"]:
-                raise TableError(
-                    f"layout {layout.name} ({layout.variant}) takes other outcomes than success, "
-                    "and the table says what was a success. Give a column of outcomes an agent"
-                )
+            insist_success(layout)
     elif not agents:
         raise TableError("which columns are outcomes? Say --agent COLUMN for each agent")
     else:
         table, notes = read_csv(source, agents), []
     covered = table.covered(layouts)
     return replace(covered, notes=(*notes, *covered.notes))
-
-
-def of_export(frame: pd.DataFrame, agents: Sequence[str]) -> tuple[OutcomeTable, list[str]]:
-    """Outcomes in the form of `outcomes export`, with a row for each attempt that counts.
-
-    Args:
-        frame: The table.
-        agents: Agents to take; without them, all. If the table names none, the one who played.
-
-    Returns:
-        The outcomes, and what was left out.
-
-    Raises:
-        TableError: A row names no agent, or there is no such agent.
-    """
-    from animalcat.cli.shared.evidence import evidence_of
-    from animalcat.layouts.adaptive.pooling import ContradictionError
-    from animalcat.outcomes import COLUMNS
-
-    counts = frame["outcome"].isin(["success", "failure"])
-    who = frame["agent"].fillna("").str.strip()
-    if not (who[counts] != "").any() and len(agents) == 1:
-        who = who.replace("", agents[0])
-    nameless = counts & (who == "")
-    if nameless.any():
-        raise TableError(
-            f"an outcome on {frame['instance'][nameless].iloc[0]} names no agent "
-            f"({int(nameless.sum())} do not); fill the column `agent`"
-            + " or say by one --agent who played"
-            * bool((who[counts] == "").all())
-        )
-    check_alike(who[counts].unique(), "agents")
-    known = [str(agent) for agent in who[counts].unique()]
-    for agent in agents:
-        if agent not in known:
-            listed = ", ".join(known) or "none"
-            raise TableError(f"no agent {agent!r}; agents: {listed}.{guess(agent, known)}")
-    try:
-        counted = evidence_of(frame.assign(agent=who))
-    except ContradictionError as error:
-        raise TableError(str(error)) from None
-    frame, who = counted.frame, counted.frame["agent"]
-    chosen = [*dict.fromkeys(agents)] or known
-    if not chosen:
-        raise TableError("no attempt has succeeded or failed; there is nothing to fit")
-    heads = [str(column) for column in frame.columns if column not in COLUMNS]
-    split = [name_and_unit(head) for head in heads]
-    instances = Instances(
-        tuple(name for name, _ in split),
-        frame[heads].to_numpy(np.float64, na_value=np.nan).reshape(len(frame), len(heads)),
-        tuple(frame["paradigm"].fillna("")),
-        tuple(frame["instance"].str.strip()),
-        tuple(unit for _, unit in split),
-    )
-    passed = (frame["outcome"] == "success").to_numpy(np.float64)
-    rows = [np.where((who == agent).to_numpy(bool), passed, np.nan) for agent in chosen]
-    table = OutcomeTable(instances, tuple(chosen), np.array(rows), counted.weights)
-    return table, list(counted.notes)
 
 
 def _source(path: Path, data: Path | None) -> Path:

@@ -24,7 +24,7 @@ def outcomes_on_arenas(
     outcomes: Path,
     pass_marks: Path | None = None,
     agents: Sequence[str] = (),
-    told: As | None = None,
+    taken_as: As | None = None,
     *,
     keep_drawn: bool = False,
 ) -> CoveredOutcomes:
@@ -38,7 +38,7 @@ def outcomes_on_arenas(
         outcomes: Table of final rewards.
         pass_marks: Table of pass marks; None for what the arena files say.
         agents: Agents to take; without them, all.
-        told: What the numbers of the table are.
+        taken_as: What the numbers of the table are.
         keep_drawn: Whether arenas that leave something to chance count, as they are drawn here.
     """
 
@@ -46,8 +46,8 @@ def outcomes_on_arenas(
         with TemporaryDirectory() as store:  # until it is known which arenas are the same
             names = read_sheet(outcomes).column(INSTANCE)
             battery = battery_of_folder(folder, names, Path(store))
-            battery = marked_by(battery, pass_marks, outcomes, told)
-            played = passed_on(battery, outcomes, agents, told)
+            battery = marked_by(battery, pass_marks, outcomes, taken_as)
+            played = passed_on(battery, outcomes, agents, taken_as)
             return on_battery(layout, battery, played, keep_drawn=keep_drawn)
 
     return or_fail(outcomes, read).outcomes

@@ -14,7 +14,7 @@ from animalcat.apart import AgentProcess, ApartError, Bounds, Permission, follow
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, judge, pause
 from animalcat.cli.session.live import COLUMNS, FIRST, TREND, LiveSession
-from animalcat.cli.session.options import Plan, bounds_of, takes_plan
+from animalcat.cli.session.options import SessionPlan, bounds_of, takes_plan
 from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.planning import OPTIONS, plan
 from animalcat.cli.session.reanalysis import reanalyse
@@ -79,7 +79,7 @@ app.command()(invalidate)
 
 @app.command()
 @takes_plan
-def run(plan: Plan) -> None:
+def run(plan: SessionPlan) -> None:
     """Measure an agent, and print its profile.
 
     The agent plays until every capability of the layout is known, or until a limit is reached.
@@ -88,7 +88,7 @@ def run(plan: Plan) -> None:
     check_apart([plan.agent], plan.bounds, None if plan.server else data_folder(plan.data))
     with plan.client() as client:
         session = plan.create(client)
-        played = run_agent(client, session, plan.agent, plan.bounds, made=True)
+        played = run_agent(client, session, plan.agent, plan.bounds, new=True)
         _report(client, played, plan.server, plan.data, plan.as_json)
 
 
@@ -98,7 +98,7 @@ PRIVILEGED_NOTE: Final = "; privileged: the agent was shown the arena's true sta
 
 @app.command()
 @takes_plan
-def create(plan: Plan) -> None:
+def create(plan: SessionPlan) -> None:
     """Create a session that waits for its agent, and print its id.
 
     The agent may have any name, and gives the same name when it connects. It can then play by
@@ -206,12 +206,12 @@ def extend(
         fail("say how many episodes more: --episodes NUMBER; or a finer target: --target-sd SHARE")
     builds = [build.absolute() for build in allow_build or ()]
     with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
-        found = client.get_session(session)
-        budget = found.spec.stop.max_episodes or 0  # answers say it
+        stored = client.get_session(session)
+        budget = stored.spec.stop.max_episodes or 0  # answers say it
         # What a session of earlier rules left of its budget is not lost.
-        played = found.episodes if found.over else budget
+        played = stored.episodes if stored.over else budget
         more = max(budget, played + episodes) if episodes else 0
-        client.extend_session(found, more, target_sd)
+        client.extend_session(stored, more, target_sd)
     resume(
         session,
         agent,
@@ -281,8 +281,8 @@ def show(
             typer.echo(words)
         if spent != Spent():
             typer.echo(f"{'spent':13} {spent_words(spent)}")
-        for told in filter(None, (d.get("words") for d in (failed, looked, voided))):
-            typer.echo(told)
+        for sentence in filter(None, (d.get("words") for d in (failed, looked, voided))):
+            typer.echo(sentence)
         units = {capability.name: capability.unit for capability in current.capabilities}
         for episode in episodes[-last:] if last else ():
             typer.echo(why(episode, units))
@@ -340,7 +340,7 @@ def run_agent(
     reference: str,
     bounds: Bounds = Bounds(),
     *,
-    made: bool = False,
+    new: bool = False,
 ) -> Session:
     """Run an agent in a process for each slot until the session is over, and show progress.
 
@@ -349,7 +349,7 @@ def run_agent(
         session: Waits for its agent.
         reference: What to run: builtin:NAME, plugin:NAME, or path/to/file.py:Class.
         bounds: Within what its processes play.
-        made: Whether it was made for this: then it is taken back if its agent does not even start.
+        new: Whether it was made for this: then it is taken back if its agent does not even start.
 
     Returns:
         The session after it.
@@ -365,7 +365,7 @@ def run_agent(
             for _ in range(max(1, session.spec.slots or 1))
         ]
     except ApartError as error:  # it cannot be started as it is asked for
-        if made and session.identity.fingerprint is None and not session.practised:
+        if new and session.identity.fingerprint is None and not session.practised:
             client.delete_session(session)
         fail(str(error))
     if processes[0].note:
@@ -394,7 +394,7 @@ def run_agent(
     if not played.over:
         for output in dict.fromkeys(process.output() for process in processes):
             typer.echo(output, err=True)
-        if made and played.identity.fingerprint is None and not played.practised:
+        if new and played.identity.fingerprint is None and not played.practised:
             client.delete_session(played)
             fail("the agent did not start, so no session was kept; run it again", FAILED)
         if played.unjudged:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from animalcat.cli.battery_report import received
 from animalcat.cli.layout.show import load
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import Tell
 from animalcat.client import Client
 from animalcat.envs.types import PHYSICS_STEP
+from animalcat.lab.received import received
 from animalcat.layouts.adaptive.plan import PRESETS, Policy
 from animalcat.layouts.explaining.wording import Scale, percent, scale_of
 from animalcat.layouts.model.nodes import Latent
@@ -71,7 +71,7 @@ def expected(
     except ServiceError as error:
         fail(str(error))
     bank, covered = measured.learner.bank, measured.coverage.to_dict()
-    found = courses(
+    courses_taken = courses(
         bank,
         choice,
         stop,
@@ -80,9 +80,9 @@ def expected(
         lambda done, total: tell("simulated agents take the test", done, total),
     )
     scales = [scale_of(meant, k, bank.features) for k in range(len(meant.latents))]
-    episodes = [one.episodes for one in found]
-    minutes = [one.seconds * PHYSICS_STEP / 60.0 for one in found]
-    reasons = Counter(one.reason for one in found)
+    episodes = [course.episodes for course in courses_taken]
+    minutes = [course.seconds * PHYSICS_STEP / 60.0 for course in courses_taken]
+    reasons = Counter(course.reason for course in courses_taken)
     return {
         "battery": battery,
         "covered": covered["covered"],
@@ -94,7 +94,7 @@ def expected(
         "episodes": _spread(episodes),
         "minutes": _spread(minutes),
         "reasons": dict(reasons.most_common()),
-        "nodes": [_row(found, meant, k, scale) for k, scale in enumerate(scales)],
+        "nodes": [_row(courses_taken, meant, k, scale) for k, scale in enumerate(scales)],
         "sentences": [
             f"Episodes: {_words(episodes, 3)}, of at most {stop.max_episodes}. The layout covers "
             f"{covered['covered']} of {covered['of']} arenas.",
@@ -115,26 +115,26 @@ def _spread(values: list[float] | list[int]) -> dict[str, float]:
 
 
 def _words(values: list[float] | list[int], digits: int) -> str:
-    found = _spread(values)
-    low, middle, high = (f"{found[key]:.{digits}g}" for key in ("low", "median", "high"))
+    spread = _spread(values)
+    low, middle, high = (f"{spread[key]:.{digits}g}" for key in ("low", "median", "high"))
     return middle if low == high else f"{middle} ({low} to {high} for nine agents of ten)"
 
 
-def _row(found: list[Course], layout: Layout, index: int, scale: Scale) -> dict[str, Any]:
+def _row(tests: list[Course], layout: Layout, index: int, scale: Scale) -> dict[str, Any]:
     """One node: how tests of typical agents end, and of how many agents it gets known."""
     node = layout.latents[index]
-    reached = [one.precise[node.name] for one in found if node.name in one.precise]
-    quiet = less_noisy(found, layout)
+    reached = [course.precise[node.name] for course in tests if node.name in course.precise]
+    quiet = less_noisy(tests, layout)
     return {
         "node": node.name,
-        **{one.third: _ending(one, node, scale) for one in endings(found, index)},
-        "known": share_known(found, index, node.prior.sd),
+        **{ending.third: _ending(ending, node, scale) for ending in endings(tests, index)},
+        "known": share_known(tests, index, node.prior.sd),
         "known_less_noisy": share_known(quiet, index, node.prior.sd) if quiet else None,
         "at_target": float(np.mean(reached)) if reached else None,
     }
 
 
-def _ending(one: Ending, node: Latent, scale: Scale) -> str:
-    truth, interval = scale.brief(one.truth, *one.hdi)
-    known = "" if learnt(one.sd, node.prior.sd) else ", not known"
+def _ending(ending: Ending, node: Latent, scale: Scale) -> str:
+    truth, interval = scale.brief(ending.truth, *ending.hdi)
+    known = "" if learnt(ending.sd, node.prior.sd) else ", not known"
     return f"{truth}: {interval}{known}"

@@ -138,12 +138,12 @@ def _sample(
         *(model.ChatMessageAssistant(content=remark) for remark in remarks),
     ]
     ended = f", ended by {row['ended_by'].replace('_', ' ')}" if row["ended_by"] else ""
-    told = f"{outcome}: return {row['return']:.6g} in {row['steps']} decisions{ended}"
+    result = f"{outcome}: return {row['return']:.6g} in {row['steps']} decisions{ended}"
     error = scores = None
     if outcome in _PASSED:
         predicted = row["predicted"]
         # Of the layout's first outcome: the probability of success, or the mean share.
-        said = told if predicted is None else f"{told}; outcome predicted: {predicted:.0%}"
+        said = result if predicted is None else f"{result}; outcome predicted: {predicted:.0%}"
         scores = {
             "success": scorer.Score(value=_PASSED[outcome], answer=outcome, explanation=said),
             "return": scorer.Score(value=row["return"], explanation=said),
@@ -158,7 +158,7 @@ def _sample(
         input=text,
         target="success",
         messages=messages,
-        output=model.ModelOutput.from_content(f"animalcat/{row['agent']}", told),
+        output=model.ModelOutput.from_content(f"animalcat/{row['agent']}", result),
         scores=scores,
         error=error,
         total_time=seconds,

@@ -238,8 +238,10 @@ class LiveSession:
             }
             for c in capabilities
         ]
-        laid = lay_out(rows, COLUMNS, self._console.width)
-        return Text("\n").join([*(Text(line, "bold") for line in laid.head), *map(Text, laid.body)])
+        table = lay_out(rows, COLUMNS, self._console.width)
+        return Text("\n").join(
+            [*(Text(line, "bold") for line in table.head), *map(Text, table.body)]
+        )
 
     def _played(self) -> str:
         if self._session.over:

@@ -76,7 +76,7 @@ Calibration = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SessionPlan:
     """A session as the command line asks for it, and where it is to be.
 
     Attributes:
@@ -170,7 +170,7 @@ def _plan(
     data: Data = None,
     as_json: AsJson = False,
     **options: Any,
-) -> Plan:
+) -> SessionPlan:
     options["privileged"] = options["privileged"] or is_privileged(agent) or None
     chosen = {**preset_options(preset), **read_options(SessionOptions, options)}
     chosen["backend"], builds = parse_backend(chosen.get("backend", ""), server)
@@ -180,7 +180,7 @@ def _plan(
         "against": against,
     }
     bounds = bounds_of(agent_may, agent_sees, agent_env, arena_folders(battery, features))
-    return Plan(
+    return SessionPlan(
         agent,
         battery,
         features,
@@ -223,7 +223,7 @@ def calibrated_layout(layout: str, variant: str, calibration: str, data: Path | 
     return str(calibration_file(calibration, data))
 
 
-def takes_plan(command: Callable[[Plan], None]) -> Callable[..., None]:
+def takes_plan(command: Callable[[SessionPlan], None]) -> Callable[..., None]:
     """A command whose options are those that define a session."""
     return with_options(_plan, SessionOptions, command)
 

@@ -83,7 +83,7 @@ def plan(
         name = find_battery(client, battery, features, where=place(server, data))
         with progress(f"planning on {name}") as tell:
             try:
-                found = expected(
+                plan_found = expected(
                     client,
                     name,
                     (meant, variant),
@@ -101,12 +101,12 @@ def plan(
             except ValueError as error:
                 raise AnimalcatError(str(error)) from error
     if as_json:
-        print_json(found)
+        print_json(plan_found)
         return
-    _show(found)
+    _show(plan_found)
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(expectation: dict[str, Any]) -> None:
     shown = [
         {
             **row,
@@ -114,17 +114,17 @@ def _show(found: dict[str, Any]) -> None:
             "known, less noisy half": _percent(row["known_less_noisy"]),
             "at its target": _percent(row["at_target"]),
         }
-        for row in found["nodes"]
+        for row in expectation["nodes"]
     ]
     columns = ["node", "low", "middle", "high", "known", "known, less noisy half", "at its target"]
     print_rows(
         shown,
-        [one for one in columns if any(row[one] for row in shown)],
+        [column for column in columns if any(row[column] for row in shown)],
         as_json=False,
         title="What is true of agents with low, middling and high values, and the 90 % interval "
         "that their test ends with (medians)",
     )
-    for sentence in found["sentences"]:
+    for sentence in expectation["sentences"]:
         console().print(sentence, highlight=False)
 
 

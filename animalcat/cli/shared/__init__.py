@@ -2,10 +2,10 @@
 
 `output` prints, reports errors and ends with the right exit codes. `table` lays out any table,
 `tables`, `outcome_table` and `agent_comparison` are tables, and `unplayable` tells of arenas that
-could not be played. `arena_outcomes` joins outcomes with arenas, `evidence` says which
-rows of a table count, `earlier_outcomes` reads what earlier agents did, `outcome_options` are the
-options of tables, `option_table` makes those of sessions and campaigns, `progress` says how far a
-command is, and `command_help` lays out help pages.
+could not be played. `arena_outcomes` joins outcomes with arenas, `earlier_outcomes` reads what
+earlier agents did, `outcome_options` are the options of tables, `option_table` makes those of
+sessions and campaigns, `progress` says how far a command is, and `command_help` lays out help
+pages.
 `remote` finds or starts the server, and `agent_options` has the options of commands that run an
 agent (`animalcat.apart`) beside them. `same_agent` sees whether
 an agent is what it was. `pictures` draws profiles, `comparing` compares them, `page` shows a page

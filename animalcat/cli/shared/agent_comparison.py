@@ -2,99 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from itertools import combinations
 from typing import Any
 
-import numpy as np
 import typer
 
 from animalcat.cli.shared.output import print_rows
 from animalcat.cli.shared.table import Column
-from animalcat.layouts.checking.compare import (
-    Posterior,
-    difference_words,
-    node_differences,
-    ranking,
-)
-from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of
-from animalcat.layouts.inference.summary import hdi
-from animalcat.layouts.library import LAYOUTS, load_layout
-from animalcat.layouts.model.codec import SpecificationError
-from animalcat.layouts.model.spec import Layout
-
-
-def compare_agents(
-    posteriors: Sequence[Posterior],
-    seed: int = 0,
-    *,
-    every_pair: bool = False,
-    scales: Mapping[str, Scale] | None = None,
-) -> dict[str, Any]:
-    """Ranks of agents by every node, and differences.
-
-    Args:
-        posteriors: One an agent, one at least.
-        seed: Seed of the pairing of draws.
-        every_pair: Whether every two agents are compared; else the others with the first.
-        scales: How the values of nodes are read; of those that are not there the unit alone is
-            known.
-
-    Raises:
-        ValueError: The layouts differ.
-    """
-    first, *others = posteriors
-    agents = {posterior.name: posterior for posterior in posteriors}
-    units = dict(zip(first.nodes, first.units, strict=True))
-    read = {node: plain_scale(unit) for node, unit in units.items()} | dict(scales or {})
-    pairs = list(combinations(posteriors, 2)) if every_pair else [(o, first) for o in others]
-    return {
-        "ranking": [
-            {"node": node, **asdict(entry), "words": _standing(agents[entry.name], node, read)}
-            for node in (first.nodes if others else ())
-            for entry in ranking(posteriors, node, seed)
-        ],
-        "differences": [
-            {
-                "agent": agent.name,
-                "than": other.name,
-                **asdict(difference),
-                "words": {
-                    **difference_words(
-                        agent, other, difference.node, read[difference.node]
-                    )._asdict(),
-                    "rising": read[difference.node].rising,
-                },
-            }
-            for agent, other in pairs
-            for difference in node_differences(agent, other, seed)
-        ],
-        "approximate": any(posterior.approximate for posterior in posteriors),
-    }
-
-
-def scales_of(profile: Mapping[str, Any]) -> dict[str, Scale]:
-    """How the values of a profile's nodes are read; empty where its layout is not at hand."""
-    about = profile["layout"]
-    if about["name"] not in LAYOUTS:
-        return {}
-    try:
-        layout = load_layout(about["name"], about.get("variant") or "")
-    except SpecificationError:  # it had this variant once
-        return {}
-    return layout_scales(layout) if layout.digest == about["digest"] else {}
-
-
-def layout_scales(layout: Layout) -> dict[str, Scale]:
-    """How the values of a layout's nodes are read."""
-    return {name: scale_of(layout, k) for k, name in enumerate(layout.latent_names)}
-
-
-def _standing(agent: Posterior, node: str, read: Mapping[str, Scale]) -> dict[str, str]:
-    draws = agent.column(node)
-    ends = hdi(draws, np.full(len(draws), 1.0 / len(draws)))
-    return read[node].brief(float(draws.mean()), *ends)._asdict()
 
 
 def print_comparison(report: dict[str, Any], *, title: str) -> None:

@@ -47,7 +47,7 @@ def marked_by(
     battery: Battery,
     pass_marks: Path | str | None,
     outcomes: Path | str,
-    told: As | None = None,
+    taken_as: As | None = None,
 ) -> Battery:
     """The battery with the pass marks of a table, by which what no play can pass is found too.
 
@@ -57,14 +57,14 @@ def marked_by(
         battery: The battery.
         pass_marks: The table, or its text; None for what the arena files say.
         outcomes: The table of final rewards, each of which needs a pass mark, or its text.
-        told: What its numbers are.
+        taken_as: What its numbers are.
 
     Raises:
         TableError: One of both does not fit the battery, or a pass mark is missing.
     """
     if pass_marks is None:
         return battery
-    if told == "successes":
+    if taken_as == "successes":
         raise TableError("--pass-marks goes with returns, and these are successes")
     if is_export(outcomes):
         raise TableError("--pass-marks goes with final rewards; it says what was passed")
@@ -88,7 +88,7 @@ def passed_on(
     battery: Battery,
     outcomes: Path | str,
     agents: Sequence[str] = (),
-    told: As | None = None,
+    taken_as: As | None = None,
 ) -> Outcomes:
     """Successes and failures of a table of final rewards, by agent and instance of a battery.
 
@@ -98,7 +98,7 @@ def passed_on(
         battery: The battery, with the pass marks that hold.
         outcomes: The table, or its text.
         agents: The columns to take; without them, all.
-        told: What the numbers are.
+        taken_as: What the numbers are.
 
     Raises:
         TableError: The table does not fit the battery, or may mean something else.
@@ -118,7 +118,7 @@ def passed_on(
         for instance in battery.instances
         if "greatestReturn" in instance.features
     }
-    by_agent = judged(rewards, marks, most, words=words, told=told)
+    by_agent = judged(rewards, marks, most, words=words, taken_as=taken_as)
     for agent, own in by_agent.items():  # those that the battery does not have are counted later
         column = rewards[agent]
         own |= {str(k): math.nan for k in column[column.notna()].index if str(k) not in known}

@@ -62,9 +62,9 @@ def _say_if_not_allowed(client: Client, battery: str, error: AnimalcatError) -> 
     if error.code == "UNKNOWN_BATTERY" and name:
         try:
             client.get_battery(name)
-        except AnimalcatError as told:
-            if told.code.startswith("PLUGIN_"):
-                raise told from None
+        except AnimalcatError as refusal:
+            if refusal.code.startswith("PLUGIN_"):
+                raise refusal from None
 
 
 def _of_files(
@@ -130,11 +130,11 @@ def say_layout(client: Client, battery: str, asked: str = "") -> None:
 
 def tell_problems(problems: Iterable[str], most: int) -> None:
     """Print problems of arena files on standard error, as many as may be."""
-    told = list(problems)
-    for problem in told[:most]:
+    lines = list(problems)
+    for problem in lines[:most]:
         typer.echo(f"note: {problem}", err=True)
-    if len(told) > most:
-        more = len(told) - most
+    if len(lines) > most:
+        more = len(lines) - most
         typer.echo(f"note: and {more} more; `animalcat battery check` lists them", err=True)
 
 

@@ -85,9 +85,9 @@ def read_campaign(path: Path) -> CampaignFile:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         fail(f"{path}: this is no YAML: {' '.join(str(error).split())}")
     try:
-        found = CampaignFile.model_validate(content)
-        given(CampaignOptions, found.options)
-        return found
+        campaign = CampaignFile.model_validate(content)
+        given(CampaignOptions, campaign.options)
+        return campaign
     except (TypeError, ValueError) as error:
         if not isinstance(error, ValidationError):
             fail(f"{path}: {error}. docs/many-machines.md says what stands in the file")

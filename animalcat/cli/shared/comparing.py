@@ -7,10 +7,10 @@ from pathlib import Path
 
 import typer
 
-from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+from animalcat.cli.shared.agent_comparison import print_comparison
 from animalcat.cli.shared.output import fail, print_json, status, wrote
-from animalcat.cli.shared.pictures import agent_names
 from animalcat.files import write_whole
+from animalcat.lab.comparison import agent_names, compare_agents
 from animalcat.plots.results import Results
 from animalcat.service.reporting.comparison import Compared, MixedError, compared
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from animalcat.cli.shared.arena_outcomes import check_demands, named_in, passed_on
-from animalcat.cli.shared.evidence import evidence_of
 from animalcat.cli.shared.outcome_options import As
 from animalcat.cli.shared.outcome_table import Outcomes, is_export
 from animalcat.layouts.adaptive.pooling import ContradictionError
+from animalcat.layouts.fitting.evidence import evidence_of
 from animalcat.layouts.model.tables import TableError, check_alike, guess
 from animalcat.outcomes import OutcomesError, feature_units, read_outcomes
 from animalcat.service.batteries.battery import Battery
@@ -70,7 +70,7 @@ def of_sessions(client: Client, sessions: Sequence[str], battery: Battery) -> Ea
 
 
 def of_file(
-    path: Path, battery: Battery, agents: Sequence[str] = (), told: As | None = None
+    path: Path, battery: Battery, agents: Sequence[str] = (), taken_as: As | None = None
 ) -> EarlierOutcomes:
     """What the agents of a table of either form did.
 
@@ -78,14 +78,14 @@ def of_file(
         path: Final rewards, or a table as `outcomes export` writes it.
         battery: The battery, with the pass marks that hold.
         agents: Agents to take; without them, all.
-        told: What the numbers of final rewards are.
+        taken_as: What the numbers of final rewards are.
 
     Raises:
         TableError: The table does not fit.
     """
     if not is_export(path):
-        return EarlierOutcomes(passed_on(battery, path, agents, told), {}, set())
-    if told is not None:
+        return EarlierOutcomes(passed_on(battery, path, agents, taken_as), {}, set())
+    if taken_as is not None:
         raise TableError("--as goes with final rewards; it says what was passed")
     try:
         frame = read_outcomes(path)
@@ -116,14 +116,14 @@ def _firsts(table: pd.DataFrame, where: str, as_drawn: Collection[str]) -> Earli
         instance = table["instance"][nameless].iloc[0]
         raise TableError(f"{where}: an outcome on {instance} names no agent")
     try:
-        found = evidence_of(table)
+        counted = evidence_of(table)
     except ContradictionError as error:
         raise TableError(f"{where}: {error}") from None
     outcomes: Outcomes = {}
     repeats: dict[str, list[tuple[bool, float]]] = {}
     before: dict[tuple[str, str], bool] = {}
     merged = 0
-    for row in found.frame.to_dict("records"):
+    for row in counted.frame.to_dict("records"):
         agent, instance = str(row["agent"]), str(row["instance"])
         passed = row["outcome"] == "success"
         outcomes.setdefault(agent, {}).setdefault(instance, float(passed))
@@ -134,7 +134,7 @@ def _firsts(table: pd.DataFrame, where: str, as_drawn: Collection[str]) -> Earli
                 chance = predicted if passed else 1.0 - predicted
                 repeats.setdefault(agent, []).append((before[agent, instance] == passed, chance))
         before[agent, instance] = passed
-    notes = [*found.notes]
+    notes = [*counted.notes]
     if merged:
         notes.append(
             f"{merged} further play{'s' * (merged != 1)} of an arena by the same agent: of several "

@@ -45,8 +45,8 @@ def with_options(
     """
     hints = get_type_hints(command, include_extras=True)
     own = [
-        one.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, one in inspect.signature(command).parameters.items()
+        parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(command).parameters.items()
         if name != "options"
     ]
     taken = [option for name, option in options_of(kind).items() if not only or name in only]
@@ -61,7 +61,7 @@ def with_options(
     call.__name__, call.__doc__ = named.__name__, named.__doc__
     signature = inspect.Signature(parameters)
     call.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
-    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call
 
 
@@ -78,14 +78,14 @@ def read_options(kind: type, values: Mapping[str, Any], listed: str = "targets")
         values: What the command line gives, by name of the option.
         listed: The option that is given as several "NAME=SHARE".
     """
-    found = {name: value for name, value in values.items() if value is not None and value != []}
-    if listed in found:
-        found[listed] = _shares(found[listed])
+    options = {name: value for name, value in values.items() if value is not None and value != []}
+    if listed in options:
+        options[listed] = _shares(options[listed])
     try:
-        given(kind, found)
+        given(kind, options)
     except (TypeError, ValueError) as error:
         fail(str(error), BAD_INPUT)
-    return found
+    return options
 
 
 def shown(kind: type, options: Mapping[str, Any]) -> ObservationSpec:
@@ -115,7 +115,7 @@ def _parameter(option: Option) -> inspect.Parameter:
 def _order(parameter: inspect.Parameter) -> int:
     """Arguments first, then the groups in their order."""
     infos: Iterable[Any] = getattr(parameter.annotation, "__metadata__", ())
-    info = next((one for one in infos if isinstance(one, ParameterInfo)), None)
+    info = next((info for info in infos if isinstance(info, ParameterInfo)), None)
     if isinstance(info, ArgumentInfo):
         return -1
     panels = list(_GROUPS.values())
@@ -125,13 +125,13 @@ def _order(parameter: inspect.Parameter) -> int:
 
 def _shares(targets: Sequence[str]) -> dict[str, float]:
     """Targets of single capabilities, each given as "NAME=SHARE"."""
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for target in targets:
         name, _, share = target.partition("=")
-        if name in found:
+        if name in shares:
             fail(f"--target {target}: {name} has a target already; give it once", BAD_INPUT)
         try:
-            found[name] = float(share)
+            shares[name] = float(share)
         except ValueError:
             fail(f"--target {target}: give NAME=SHARE, for example visualAbility=0.1", BAD_INPUT)
-    return found
+    return shares

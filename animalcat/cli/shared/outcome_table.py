@@ -123,7 +123,7 @@ def judged(
     most: Mapping[str, float],
     *,
     words: bool = False,
-    told: As | None = None,
+    taken_as: As | None = None,
 ) -> Outcomes:
     """Say which episodes were passed.
 
@@ -132,8 +132,8 @@ def judged(
         marks: The pass mark of each instance that matters.
         most: The greatest return of each of them, as far as it is known.
         words: Whether they are words for outcomes.
-        told: What the numbers are; None where nobody said it, and where numbers that may be either
-            are refused.
+        taken_as: What the numbers are; None where nobody said it, and where numbers that may be
+            either are refused.
 
     Raises:
         TableError: Nobody said what the numbers are, or they are not what was said.
@@ -142,19 +142,19 @@ def judged(
         str(agent): {str(k): float(v) for k, v in rewards[agent].items() if not math.isnan(v)}
         for agent in rewards.columns
     }
-    if told != "successes":
-        _check_returns(columns, most, words=words, told=told)
+    if taken_as != "successes":
+        _check_returns(columns, most, words=words, taken_as=taken_as)
     outcomes: Outcomes = {}
     for agent, own in columns.items():
         outcomes[agent] = {}
         for instance, value in own.items():
-            if told == "successes" and value not in (0.0, 1.0):
+            if taken_as == "successes" and value not in (0.0, 1.0):
                 raise TableError(
                     f"instance {instance}, column {agent}: {value:g} is neither 0 nor 1; with "
                     "--as successes a success is 1 and a failure 0. Give --as returns for returns"
                 )
             if instance in marks:
-                passed = value if told == "successes" else success(value, marks[instance])
+                passed = value if taken_as == "successes" else success(value, marks[instance])
                 outcomes[agent][instance] = float(passed)
     return outcomes
 
@@ -164,25 +164,25 @@ def _check_returns(
     most: Mapping[str, float],
     *,
     words: bool,
-    told: As | None,
+    taken_as: As | None,
 ) -> None:
     """Refuse returns that may be flags, and those that an arena cannot give."""
     values = {value for own in columns.values() for value in own.values()}
     if words:
-        if told == "returns":
+        if taken_as == "returns":
             raise TableError("--as returns: returns are numbers, and there are words for outcomes")
         raise TableError("there are words for outcomes: give --as successes to take them as such")
-    if told is None:
+    if taken_as is None:
         flags = [
             agent
             for agent, own in columns.items()
             if len(own) > 3 and {*own.values()} == {0.0, 1.0} and agent
         ]
         if values and len(values) < 3 and all(value.is_integer() for value in values):
-            seen = " and ".join(f"{value:g}" for value in sorted(values))
+            values_seen = " and ".join(f"{value:g}" for value in sorted(values))
             raise TableError(
-                f"all outcomes are {seen}: are they successes, or returns that are compared with "
-                "pass marks? Give --as successes or --as returns"
+                f"all outcomes are {values_seen}: are they successes, or returns that are compared "
+                "with pass marks? Give --as successes or --as returns"
             )
         if flags:
             raise TableError(

@@ -130,18 +130,18 @@ def print_rows(
         print_json(rows)
         return
     width = line_width()
-    laid = lay_out(rows, columns, width)
+    layout = lay_out(rows, columns, width)
     out = Console(markup=False, emoji=False, highlight=False)
     for lines, style in (
         (wrap(title, width or ENDLESS) if title else [], "italic"),
-        (laid.head, "bold"),
-        (laid.body, None),
+        (layout.head, "bold"),
+        (layout.body, None),
         ([""] if title else [], None),
     ):
         for line in lines:
             out.print(Text(line), style=style, soft_wrap=True)
-    if laid.gone:
-        remark(f"{width} columns leave no room for {', '.join(laid.gone)}; --json has all")
+    if layout.gone:
+        remark(f"{width} columns leave no room for {', '.join(layout.gone)}; --json has all")
 
 
 def wrote(what: str, path: Path) -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from animalcat import plots
 from animalcat.cli.shared.output import fail, status, wrote
 from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
-from animalcat.layouts.checking.compare import Posterior
-from animalcat.plots.readings import readings
 from animalcat.plots.results import Results, read_results
 from animalcat.plots.style import FORMATS
+
+SEVERAL: Final = (
+    *("comparison", "population", "heat"),
+    *("brier", "generality", "categories", "radar"),
+)
+"""Kinds of pictures that are of several agents."""
 
 
 def draw_profiles(
@@ -50,29 +54,13 @@ def draw_profiles(
 
 
 def _draw(kind: str, results: Sequence[Results], demands: Sequence[str]) -> Any:
-    names = agent_names(results)
-    profiles = {name: result.profile for name, result in zip(names, results, strict=True)}
-    tables = {name: result.table for name, result in zip(names, results, strict=True)}
-    scales = {reading.name: reading.scale for reading in readings(results[0].fitted.layout)}
-    if kind == "comparison":
-        posteriors = [Posterior.of_fit(n, r.fitted) for n, r in zip(names, results, strict=True)]
-        return plots.comparison(profiles, posteriors, scales)
-    if kind in ("population", "heat"):
-        return getattr(plots, kind)(profiles, scales=scales)
-    if kind in ("brier", "generality", "categories", "radar"):
-        return getattr(plots, kind)(tables)
+    draw = getattr(plots, kind)
+    if kind in SEVERAL:
+        return draw(results)
     if len(results) > 1:
         raise ValueError(f"this picture is of one agent; {len(results)} sessions are given")
     (single,) = results
-    match kind:
-        case "forest":
-            return plots.forest(single.profile, scales)
-        case "grid":
-            return plots.grid(single.fitted, demands, single.profile)
-        case "reliability":
-            return plots.reliability(single.table, single.profile)
-        case _:
-            return getattr(plots, kind)(single.fitted, single.profile)
+    return draw(single, demands) if kind == "grid" else draw(single)
 
 
 def sources(results: Sequence[Results]) -> str:
@@ -117,16 +105,3 @@ def _read(name: str, content: bytes) -> Results:
         fail(f"{name}: {error}")
     except OSError as error:  # it is opened as a copy in the folder for temporary files
         fail(f"{name}: cannot be opened in {tempfile.gettempdir()}: {error.strerror}")
-
-
-def agent_names(results: Sequence[Results]) -> list[str]:
-    """Names of agents; one that was measured several times is numbered."""
-    return numbered([result.agent for result in results])
-
-
-def numbered(agents: Sequence[str]) -> list[str]:
-    """Names of agents, of which those that are there several times have a number each."""
-    return [
-        agent if agents.count(agent) == 1 else f"{agent} {agents[: k + 1].count(agent)}"
-        for k, agent in enumerate(agents)
-    ]

@@ -191,7 +191,7 @@ def parse_episode(text: str) -> tuple[str, int, int | None]:
 
 def session_row(session: Session) -> dict[str, Any]:
     """A session as lists and JSON show it; what is kept from an agent's token is None."""
-    seen, known = session.spec.observation_spec, session.identity.fingerprint
+    observed, known = session.spec.observation_spec, session.identity.fingerprint
     row: dict[str, Any] = {
         "session": session.id,
         "agent": session.spec.agent,
@@ -199,7 +199,7 @@ def session_row(session: Session) -> dict[str, Any]:
         "battery": session.spec.battery,
         "layout": session.spec.layout,
         "variant": session.spec.layout_variant,
-        "privileged": seen.privileged,
+        "privileged": observed.privileged,
         "fresh": session.spec.fresh,
         "practice": session.spec.practice,
         "keep_unpassable": session.spec.keep_unpassable,
@@ -222,8 +222,8 @@ def session_row(session: Session) -> dict[str, Any]:
             for capability in session.capabilities
         ],
     }
-    told = TOLD_AGENTS if session.withheld else row
-    return {name: value if name in told else None for name, value in row.items()}
+    shown = TOLD_AGENTS if session.withheld else row
+    return {name: value if name in shown else None for name, value in row.items()}
 
 
 def episode_row(episode: Episode) -> dict[str, Any]:

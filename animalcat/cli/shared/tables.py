@@ -169,15 +169,15 @@ def print_profile(
     for warning in warnings(profile):
         console().print(warning, highlight=False)
     print_nodes(profile, title)
-    if told := calibrated(profile):
-        console().print(told, highlight=False)
+    if calibration := calibrated(profile):
+        console().print(calibration, highlight=False)
     if gaps := left_out(profile):
         console().print(gaps, highlight=False)
     said = [said_of(profile, key) for key in ("agent_failures", "withdrawals")]
-    for told in filter(None, (*said, voids(profile))):
-        console().print(told, highlight=False)
-    if told := judgement_words(profile):  # else it is among the warnings
-        console().print(told, highlight=False)
+    for sentence in filter(None, (*said, voids(profile))):
+        console().print(sentence, highlight=False)
+    if judgement := judgement_words(profile):  # else it is among the warnings
+        console().print(judgement, highlight=False)
     console().print(battery_rate(profile), highlight=False, markup=False)
     if comparison := profile["provenance"].get("comparison"):
         said = comparison["words"]

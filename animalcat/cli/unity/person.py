@@ -18,7 +18,7 @@ from animalcat.cli.shared.page import open_page
 from animalcat.envs.gym import NAVIGATION
 from animalcat.envs.mlagents.source import SourceOver
 from animalcat.service.host.settings import Settings
-from animalcat.service.person import Game, PageServer, Played
+from animalcat.service.person import Game, PageServer, WebGame
 
 if TYPE_CHECKING:
     from typing import Never
@@ -68,7 +68,7 @@ class PersonSource:
         session = session_id("animalcat-unity", datetime.now().astimezone())
         home, draws = Settings().home.absolute(), UnityDraws(self._seed, self._build)
 
-        def show() -> Played:
+        def show() -> WebGame:
             game = Game(
                 arena,
                 self._seed,
@@ -78,7 +78,7 @@ class PersonSource:
                 build=self._build,
                 draws=draws,
             )
-            return Played(game)
+            return WebGame(game)
 
         with closing(PageServer(show, secrets.token_urlsafe(24))) as page:
             logger.info("play at %s", page.url)

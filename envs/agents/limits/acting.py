@@ -31,8 +31,8 @@ class ActionLimit(Protocol):
 
     Attributes:
         over: Whether every action of the rest of the episode becomes none.
-        looks: Whether it goes by what the agent saw last, so that several actions of one answer
-            have to be taken one at a time.
+        looks: Whether it depends on what the agent saw last, so that several actions of one
+            answer have to be taken one at a time.
     """
 
     over: bool
@@ -62,10 +62,10 @@ def drawn(name: str, *seeds: int) -> np.random.Generator:
 
 
 def decisions_of(delay: float, info: EpisodeInfo) -> int:
-    """How many decisions a delay takes: whole ones, of which it is at least one.
+    """A delay in whole decisions, at least one.
 
     Args:
-        delay: In seconds.
+        delay: The delay in seconds.
         info: The episode.
     """
     period = info.observation_spec.decision_period * PHYSICS_STEP
@@ -73,7 +73,7 @@ def decisions_of(delay: float, info: EpisodeInfo) -> int:
 
 
 class Lapses:
-    """Some decisions are random; which share of them may depend on the episode."""
+    """Makes a share of the decisions random; the share may depend on the episode."""
 
     over: bool = False
     looks: bool = False
@@ -129,7 +129,7 @@ class OneSide:
 
         Args:
             side: The side to which it can turn: `left` or `right`.
-            share: Of the episodes.
+            share: Share of the episodes.
         """
         self._side, self._share = side, share
         self._lost = RIGHT if side == "left" else LEFT
@@ -153,7 +153,7 @@ class Delay:
         """Set the limit.
 
         Args:
-            seconds: By how much, rounded to whole decisions, of which it is at least one.
+            seconds: The delay, rounded to whole decisions, at least one.
         """
         self._seconds = seconds
 
@@ -177,7 +177,7 @@ class GivesUp:
         """Set the limit.
 
         Args:
-            seconds: After how many.
+            seconds: Seconds after which it stands still.
         """
         self._seconds = seconds
 
@@ -204,7 +204,7 @@ class Walk:
         """Set the limit.
 
         Args:
-            metres: After how many, on the level, wherever it went. It stops in time for them.
+            metres: Horizontal metres of its way after which it stands still. It brakes in time.
         """
         self._metres = metres
 

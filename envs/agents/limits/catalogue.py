@@ -40,7 +40,7 @@ class Limit:
         high: Greatest strength.
         above: Whether the strength must be more than `low`.
         whole: Whether it must be a whole number.
-        otherwise: Strength where none is written; None: one must be.
+        otherwise: Strength if none is written; None: a strength must be written.
         words: The words that it takes in place of a number.
         example: A strength to show.
     """

@@ -149,7 +149,7 @@ def settings_for(reference: Reference, seed: int) -> dict[str, object]:
 
     Args:
         reference: The reference.
-        seed: The episode's.
+        seed: Seed of the episode.
     """
     own = SWITCHES.get(reference.builtin, frozenset())
     settings: dict[str, object] = {}
@@ -171,9 +171,9 @@ def settings_for(reference: Reference, seed: int) -> dict[str, object]:
 def limited(agent: Agent, reference: Reference) -> Agent:
     """An agent with those limits of a reference that are possible with any agent.
 
-    What it sees is limited first. Of its actions, some are replaced by what it follows, and where
-    the apparatus is not its own there are none. Then turns to one side are lost, some are random,
-    and all are late; at last it stands still. The turn by which it looks round is limited too.
+    Observations are limited before the agent sees them. Its actions pass in this order: a colour
+    that it follows, an apparatus that is not its own, turns to one side, random decisions, delay,
+    standing still. The turn by which it looks round is limited too.
 
     Args:
         agent: The agent.

@@ -63,7 +63,7 @@ class Sight:
 
 
 class Resolution:
-    """Rays and pixels that are nearer together than an angle tell the same."""
+    """Rays and pixels that are nearer to each other than an angle show the same."""
 
     def __init__(self, degrees: float) -> None:
         """Set the limit.

@@ -17,7 +17,7 @@ from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import RULES, Name, Policy, RulesError, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.selectors import Branch, SelectionContext
-from animalcat.layouts.adaptive.stopping import Verdict
+from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
@@ -513,10 +513,10 @@ class AtFailure:
         chooser: Chooser,
         history: History,
         **rest: object,
-    ) -> Verdict:
+    ) -> StopVerdict:
         p = chooser.scores(posterior, history).predicted
         over = bool(history.played) and bool(p[list(history.played)].min() < 0.5)
-        return Verdict(over, "too hard" * over, {}, {}, {})
+        return StopVerdict(over, "too hard" * over, {}, {}, {})
 
 
 def test_selectors_and_stoppers_of_ones_own_take_the_place_of_policy_and_rule(bank: Bank) -> None:

@@ -201,7 +201,7 @@ def test_items_that_are_no_items_are_refused() -> None:
         Bank.of(load_layout("aaio"), Instances(("other",), values, names=("a", "b")))
     with pytest.raises(ValueError, match="the first is 'a'; give every instance a name of its own"):
         Bank.of(layout, Instances(layout.feature_names, values, names=("a", "a")))
-    with pytest.raises(ValueError, match="wanted as Instances, not as DataFrame"):
-        Bank.of(layout, pd.DataFrame({"difficulty": [1.0, 2.0]}))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="df is a dict, and a pandas DataFrame is wanted"):
+        Bank.of(layout, {"difficulty": [1.0, 2.0]})  # type: ignore[arg-type]
     with pytest.raises(TableError):
         read_csv(Path("items.csv"), agents=[])

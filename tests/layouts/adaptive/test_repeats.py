@@ -18,7 +18,7 @@ from animalcat.layouts.adaptive.policy import WORTHWHILE, Chooser
 from animalcat.layouts.adaptive.retest import DeterminismPrior, Retest
 from animalcat.layouts.adaptive.selectors import SETTLED
 from animalcat.layouts.adaptive.statuses import EXHAUSTED
-from animalcat.layouts.adaptive.stopping import RuleStopper, Verdict
+from animalcat.layouts.adaptive.stopping import RuleStopper, StopVerdict
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
@@ -31,7 +31,7 @@ TRUTH = [3.0, 1.2, 0.0, 0.1]
 class Played(NamedTuple):
     """A session that was simulated."""
 
-    verdict: Verdict
+    verdict: StopVerdict
     posterior: LivePosterior
     evidence: WeightedOutcomes[int]
     reasons: Counter[str]

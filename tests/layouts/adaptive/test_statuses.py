@@ -23,8 +23,8 @@ from animalcat.layouts.adaptive.statuses import (
     PRECISE,
     End,
     Facts,
-    Judgement,
     OtherEnd,
+    SessionJudgement,
     Status,
     judge,
     reached,
@@ -109,7 +109,7 @@ def facts(draw: st.DrawFn) -> Facts:
     )
 
 
-def contradictions(told: Facts, said: Judgement) -> list[str]:
+def contradictions(told: Facts, said: SessionJudgement) -> list[str]:
     """Where what a session says of its end, and of its capabilities, does not go together."""
     decides = told.live if told.fit is None else told.fit
     status, end = said.status, said.end

@@ -13,7 +13,7 @@ from animalcat.layouts.adaptive.information import ExpectedGains
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.statuses import EXHAUSTED
-from animalcat.layouts.adaptive.stopping import RuleStopper, Verdict, needed
+from animalcat.layouts.adaptive.stopping import RuleStopper, StopVerdict, needed
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
 
@@ -24,7 +24,7 @@ Play = Callable[[Floats, list[float], int], Floats]
 
 def session(
     layout: Layout, features: Floats, y: Floats, rule: StoppingRule, repeats: bool = False
-) -> tuple[Verdict, int, LivePosterior]:
+) -> tuple[StopVerdict, int, LivePosterior]:
     """Play until the stopper says stop."""
     posterior = LivePosterior(layout, 3)
     chooser = Chooser(

@@ -16,7 +16,7 @@ AGENT = "agent"
 """Name of the agent in a table that names none."""
 
 
-class Evidence(NamedTuple):
+class CountedRows(NamedTuple):
     """The rows of a table that count.
 
     Attributes:
@@ -30,7 +30,7 @@ class Evidence(NamedTuple):
     notes: tuple[str, ...]
 
 
-def evidence_of(table: pd.DataFrame) -> Evidence:
+def evidence_of(table: pd.DataFrame) -> CountedRows:
     """Return the rows of a table of outcomes that count; the order of its rows changes nothing.
 
     Args:
@@ -49,8 +49,8 @@ def evidence_of(table: pd.DataFrame) -> Evidence:
     notes: list[str] = []
     if left := int((~counts).sum()):
         kinds = frame["outcome"][~counts].value_counts()
-        told = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
-        notes.append(f"left out {left} of {len(frame)} rows as no evidence: {told}")
+        by_kind = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
+        notes.append(f"left out {left} of {len(frame)} rows as no evidence: {by_kind}")
     frame = frame[counts]
     counted = pooled([_play(row) for row in _rows(frame)])
     caused = (frame["outcome"] == "failure") & (frame["cause"].fillna("") != "")
@@ -61,7 +61,7 @@ def evidence_of(table: pd.DataFrame) -> Evidence:
         )
     kept = counted.weights > 0.0
     weights = counted.weights[kept]
-    return Evidence(
+    return CountedRows(
         frame[kept].reset_index(drop=True),
         weights if (weights < 1.0).any() else None,
         (*notes, *counted.notes),

@@ -1,0 +1,60 @@
+"""A battery of a server, as the code that measures and reports takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from animalcat import values
+from animalcat.arena_configs.instance import Instance
+from animalcat.arena_configs.origin import Origin
+from animalcat.client import Client
+from animalcat.service.batteries.battery import Battery, NamedLayout
+
+
+def received(client: Client, name: str) -> Battery:
+    """A battery of a server, without its arenas."""
+    return battery_of(client.get_battery(name), client.instances(name))
+
+
+def named_layout(known: values.Battery) -> NamedLayout | None:
+    """The layout that a battery of a server names; None for none."""
+    named: Mapping[str, Any] = known.manifest.get("layout") or {}
+    return NamedLayout(named["name"], named["variant"] or "") if named.get("named") else None
+
+
+def battery_of(known: values.Battery, received: Iterable[values.Instance]) -> Battery:
+    """A battery as the server has it, without the arenas' folder and the episodes' seeds."""
+    validity: Mapping[str, Any] = known.manifest.get("validity") or {}
+    return Battery(
+        digest=known.digest,
+        units={feature.name: feature.unit for feature in known.features},
+        instances=tuple(
+            Instance(
+                name=instance.name,
+                paradigm=instance.paradigm,
+                features=instance.features,
+                pass_mark=instance.pass_mark,
+                time_limit_steps=instance.time_limit_steps,
+                seed=0,
+                arena="",
+                missing=instance.missing,
+                places=instance.places,
+                origin=None if instance.origin is None else Origin(**asdict(instance.origin)),
+                suite=instance.suite,
+                task_name=instance.task,
+                variant=instance.variant,
+            )
+            for instance in received
+        ),
+        problems=known.problems,
+        folder=Path(),
+        versions={f.name: f.version for f in known.features if f.version},
+        recipe=known.manifest.get("recipe") or {},
+        unsolved=validity.get("unsolved"),
+        drawn=known.manifest.get("drawn") or {},
+        doubles=known.manifest.get("same_arena") or {},
+        layout=named_layout(known),
+    )

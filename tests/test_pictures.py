@@ -1,0 +1,139 @@
+"""Pictures are drawn where one says, on the figure that is returned, and show in notebooks."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from nbclient import NotebookClient
+from PIL import Image
+
+from animalcat import plots
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.spec import Layout
+from animalcat.plots.results import Results, read_results
+
+# Typed as they are used: neither says its types, and ours of matplotlib are of what we draw with.
+nbformat: Any = import_module("nbformat.v4")
+plt: Any = import_module("matplotlib.pyplot")
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+KEPT: Final = ROOT / "docs" / "data" / "gallery"
+FILES: Final = [KEPT / f"{name}.nc" for name in ("forward", "braitenberg")]
+PANELS: Final[Mapping[str, int]] = {
+    "forest": 4,
+    "grid": 2,
+    "reliability": 1,
+    "graph": 1,
+    "comparison": 8,
+    "population": 1,
+    "heat": 2,
+    "brier": 1,
+    "generality": 1,
+    "categories": 1,
+    "radar": 1,
+}
+SEVERAL: Final = ("comparison", "population", "heat", "brier", "generality", "categories", "radar")
+
+
+@pytest.fixture(scope="module")
+def results() -> list[Results]:
+    return [read_results(path) for path in FILES]
+
+
+@pytest.mark.parametrize("kind", PANELS)
+def test_a_picture_is_drawn_on_given_axes(kind: str, results: list[Results]) -> None:
+    """And whatever else is in that figure stays as it was."""
+    draw: Callable[..., Any] = getattr(plots, kind)
+    figure: Any = plt.figure(figsize=(9, 9))
+    figure.suptitle("mine")
+    polar = {"projection": "polar"} if kind == "radar" else {}
+    count = PANELS[kind]
+    axes = [figure.add_subplot(count, 2, 2 * k + 1, **polar) for k in range(count)]
+    other = figure.add_subplot(1, 2, 2)
+    where: dict[str, Any] = {"ax": axes[0]} if count == 1 else {"axes": axes}
+    try:
+        drawn = draw(results if kind in SEVERAL else results[0], **where)
+        assert drawn is figure
+        assert all(ax.has_data() or ax.patches or ax.texts for ax in axes)
+        assert not other.has_data()
+        assert (figure.get_suptitle(), figure.get_supxlabel()) == ("mine", "")
+    finally:
+        plt.close(figure)
+
+
+def test_one_node_takes_one_axis_and_labels_are_not_lost(results: list[Results]) -> None:
+    """Of a profile that is not to be trusted that is said on another's figure too."""
+    unsure = results[0]._replace(profile={**results[0].profile, "labels": ["not certified: why"]})
+    figure, ax = plt.subplots()
+    try:
+        assert plots.densities(unsure, ["navigationAbility"], axes=ax) is figure
+        assert "not certified" in " ".join(text.get_text() for text in ax.texts)
+    finally:
+        plt.close(figure)
+
+
+def test_whatever_is_known_of_an_agent_is_drawn_alike(results: list[Results]) -> None:
+    """Results, their fit and their profile, in the units of readers, and pyplot knows of none."""
+    before = plt.get_fignums()
+    one: Any = results[0]
+    drawn: list[Any] = [plots.forest(what) for what in (one, one.fitted, one.profile)]
+    ticks = [[label.get_text() for ax in f.axes for label in ax.get_xticklabels()] for f in drawn]
+    assert ticks[0] == ticks[1] == ticks[2]
+    said = [text.get_text() for ax in drawn[2].axes for text in ax.texts]
+    assert any(" m\n" in text for text in said)
+    assert not any("lg(" in text for text in said)
+    named = dict(zip("ab", results, strict=True))
+    profiles = {name: result.profile for name, result in named.items()}
+    for kind in ("heat", "population"):
+        first, second = (getattr(plots, kind)(given) for given in (named, profiles))
+        assert np.array_equal(_pixels(first), _pixels(second))
+    assert plt.get_fignums() == before
+
+
+def test_a_picture_shows_as_the_last_line_of_a_cell(tmp_path: Path) -> None:
+    """In a fresh kernel without a magic, once; beside pyplot too, and a layout as its graph."""
+    cells = [
+        f"from animalcat.plots import *; what = read_results({str(FILES[0])!r})\nforest(what)",
+        "forest(what).axes[0].set_title('mine');",
+        "from animalcat.layouts import load_layout; load_layout('aaio')",
+        "import matplotlib.pyplot as plt\ndensities(what, ['navigationAbility'])",
+        "what",
+    ]
+    notebook: Any = nbformat.new_notebook(cells=[nbformat.new_code_cell(c) for c in cells])
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata["kernelspec"] = kernel
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}}).execute()
+    first, none, layout, last, results = (cell["outputs"] for cell in notebook.cells)
+    for shown in (first, last):
+        (output,) = shown
+        picture = Image.open(io.BytesIO(base64.b64decode(output["data"]["image/png"])))
+        assert picture.size[0] > output["metadata"]["image/png"]["width"] > 300
+    assert none == []
+    (output,) = layout
+    assert "<svg" in output["data"]["text/html"]
+    assert output["data"]["text/plain"].startswith("<Layout aaio (metres-15): ")
+    (output,) = results
+    assert "not known yet (0 to 26 m)" in output["data"]["text/html"]
+    assert output["data"]["text/plain"].startswith("builtin:forward on navigation: ")
+
+
+def test_a_layout_alone_is_drawn() -> None:
+    layout: Layout = load_layout("aaio")
+    figure: Any = plots.graph(layout)
+    shown: Any = layout
+    words = {text.get_text() for text in figure.axes[0].texts}
+    assert {node.name for node in layout.derived if len(node.name) < 18} <= words
+    assert shown._repr_html_() == shown._repr_html_()
+    assert all(node in shown._repr_html_() for node in ("navigation", "rightLeft"))
+
+
+def _pixels(figure: Any) -> Any:
+    data, _ = figure._repr_png_()
+    return np.asarray(Image.open(io.BytesIO(data)))
