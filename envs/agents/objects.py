@@ -38,6 +38,7 @@ _LEFT_OUT: Final = frozenset(
         "__module__",
         "__firstlineno__",
         "__qualname__",
+        "__slotnames__",
         "__static_attributes__",
         "__annotations__",
         "__annotate__",
