@@ -17,7 +17,8 @@ Or test somebody adaptively:
         learner.tell(choice.instance, right(choice.instance))
 
 `load_layout` makes a `Layout` of a name (`LAYOUTS`), a file, a text or a dict. `fit` gives a `Fit`;
-`Bank` holds the items of a `Learner`, which chooses by a `Policy` and stops by a `StoppingRule`.
+`Bank` holds the items of a `Learner`, which chooses by a `Policy` and stops by a `StoppingRule`; a
+selector of your own answers with `Branch`es.
 `ScaledBeta`, `Normal` and `HalfNormal` are priors for `Layout.with_prior`. What is wrong with a
 layout is a `SpecificationError`, with a table a `TableError`, and with what a learner is told a
 `TellError`; all are kinds of `ValueError`. Pictures are in `animalcat.plots`. These names load when
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from animalcat.layouts.adaptive.bank import Bank
     from animalcat.layouts.adaptive.learner import Learner
     from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+    from animalcat.layouts.adaptive.selectors import Branch
     from animalcat.layouts.fitting.fits import Fit, fit, predict
     from animalcat.layouts.inference.live import TellError
     from animalcat.layouts.library import LAYOUTS, load_layout
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LAYOUTS",
     "Bank",
+    "Branch",
     "Fit",
     "HalfNormal",
     "Layout",
@@ -69,6 +72,7 @@ __all__ = [
 _HOME = {
     "LAYOUTS": "library",
     "Bank": "adaptive.bank",
+    "Branch": "adaptive.selectors",
     "Fit": "fitting.fits",
     "HalfNormal": "model.priors",
     "Layout": "model.spec",

@@ -7,6 +7,7 @@ unless an HTML comment `seen DATE, MACHINE` right before it says where such a lo
 from __future__ import annotations
 
 import builtins
+import importlib
 import re
 import shlex
 import signal
@@ -208,16 +209,47 @@ def test_pictures_are_what_the_commands_draw(
         assert np.abs(pixels[0] - pixels[1]).mean() < 1
 
 
-def test_the_learners_page_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
+def python_of(page: str) -> dict[str, Any]:
+    """What the Python of a page defines, its blocks run one after another, with shorter fits."""
+    names: dict[str, Any] = {"__name__": "page"}
+    for code in (b for b in blocks(ROOT / "docs" / page) if b.language == "python"):
+        quick = code.text.replace("seed=1)\noak", "seed=1, chains=2, draws=200, tune=200)\noak")
+        exec(compile(quick, page, "exec"), names)
+    return names
+
+
+@pytest.fixture
+def beside_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder that has the documentation, and to which may be written."""
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("beside_docs")
+def test_the_learners_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "input", person)
-    page: dict[str, Any] = {"__name__": "page"}
-    for code in (b for b in blocks(ROOT / "docs" / "learner.md") if b.language == "python"):
-        exec(compile(code.text, "learner.md", "exec"), page)
-    assert '"carrying"' in capsys.readouterr().out
+    page = python_of("learner.md")
+    assert "carrying" in page["learner"].to_frame().index
     assert (page["choice"].reason, page["learner"].n) == ("easy", 5)
+
+
+@pytest.mark.usefixtures("beside_docs")
+def test_the_pages_of_layouts_and_pictures_run() -> None:
+    oak = python_of("layouts.md")["oak"]
+    assert oak.to_frame().loc["span", "unit"] == "kiloword"
+    gallery = python_of("gallery.md")
+    gallery["plt"].close(gallery["figure"])
+    assert Path("forest.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_modules_that_the_page_of_layouts_names_have_what_it_says() -> None:
+    page = (ROOT / "docs" / "layouts.md").read_text()
+    rows = re.findall(r"^\| [^|]* \| (`animalcat[^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
+    assert len(rows) > 10
+    for modules, names in rows:
+        homes = [importlib.import_module(name) for name in re.findall(r"`([\w.]+)`", modules)]
+        for name in re.findall(r"`(\w+)`", names):
+            assert any(hasattr(home, name) for home in homes), name
 
 
 @pytest.fixture

@@ -57,9 +57,9 @@ def test_a_picture_is_drawn_on_given_axes(kind: str, results: list[Results]) -> 
     count = PANELS[kind]
     axes = [figure.add_subplot(count, 2, 2 * k + 1, **polar) for k in range(count)]
     other = figure.add_subplot(1, 2, 2)
-    where: dict[str, Any] = {"ax": axes[0]} if count == 1 else {"axes": axes}
     try:
-        drawn = draw(results if kind in SEVERAL else results[0], **where)
+        given = results if kind in SEVERAL else results[0]
+        drawn = draw(given, ax=axes[0] if count == 1 else axes)
         assert drawn is figure
         assert all(ax.has_data() or ax.patches or ax.texts for ax in axes)
         assert not other.has_data()
@@ -73,7 +73,7 @@ def test_one_node_takes_one_axis_and_labels_are_not_lost(results: list[Results])
     unsure = results[0]._replace(profile={**results[0].profile, "labels": ["not certified: why"]})
     figure, ax = plt.subplots()
     try:
-        assert plots.densities(unsure, ["navigationAbility"], axes=ax) is figure
+        assert plots.densities(unsure, ["navigationAbility"], ax=ax) is figure
         assert "not certified" in " ".join(text.get_text() for text in ax.texts)
     finally:
         plt.close(figure)

@@ -138,8 +138,8 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
         ("ax is a Figure", "plt.subplots()"),
     ),
     "too few axes": (
-        lambda: forest(LEARNER, axes=[matplotlib.figure.Figure().add_subplot()]),
-        ("1 axes are given, and 3 are drawn on", "plt.subplots(3, 1)"),
+        lambda: forest(LEARNER, ax=[matplotlib.figure.Figure().add_subplot()]),
+        ("ax has 1 axes, and 3 are drawn on", "plt.subplots(3, 1)"),
     ),
     "an axis that is not round": (
         lambda: radar(

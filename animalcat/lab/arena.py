@@ -23,6 +23,7 @@ from animalcat.showing import figure_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from pandas import Series
 
 ArenaSource: TypeAlias = "Arena | Model | ArenaConfig | Mapping[str, Any] | str | os.PathLike[str]"
@@ -155,12 +156,15 @@ class Arena:
         heads = {name: f"{name} [{unit}]" if unit else name for name, unit in units.items()}
         return pd.Series({heads[name]: value for name, value in values.items()}, name="demand")
 
-    def map(self, ax: Axes | None = None, *, seed: int = 0) -> Any:
+    def map(self, ax: Axes | None = None, *, seed: int = 0) -> Figure:
         """Draw it from above, with names, headings and rewards.
 
         Args:
             ax: Where; None for a new figure.
             seed: Seed of what it leaves to chance.
+
+        Returns:
+            The figure that was drawn on.
         """
         from animalcat.maps.figure import draw_arena
         from animalcat.plots.style import canvas

@@ -87,7 +87,7 @@ class Comparison:
         """
         from animalcat import plots
 
-        return plots.comparison(self.known.results, axes=ax)
+        return plots.comparison(self.known.results, self.known.scales, ax=ax)
 
     def _ranks(self) -> list[tuple[Any, ...]]:
         return [

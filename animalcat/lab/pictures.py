@@ -66,7 +66,7 @@ class Pictures:
     def _draw(self, name: str, *given: Any, ax: Any) -> Any:
         from animalcat import plots
 
-        return getattr(plots, name)(*given, axes=ax)
+        return getattr(plots, name)(*given, ax=ax)
 
     def __repr__(self) -> str:
         return f"<pictures: {', '.join(name for name in dir(self) if not name.startswith('_'))}>"

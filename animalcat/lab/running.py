@@ -48,9 +48,11 @@ class Running:
         self._result: Result | None = None
         self._error: BaseException | None = None
 
+        asked = {**options, "progress": self._progress}
+
         def work() -> None:
             try:
-                self._result = self._lab.measure(agent, battery, **options, progress=self._progress)
+                self._result = self._lab.measure(agent, battery, **asked)
             except BaseException as error:  # noqa: BLE001  it is for whoever asks for the result
                 self._error = error
             finally:

@@ -6,13 +6,13 @@
     forest(results)                               # shows as the last line of a cell
     save(forest(results), "forest.svg")
     figure, axes = plt.subplots(1, 2)
-    densities(results, ["span"], axes=axes[0])    # draws there
+    densities(results, ["noiseLevel"], ax=axes[0])   # draws there
 
 Every function takes what is known as it is: a `Fit`, a `Learner`, results, or where no draws are
-needed a profile. It draws on the axes that are given, `ax` where it takes one and `axes` where it
-takes several, or else on a figure of its own, and returns the figure that it drew on. Its own
-figures are no part of pyplot and show in notebooks by themselves. On another's figure it writes no
-title and no legend of the whole.
+needed a profile. It draws on the axes that are given as `ax`, one or a list of as many as it has
+panels, or else on a figure of its own, and returns the figure that it drew on. Its own figures are
+no part of pyplot and show in notebooks by themselves. On another's figure it writes no title and no
+legend of the whole.
 
 `posterior` draws what is known of one agent: `forest`, `densities`, `trajectory`, and `graph` puts
 it into the layout's graph, or draws a layout alone. `prediction` holds predictions against

@@ -50,7 +50,7 @@ _SHORT: Final = 14
 
 
 def comparison(
-    agents: Subjects, scales: Mapping[str, Scale] | None = None, *, axes: Any = None
+    agents: Subjects, scales: Mapping[str, Scale] | None = None, *, ax: Any = None
 ) -> Figure:
     """Draw the agents' intervals node by node, and how probable each rank is.
 
@@ -58,7 +58,7 @@ def comparison(
         agents: Fits, learners, results or profiles by name, or a list of them, all of one layout.
             Of a profile alone each node is taken by its mean and deviation, since it has no draws.
         scales: How nodes are read, by name, where that is not to follow from the agents.
-        axes: Two axes for each node to draw on, one after another; by default a new figure has
+        ax: Two axes for each node to draw on, one after another; by default a new figure has
             them.
 
     Returns:
@@ -74,20 +74,20 @@ def comparison(
     posteriors = _posteriors(agents, profiles)
     nodes: Mapping[str, Mapping[str, Any]] = profiles[names[0]]["nodes"]
     high = 0.5 + 0.24 * len(names)
-    drawn = canvas(axes, "comparison", (7.6, 0.7 + high * len(nodes)), len(nodes), 2)
+    drawn = canvas(ax, "comparison", (7.6, 0.7 + high * len(nodes)), len(nodes), 2)
     for k, (node, summed) in enumerate(nodes.items()):
-        ax, bars = drawn.axes[2 * k : 2 * k + 2]
+        panel, bars = drawn.axes[2 * k : 2 * k + 2]
         reading = reading_of(node, summed, scales)
         for row, (name, colour, marker) in enumerate(agent_styles(names)):
             summary = profiles[name]["nodes"][node]
-            ax.plot(summary["hdi"], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
-            ax.plot([summary["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
-        read_axis(ax.xaxis, reading, ax.get_xlim())
-        ax.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))
-        ax.set_yticklabels([plain(name) for name in names], fontsize=8)
+            panel.plot(summary["hdi"], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
+            panel.plot([summary["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
+        read_axis(panel.xaxis, reading, panel.get_xlim())
+        panel.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))
+        panel.set_yticklabels([plain(name) for name in names], fontsize=8)
         title = with_unit(node, reading.scale.unit)
-        ax.set_title(plain(title), fontsize=9, loc="left", color=INK)
-        tidy(ax)
+        panel.set_title(plain(title), fontsize=9, loc="left", color=INK)
+        tidy(panel)
         ranks = {rank.name: rank for rank in ranking(posteriors, node)}
         for row, (name, colour, _) in enumerate(agent_styles(names)):
             share = ranks[name].probabilities[0]
@@ -246,9 +246,7 @@ def population(
     return drawn.figure
 
 
-def heat(
-    agents: Subjects, scales: Mapping[str, Scale] | None = None, *, axes: Any = None
-) -> Figure:
+def heat(agents: Subjects, scales: Mapping[str, Scale] | None = None, *, ax: Any = None) -> Figure:
     """Draw a table of all agents' means and standard deviations, shaded within each node.
 
     Figures 13 and 14 of Burden et al. (2023) are of this kind.
@@ -257,7 +255,7 @@ def heat(
         agents: Fits, learners, results or profiles by name, or a list of them, all of one layout.
         scales: How nodes are read, by name: what stands in the cells, where that is not to follow
             from the agents.
-        axes: Two axes to draw on; by default a new figure has them.
+        ax: Two axes to draw on; by default a new figure has them.
 
     Returns:
         The figure that was drawn on.
@@ -288,7 +286,7 @@ def heat(
         ]
         for row in rows
     ]
-    drawn = canvas(axes, "heat", (2.6 + 1.9 * len(nodes), 1.5 + 0.42 * len(names)), columns=2)
+    drawn = canvas(ax, "heat", (2.6 + 1.9 * len(nodes), 1.5 + 0.42 * len(names)), columns=2)
     for k, (key, words, heads) in enumerate((("mean", means, known), ("sd", sds, own))):
         values = np.array([[float(summary[key]) for summary in row] for row in rows])
         units = [plain(with_unit(name, heads[name].unit)) for name in nodes]

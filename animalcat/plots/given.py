@@ -20,8 +20,8 @@ from animalcat.layouts.reporting.profile import Profile
 
 Json: TypeAlias = Mapping[str, Any]
 Subject: TypeAlias = Any
-"""One agent: a `Fit` or another `FitResult`, a `Learner`, `Results` or whatever has `fitted` and
-`profile` as they do, a `Profile`, or a profile as JSON."""
+"""One agent: a `Fit` or another `FitResult`, a `Learner`, `Results` or whatever has them as `fit`,
+a `Profile`, or a profile as JSON."""
 Subjects: TypeAlias = Any
 """Several agents: subjects by name, or a list of them."""
 
@@ -204,9 +204,18 @@ def numbered(agents: Sequence[str]) -> list[str]:
     ]
 
 
-def _part(what: object, name: str, otherwise: object = None) -> Any:
-    """A part of what was given; a column of a table is none."""
-    return otherwise if isinstance(what, pd.DataFrame) else getattr(what, name, otherwise)
+def _part(what: Any, name: str, otherwise: object = None) -> Any:
+    """A part of what was given, or of the results that it has as `fit`.
+
+    A column of a table is none, and neither is a method.
+    """
+    if isinstance(what, pd.DataFrame):
+        return otherwise
+    for one in (what, getattr(what, "fit", None)):
+        part = getattr(one, name, None)
+        if part is not None and not callable(part):
+            return part
+    return otherwise
 
 
 def _name(what: Subject) -> str:

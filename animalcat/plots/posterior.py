@@ -46,7 +46,7 @@ _PARTICLES: Final = 1000
 """Particles with which a course is told again."""
 
 
-def forest(what: Subject, scales: Mapping[str, Scale] | None = None, *, axes: Any = None) -> Figure:
+def forest(what: Subject, scales: Mapping[str, Scale] | None = None, *, ax: Any = None) -> Figure:
     """Draw the interval of every node on the range of its prior.
 
     Each node has an axis of its own, because their units differ.
@@ -54,7 +54,7 @@ def forest(what: Subject, scales: Mapping[str, Scale] | None = None, *, axes: An
     Args:
         what: A fit, a learner, results, or a profile.
         scales: How nodes are read, by name, where that is not to follow from `what`.
-        axes: An axis for each node to draw on; by default a new figure has them.
+        ax: An axis for each node to draw on; by default a new figure has them.
 
     Returns:
         The figure that was drawn on.
@@ -66,20 +66,20 @@ def forest(what: Subject, scales: Mapping[str, Scale] | None = None, *, axes: An
     scales = known if scales is None else scales
     nodes: Mapping[str, Mapping[str, Any]] = profile["nodes"]
     share = float(profile.get("hdi_share", HDI_SHARE))
-    drawn = canvas(axes, "forest", (7.0, 0.75 + 0.72 * len(nodes)), rows=len(nodes))
-    for ax, (name, node) in zip(drawn.axes, nodes.items(), strict=True):
+    drawn = canvas(ax, "forest", (7.0, 0.75 + 0.72 * len(nodes)), rows=len(nodes))
+    for panel, (name, node) in zip(drawn.axes, nodes.items(), strict=True):
         reading = reading_of(name, node, scales)
         low, high = _range(node)
         start, stop = node["hdi"]
         mean = node["mean"]
-        ax.axhline(0.0, color=PRIOR, lw=1.5, zorder=1)
+        panel.axhline(0.0, color=PRIOR, lw=1.5, zorder=1)
         middle, spread = node["prior_mean"], node["prior_sd"]
-        ax.plot([middle - spread, middle + spread], [0, 0], color=PRIOR, lw=9, zorder=2)
-        ax.plot([start, stop], [0, 0], color=MAIN, lw=4, zorder=3, solid_capstyle="butt")
-        ax.plot([mean], [0], "o", color=PAPER, mec=MAIN, mew=2, ms=7, zorder=4)
-        ax.set(xlim=(low, high), ylim=(-1, 1), yticks=[])
+        panel.plot([middle - spread, middle + spread], [0, 0], color=PRIOR, lw=9, zorder=2)
+        panel.plot([start, stop], [0, 0], color=MAIN, lw=4, zorder=3, solid_capstyle="butt")
+        panel.plot([mean], [0], "o", color=PAPER, mec=MAIN, mew=2, ms=7, zorder=4)
+        panel.set(xlim=(low, high), ylim=(-1, 1), yticks=[])
         status = f"\n{node['status']}" if node.get("status") else ""
-        ax.set_ylabel(
+        panel.set_ylabel(
             plain(with_unit(name, reading.scale.unit)) + plain_lines(status),
             rotation=0,
             ha="right",
@@ -87,32 +87,32 @@ def forest(what: Subject, scales: Mapping[str, Scale] | None = None, *, axes: An
             fontsize=8.5,
             color=INK,
         )
-        ax.text(
+        panel.text(
             1.02,
             0.5,
             "\n".join(reading.scale.brief(mean, start, stop, known=node.get("known", True))),
-            transform=ax.transAxes,
+            transform=panel.transAxes,
             va="center",
             fontsize=8.5,
             color=INK,
         )
-        read_axis(ax.xaxis, reading, (low, high))
-        tidy(ax)
-        ax.spines["left"].set_visible(False)
+        read_axis(panel.xaxis, reading, (low, high))
+        tidy(panel)
+        panel.spines["left"].set_visible(False)
     drawn.entitle(*title_of(what))
     drawn.below(f"mean and {100 * share:g} % interval; grey: the prior's mean ± SD")
     return drawn.figure
 
 
 def densities(
-    what: Subject, nodes: Sequence[str] = (), *, axes: Any = None, key: bool = True
+    what: Subject, nodes: Sequence[str] = (), *, ax: Any = None, key: bool = True
 ) -> Figure:
     """Draw the posterior density of every node over its prior's, with the interval shaded.
 
     Args:
         what: A fit, a learner, or results.
         nodes: Names of the nodes to draw; all by default.
-        axes: An axis for each node to draw on; by default a new figure has them.
+        ax: An axis for each node to draw on; by default a new figure has them.
         key: Whether the picture says what its parts are.
 
     Returns:
@@ -124,9 +124,9 @@ def densities(
     """
     fitted = fitted_of(what, "densities")
     chosen = _chosen(fitted, nodes, "densities")
-    drawn = panels(axes, "densities", len(chosen), 2, 3.4, 2.2)
+    drawn = panels(ax, "densities", len(chosen), 2, 3.4, 2.2)
     generator = rng(0, "plots", 0)
-    for ax, (k, reading) in zip(drawn.axes, chosen.items(), strict=True):
+    for panel, (k, reading) in zip(drawn.axes, chosen.items(), strict=True):
         node = fitted.layout.latents[k]
         draws = fitted.flat_draws[:, k]
         z: Floats = generator.standard_normal(_PRIOR_DRAWS)
@@ -137,15 +137,15 @@ def densities(
         after = density_of(draws, places, ends)
         start, stop = hdi(draws, np.full(len(draws), 1.0 / len(draws)))
         inside = (places >= start) & (places <= stop)
-        ax.fill_between(places, before, color=PRIOR, alpha=0.6, lw=0, label="prior")
-        ax.fill_between(places, after, where=inside, color=MAIN, alpha=0.3, lw=0)
-        ax.plot(places, after, color=MAIN, lw=1.8, label="posterior, 90 % interval shaded")
-        ax.set(yticks=[], xlim=(low, high), ylim=(0, None))
-        ax.set_title(plain(node.name), fontsize=9, color=INK)
-        ax.set_xlabel(plain(reading.label), fontsize=8, color=SOFT)
-        read_axis(ax.xaxis, reading, (low, high))
-        tidy(ax)
-        ax.spines["left"].set_visible(False)
+        panel.fill_between(places, before, color=PRIOR, alpha=0.6, lw=0, label="prior")
+        panel.fill_between(places, after, where=inside, color=MAIN, alpha=0.3, lw=0)
+        panel.plot(places, after, color=MAIN, lw=1.8, label="posterior, 90 % interval shaded")
+        panel.set(yticks=[], xlim=(low, high), ylim=(0, None))
+        panel.set_title(plain(node.name), fontsize=9, color=INK)
+        panel.set_xlabel(plain(reading.label), fontsize=8, color=SOFT)
+        read_axis(panel.xaxis, reading, (low, high))
+        tidy(panel)
+        panel.spines["left"].set_visible(False)
     if key:
         drawn.legend(*drawn.axes[0].get_legend_handles_labels(), columns=2)
     drawn.entitle(*title_of(what))
@@ -194,7 +194,7 @@ def trajectory(
     what: Subject,
     nodes: Sequence[str] = (),
     *,
-    axes: Any = None,
+    ax: Any = None,
     course: EstimateHistory | None = None,
     key: bool = True,
 ) -> Figure:
@@ -205,7 +205,7 @@ def trajectory(
     Args:
         what: A fit, a learner, or results, with the outcomes.
         nodes: Names of the nodes to draw; all by default.
-        axes: An axis for each node to draw on; by default a new figure has them.
+        ax: An axis for each node to draw on; by default a new figure has them.
         course: What `course_of` returned, if it is known already.
         key: Whether the picture says what its parts are.
 
@@ -220,27 +220,27 @@ def trajectory(
     chosen = _chosen(fitted, nodes, "trajectory")
     course = course or course_of(fitted)
     steps = np.arange(len(course.mean))
-    drawn = panels(axes, "trajectory", len(chosen), 2, 3.4, 2.2)
-    for ax, (k, reading) in zip(drawn.axes, chosen.items(), strict=True):
+    drawn = panels(ax, "trajectory", len(chosen), 2, 3.4, 2.2)
+    for panel, (k, reading) in zip(drawn.axes, chosen.items(), strict=True):
         ends = course.ends[:, k]
-        ax.fill_between(steps, ends[:, 0], ends[:, 1], color=MAIN, alpha=0.2, lw=0)
-        ax.plot(steps, course.mean[:, k], color=MAIN, lw=1.8)
+        panel.fill_between(steps, ends[:, 0], ends[:, 1], color=MAIN, alpha=0.2, lw=0)
+        panel.plot(steps, course.mean[:, k], color=MAIN, lw=1.8)
         last = fitted.nodes[k]
         at = len(steps) + 0.02 * len(steps)
-        ax.plot([at, at], last.hdi, color=INK, lw=2.5, solid_capstyle="butt")
-        ax.plot([at], [last.mean], "o", color=PAPER, mec=INK, mew=1.6, ms=5)
-        ax.set_title(plain(fitted.layout.latents[k].name), fontsize=9, color=INK)
-        ax.set_ylabel(plain(reading.label), fontsize=7.5, color=SOFT, wrap=True)
-        ax.set_xlim(0, at + 0.03 * len(steps))
-        low, high = ax.get_ylim()
+        panel.plot([at, at], last.hdi, color=INK, lw=2.5, solid_capstyle="butt")
+        panel.plot([at], [last.mean], "o", color=PAPER, mec=INK, mew=1.6, ms=5)
+        panel.set_title(plain(fitted.layout.latents[k].name), fontsize=9, color=INK)
+        panel.set_ylabel(plain(reading.label), fontsize=7.5, color=SOFT, wrap=True)
+        panel.set_xlim(0, at + 0.03 * len(steps))
+        low, high = panel.get_ylim()
         prior = fitted.layout.latents[k].prior
         low, high = max(low, prior.low), min(high, prior.high)
-        ax.set_ylim(low, high)
-        read_axis(ax.yaxis, reading, (low, high))
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        tidy(ax)
+        panel.set_ylim(low, high)
+        read_axis(panel.yaxis, reading, (low, high))
+        panel.xaxis.get_major_locator().set_params(integer=True)
+        tidy(panel)
         if not key or not drawn.own:
-            ax.set_xlabel("episodes", fontsize=8, color=SOFT)
+            panel.set_xlabel("episodes", fontsize=8, color=SOFT)
     if key:
         drawn.below(
             "episodes; band: 90 % interval of the live posterior; bar at the end: the profile"

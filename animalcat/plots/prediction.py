@@ -54,7 +54,7 @@ _MARGIN: Final = 0.1
 
 
 def characteristic(
-    what: Subject, demands: Sequence[str] = (), *, axes: Any = None, key: bool = True
+    what: Subject, demands: Sequence[str] = (), *, ax: Any = None, key: bool = True
 ) -> Figure:
     """Draw success by each demand: the curve that the layout gives, its band, and what was seen.
 
@@ -65,7 +65,7 @@ def characteristic(
     Args:
         what: A fit, a learner, or results, with the outcomes.
         demands: Names of the demands to draw; all by default.
-        axes: An axis for each demand to draw on; by default a new figure has them.
+        ax: An axis for each demand to draw on; by default a new figure has them.
         key: Whether the picture says what its parts are.
 
     Returns:
@@ -81,10 +81,10 @@ def characteristic(
     layout = fitted.layout
     scores = _scored(layout)
     chosen = _columns(layout, demands, "characteristic")
-    drawn = panels(axes, "characteristic", len(chosen), 2, 3.4, 2.3)
+    drawn = panels(ax, "characteristic", len(chosen), 2, 3.4, 2.3)
     evaluator = Evaluator(layout)
     draws = _thinned(fitted)
-    for ax, k in zip(drawn.axes, chosen, strict=True):
+    for panel, k in zip(drawn.axes, chosen, strict=True):
         feature = layout.features[k]
         values = data.features[:, k]
         places = _places(values)
@@ -97,18 +97,18 @@ def characteristic(
         discrete = len(np.unique(values)) <= _FEW
         if discrete:
             error = [band[:, 1] - band[:, 0], band[:, 2] - band[:, 1]]
-            ax.errorbar(places, band[:, 1], error, fmt="_", color=MAIN, lw=6, alpha=0.35, ms=14)
+            panel.errorbar(places, band[:, 1], error, fmt="_", color=MAIN, lw=6, alpha=0.35, ms=14)
         else:
-            ax.fill_between(places, band[:, 0], band[:, 2], color=MAIN, alpha=0.2, lw=0)
-            ax.plot(places, band[:, 1], color=MAIN, lw=1.8)
+            panel.fill_between(places, band[:, 0], band[:, 2], color=MAIN, alpha=0.2, lw=0)
+            panel.plot(places, band[:, 1], color=MAIN, lw=1.8)
         for at, rows in _bins(values):
-            _point(ax, at, outcomes[rows], scores=scores)
-        ax.set(ylim=(-0.08, 1.14), yticks=[0, 0.5, 1])
-        ax.set_xlabel(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
-        tidy(ax)
-        ax.margins(x=0.08)
+            _point(panel, at, outcomes[rows], scores=scores)
+        panel.set(ylim=(-0.08, 1.14), yticks=[0, 0.5, 1])
+        panel.set_xlabel(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
+        tidy(panel)
+        panel.margins(x=0.08)
         if not key or not drawn.own:
-            ax.set_ylabel("score" if scores else "success", fontsize=8, color=SOFT)
+            panel.set_ylabel("score" if scores else "success", fontsize=8, color=SOFT)
     if key and drawn.own:
         seen = "mean score" if scores else "share of success"
         words = "score" if scores else "probability of success"
@@ -154,7 +154,7 @@ def grid(
     what: Subject,
     demands: Sequence[str] = (),
     *,
-    axes: Any = None,
+    ax: Any = None,
     parts: Sequence[GridPart] = ("predicted", "seen"),
 ) -> Figure:
     """Draw success on a grid of two demands: what is predicted, and what was seen with counts.
@@ -162,7 +162,7 @@ def grid(
     Args:
         what: A fit, a learner, or results, with the outcomes.
         demands: Two features of the layout; by default its first two that vary.
-        axes: An axis for each part to draw on; by default a new figure has them.
+        ax: An axis for each part to draw on; by default a new figure has them.
         parts: Which of the two grids are drawn.
 
     Returns:
@@ -187,9 +187,9 @@ def grid(
         )
     at = [layout.feature_names.index(name) for name in names[:2]]
     cells = [_cells(data.features[:, k]) for k in at]
-    drawn = panels(axes, "grid", len(parts), 2, 3.9, 3.4)
+    drawn = panels(ax, "grid", len(parts), 2, 3.9, 3.4)
     shaded: Any = None
-    for ax, part in zip(drawn.axes, parts, strict=True):
+    for panel, part in zip(drawn.axes, parts, strict=True):
         if part == "predicted":
             share = _predicted(fitted, data.features, at, cells)
             form = "{:.2f}" if _scored(layout) else "{:.0%}"
@@ -197,19 +197,19 @@ def grid(
         else:
             share, words = _seen(cells, outcomes, scores=_scored(layout))
         corners = [np.arange(len(side.middles) + 1) - 0.5 for side in cells]
-        shaded = ax.pcolormesh(
+        shaded = panel.pcolormesh(
             *corners, share.T, vmin=0, vmax=1, cmap="cividis", edgecolors=PAPER, lw=0.8
         )
         for (i, j), value in np.ndenumerate(share):
             if np.isfinite(value):
                 ink = LIGHT if value < 0.55 else DARK
-                ax.text(i, j, words[i, j], ha="center", va="center", fontsize=7, color=ink)
-        for axis, side, k in zip((ax.xaxis, ax.yaxis), cells, at, strict=False):
+                panel.text(i, j, words[i, j], ha="center", va="center", fontsize=7, color=ink)
+        for axis, side, k in zip((panel.xaxis, panel.yaxis), cells, at, strict=False):
             feature = layout.features[k]
             axis.set_ticks(range(len(side.names)), side.names, fontsize=7)
             axis.set_label_text(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
-        ax.set_title(part, fontsize=9, color=INK)
-        tidy(ax)
+        panel.set_title(part, fontsize=9, color=INK)
+        tidy(panel)
     if len(parts) > 1:
         drawn.figure.colorbar(
             shaded,
@@ -362,14 +362,14 @@ def reliability(what: Subject, *, ax: Any = None) -> Figure:
 
 
 def coverage(
-    what: Subject, demands: Sequence[str] = (), *, axes: Any = None, key: bool = True
+    what: Subject, demands: Sequence[str] = (), *, ax: Any = None, key: bool = True
 ) -> Figure:
     """Draw which values of each demand were played, on the range that the layout allows.
 
     Args:
         what: A fit, a learner, or results, with the outcomes.
         demands: Names of the demands to draw; all by default.
-        axes: An axis for each demand to draw on; by default a new figure has them.
+        ax: An axis for each demand to draw on; by default a new figure has them.
         key: Whether the picture says what its parts are.
 
     Returns:
@@ -385,23 +385,23 @@ def coverage(
     layout = fitted.layout
     chosen = _columns(layout, demands, "coverage")
     size = (6.4 if key else 3.4, 1.0 * key + 0.8 * len(chosen) + 0.35 * (not key))
-    drawn = canvas(axes, "coverage", size, rows=len(chosen))
+    drawn = canvas(ax, "coverage", size, rows=len(chosen))
     jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(outcomes))
-    for ax, k in zip(drawn.axes, chosen, strict=True):
+    for panel, k in zip(drawn.axes, chosen, strict=True):
         feature = layout.features[k]
         values = data.features[:, k]
         low = feature.low if np.isfinite(feature.low) else float(values.min())
         high = feature.high if np.isfinite(feature.high) else float(values.max())
         if _scored(layout):
-            ax.plot(values, outcomes, "o", color=MAIN, ms=4, alpha=0.6)
-            _range(ax, low, high, (-0.08, 1.08), ("score 0", "score 1"), feature)
+            panel.plot(values, outcomes, "o", color=MAIN, ms=4, alpha=0.6)
+            _range(panel, low, high, (-0.08, 1.08), ("score 0", "score 1"), feature)
             continue
         for won, colour, marker, name in ((1, GOOD, "o", "passed"), (0, BAD, "x", "failed")):
             rows = outcomes == won
-            ax.plot(
+            panel.plot(
                 values[rows], won + jitter[rows], marker, color=colour, ms=5, alpha=0.75, label=name
             )
-        _range(ax, low, high, (-0.6, 1.6), ("failed", "passed"), feature)
+        _range(panel, low, high, (-0.6, 1.6), ("failed", "passed"), feature)
     if key:
         drawn.below("each axis is the range that the layout allows")
     drawn.entitle(*title_of(what))

@@ -91,6 +91,8 @@ def read_results(source: Path | str | bytes) -> Results:
             raise ValueError("this netCDF file is none of `profile export`: it holds no profile")
         layout = from_dict(documents["layout"])
         observed = _group(path, "observed_data") if "episode" in constant.sizes else None
+        sampled = documents["profile"]["diagnostics"]["engine"] == "nuts"
+        statistics = _group(path, "sample_stats") if sampled else xr.Dataset()
     draws = np.stack([posterior[name].values for name in layout.latent_names], axis=-1)
     flat = draws.reshape(-1, draws.shape[-1])
     even, size = np.full(len(flat), 1.0 / len(flat)), np.full(len(layout.latents), float(len(flat)))
@@ -101,6 +103,7 @@ def read_results(source: Path | str | bytes) -> Results:
         summarise(layout, flat, even, size),
         profile["diagnostics"],
         None if observed is None else _data(layout, constant, observed),
+        {str(name): np.asarray(each.values) for name, each in statistics.data_vars.items()},
         agent=str(profile.get("provenance", {}).get("agent", "")),
         instances=_texts(constant, "instance"),
         paradigms=_texts(constant, "paradigm"),

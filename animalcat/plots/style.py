@@ -122,23 +122,22 @@ def canvas(
         made = [figure.add_subplot(rows, columns, k, projection=projection) for k in places]
         return Canvas(figure, made, own=True)
     each: list[Any] = list(np.ravel(np.array(given, dtype=object)))
-    name = "ax" if np.ndim(np.array(given, dtype=object)) == 0 else "axes"
-    subplots = "figure, axes = plt.subplots(" + (f"{rows}, {columns}" if count > 1 else "") + ")"
+    subplots = "figure, ax = plt.subplots(" + (f"{rows}, {columns}" if count > 1 else "") + ")"
     for one in each:
         if not isinstance(one, Axes):
             raise TypeError(
-                f"{call}: {name} is a {type(one).__name__}, not Axes of matplotlib; make them by "
+                f"{call}: ax is a {type(one).__name__}, not Axes of matplotlib; make them by "
                 f"{subplots}"
             )
         found: Any = one
         if projection and found.name != projection:
             raise ValueError(
-                f"{call}: {name} has the projection {found.name!r}; make it by "
+                f"{call}: ax has the projection {found.name!r}; make it by "
                 f'figure.add_subplot(projection="{projection}")'
             )
     if len(each) != count:
         raise ValueError(
-            f"{call}: {len(each)} axes are given, and {count} are drawn on; make them by {subplots}"
+            f"{call}: ax has {len(each)} axes, and {count} are drawn on; make them by {subplots}"
         )
     return Canvas(each[0].get_figure(root=True), each, own=False)
 

@@ -47,6 +47,7 @@ _LEFT_OUT: Final = frozenset(
         "__abstractmethods__",
         "__type_params__",
         "_abc_impl",
+        "__slotnames__",  # copyreg keeps them there
     }
 )
 """Attributes of a class that say nothing of what it does."""

@@ -112,11 +112,11 @@ def nodes_html(
 
 def _shown(nodes: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[list[object]]]:
     """Heads and cells, without columns in which nothing stands."""
-    rows = [
-        [name, words.get("estimate"), words.get("interval"), node["status"], node["note"]]
-        for name, node in nodes.items()
-        for words in [node["words"] or {}]
-    ]
+    rows: list[list[object]] = []
+    for name, node in nodes.items():
+        words: Mapping[str, str] = node["words"] or {}
+        said = [words.get("estimate"), words.get("interval"), node["status"], node["note"]]
+        rows.append([name, *said])
     kept = [k for k in range(len(_SHOWN)) if any(row[k] for row in rows)]
     return [_SHOWN[k] for k in kept], [[row[k] for k in kept] for row in rows]
 

@@ -1,0 +1,190 @@
+"""A study from Python, on one private server: batteries, measuring, results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import animalcat as ac
+from animalcat.lab.batteries import LabBattery
+
+ARENAS = {
+    f"{d} m, {s} m": ac.Arena.goal(distance=d, size=s, angle=4) for d in (4, 14, 30) for s in (1, 4)
+}
+OPTIONS = {"max_episodes": 5, "certify": False, "seed": 1, "secret": "lab", "progress": False}
+
+
+class Forward:
+    def reset(self, info: ac.EpisodeInfo) -> None: ...
+
+    def act(self, observation: ac.Observation) -> int:
+        return 3
+
+
+class Still(Forward):
+    def act(self, observation: ac.Observation) -> int:
+        return 0
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Generator[ac.Lab]:
+    with ac.local(tmp_path_factory.mktemp("lab") / "study") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def battery(lab: ac.Lab) -> LabBattery:
+    return lab.battery(ARENAS, name="mine")
+
+
+@pytest.fixture(scope="module")
+def result(lab: ac.Lab, battery: LabBattery) -> ac.Result:
+    return lab.measure(Forward(), battery, layout="aaio", **OPTIONS)
+
+
+def test_a_battery_is_made_of_arenas_in_any_form(
+    lab: ac.Lab, battery: LabBattery, tmp_path: Path
+) -> None:
+    for name, arena in ARENAS.items():
+        (tmp_path / f"{name}.yaml").write_text(arena.to_yaml())
+    forms = {
+        "texts": {name: arena.to_yaml() for name, arena in ARENAS.items()},
+        "models": {name: arena.config for name, arena in ARENAS.items()},
+        "dicts": {name: arena.config.model_dump(by_alias=True) for name, arena in ARENAS.items()},
+        "paths": {name: tmp_path / f"{name}.yaml" for name in ARENAS},
+    }
+    assert {lab.battery(form, name=name).digest for name, form in forms.items()} == {battery.digest}
+    assert lab.battery(tmp_path, name="folder").digest == battery.digest
+    assert lab.battery("mine").digest == battery.digest
+    frame = battery.to_frame()
+    assert sorted(frame.index) == sorted(ARENAS)
+    assert frame.loc["14 m, 4 m", "rewardDistance [m]"] == pytest.approx(14.0, abs=0.01)
+    assert battery.arena("14 m, 4 m").demands()["rewardSize [m]"] == 4.0
+    assert "rewardDistance [m]" in battery._repr_html_()
+
+
+def test_a_name_that_stood_for_other_arenas_says_so(lab: ac.Lab) -> None:
+    lab.battery({"one": ac.Arena.goal(3)}, name="edited")
+    edited = lab.battery({"one": ac.Arena.goal(4)}, name="edited")
+    assert "stood for other arenas before" in edited.said[0]
+
+
+def test_features_of_ones_own_come_from_a_frame(lab: ac.Lab) -> None:
+    table = pd.DataFrame({"strangeness": [1.0, 2.0]}, index=["a", "b"])
+    arenas = {"a": ac.Arena.goal(3), "b": ac.Arena.goal(5)}
+    assert list(lab.battery(arenas, name="own", features=table).to_frame()["strangeness"]) == [1, 2]
+
+
+def test_a_result_is_the_session_in_the_types_of_the_field(result: ac.Result) -> None:
+    assert result.session.state == "finished"
+    outcomes = result.outcomes
+    assert list(outcomes["outcome"]).count("success") == result.session.successes
+    assert {"rewardDistance [m]", "propensity", "predicted"} <= {*outcomes.columns}
+    frame = result.to_frame()
+    assert frame.loc["navigationAbility", "low"] < frame.loc["navigationAbility", "high"]
+    draws = result.posterior.posterior["navigationAbility_read"]
+    assert draws.sizes["chain"] > 1
+    assert result.verdict.text in repr(result)
+    assert result.verdict.text.split(".")[0] in result._repr_html_()
+    predicted = result.predict(top=2)
+    assert predicted["predicted"].between(0.0, 1.0).all()
+    assert set(predicted["tells"].dropna()) == {1}  # of one that was not played
+    assert result.reanalyse().to_frame().loc["the battery", "played"] == 5
+
+
+def test_an_episode_is_explained_replayed_and_drawn(result: ac.Result) -> None:
+    episode = result.episodes[0]
+    assert episode.explain().text
+    assert episode.replay().difference is None
+    assert episode.frames(16).shape[1:] == (16, 16, 3)
+    steps = episode.to_frame()
+    assert len(steps) == episode.steps + 1
+    assert steps["reward"].sum() == pytest.approx(episode.episode_return, abs=1e-4)
+    assert "<polyline" in episode._repr_html_()
+    assert result.episodes[-1].number == 4
+    assert len(result.episodes[1:3]) == 2
+    assert list(result.episodes.to_frame()["outcome"]) == [e.outcome for e in result.episodes]
+
+
+def test_a_video_is_written_and_shown(result: ac.Result, tmp_path: Path) -> None:
+    video = result.episodes[0].video(tmp_path / "first.gif")
+    assert (tmp_path / "first.gif").read_bytes() == video.content
+    assert "image/gif" in video._repr_html_()
+
+
+def test_files_are_written_by_their_endings(result: ac.Result, tmp_path: Path) -> None:
+    for ending in (".json", ".html", ".csv", ".nc"):
+        assert result.save(tmp_path / f"profile{ending}").stat().st_size > 100
+
+
+def test_the_same_call_gives_the_result_that_there_is(
+    lab: ac.Lab, battery: LabBattery, result: ac.Result, capfd: pytest.CaptureFixture[str]
+) -> None:
+    again = lab.measure(Forward, battery, layout="aaio", **OPTIONS)
+    assert again.id == result.id
+    assert "was finished before" in capfd.readouterr().err
+    other = lab.measure(Still, battery, layout="aaio", name="Forward", **OPTIONS)
+    assert other.id != result.id
+    assert "other content" in capfd.readouterr().err
+    assert other.session.successes == 0
+    compared = result.compare(other)
+    assert set(compared.to_frame()["agent"]) == {"Forward 1"}
+    assert "Forward 2" in repr(compared)
+    assert "Differences" in compared._repr_html_()
+
+
+def test_agents_of_references_and_files_run_apart(
+    lab: ac.Lab, battery: LabBattery, tmp_path: Path
+) -> None:
+    file = tmp_path / "walker.py"
+    file.write_text("class Walker:\n  def reset(self, info): ...\n  def act(self, o): return 3\n")
+    options = {**OPTIONS, "max_episodes": 2}
+    measured = lab.measure(file, battery, layout="aaio", **options)
+    assert measured.agent.endswith("walker.py:Walker")
+    assert measured.session.episodes == 2
+
+
+def test_a_measurement_in_the_background_is_stopped_and_gone_on_with(
+    lab: ac.Lab, battery: LabBattery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(Forward):
+        def act(self, observation: ac.Observation) -> int:
+            import time
+
+            time.sleep(float(os.environ.get("SLOW", "0")))
+            return 3
+
+    monkeypatch.setenv("SLOW", "0.02")
+    running = lab.measure_in_background(Slow, battery, layout="aaio", **OPTIONS)
+    while running.session is None or not running.session.episodes:
+        assert not running.over
+    running.stop()
+    assert running.session.episodes < 5
+    monkeypatch.delenv("SLOW")
+    again = lab.measure_in_background(Slow, battery, layout="aaio", **OPTIONS)
+    assert again.result(60).id == running.session.id
+    assert again._repr_html_() == again.result()._repr_html_()
+
+
+def test_a_closed_lab_opens_again_when_it_is_used(tmp_path: Path) -> None:
+    with ac.local(tmp_path / "study") as made:
+        made.battery({"one": ac.Arena.goal(3)}, name="kept")
+    assert [each.id for each in made.list_batteries()] == ["kept"]
+    made.close()
+
+
+def test_an_arena_is_what_was_asked_for() -> None:
+    for distance, size, angle in ((3, 4, 0), (30, 2, 90), (45, 0.5, 180)):
+        arena = ac.Arena.goal(distance, size, angle=angle)
+        assert arena.check() == ()
+        demands = arena.demands()
+        assert demands["rewardDistance [m]"] == pytest.approx(distance, abs=0.01)
+        assert demands["rewardSize [m]"] == pytest.approx(size)
+        assert ac.Arena(arena.to_yaml()) == arena
+    assert np.isclose(ac.Arena.goal(10, angle=90).demands()["rewardBehind"], 0.5)
+    assert "<svg" in arena._repr_html_()
