@@ -38,7 +38,6 @@ _LEFT_OUT: Final = frozenset(
         "__module__",
         "__firstlineno__",
         "__qualname__",
-        "__slotnames__",
         "__static_attributes__",
         "__annotations__",
         "__annotate__",
