@@ -16,7 +16,8 @@ Measure an agent on a server, which `animalcat serve` starts:
 
 `connect` gives a `Client`, for programs and for notebooks; `aconnect` gives an `AsyncClient`, which
 has the same methods as coroutines. `RemoteEnv` is a session as a Gymnasium environment; it raises
-`SessionOver` at its end. What goes wrong is an `AnimalcatError`.
+`SessionOver` at its end. `measure` measures an agent or a policy in this process, without a server.
+What goes wrong is an `AnimalcatError`.
 
 An agent is an `Agent` or an `AsyncAgent`: it is told an `EpisodeInfo`, and answers an
 `Observation`, which an `ObservationSpec` with its `CameraSpec` and `RaySpec` describes; `Rays`

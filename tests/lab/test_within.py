@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +47,14 @@ class Measured(NamedTuple):
     served: Result
     here: Result
     started: list[list[str]]
+
+
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """SIGINT interrupts, also where the shell had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +154,47 @@ def test_a_directory_that_another_process_has_is_refused(tmp_path: Path) -> None
             pass
     finally:
         lock.release()
+
+
+def test_what_is_relayed_is_the_same(
+    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANIMALCAT_DIRECT", "false")
+    relayed = measure(Wanderer(), ARENAS, folder=tmp_path, **OPTIONS)
+    assert relayed.outcomes.equals(measured.here.outcomes)
+
+
+class Interrupted(Wanderer):
+    """Is interrupted once, in its second episode, as by the stop button."""
+
+    once = True
+
+    def reset(self, info: EpisodeInfo) -> None:
+        super().reset(info)
+        if info.episode == 1 and self.once:
+            self.once = False
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("heeded")
+def test_what_was_interrupted_goes_on_by_the_same_call(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        measure(agent, ARENAS, folder=folder, **OPTIONS)
+    assert running_server(folder) is None
+    result = measure(agent, ARENAS, folder=folder, **OPTIONS)
+    assert "goes on after 1 episodes" in capsys.readouterr().err
+    assert result.session.state == "finished"
+    assert len(result.outcomes) == OPTIONS["max_episodes"] + 1  # with the void one
+
+
+def test_it_works_where_an_event_loop_runs(folder: Path) -> None:
+    async def cell() -> Result:
+        return measure(Wanderer(), ARENAS, folder=folder, **OPTIONS, take=2)
+
+    assert asyncio.run(cell()).session.over
 
 
 class Broken(Wanderer):
