@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from animalcat import names
 from animalcat.arena_files import ENDINGS, has_arena_files
@@ -70,6 +70,13 @@ def battery_name(text: str) -> str:
         AnimalcatError: A path is given, of which a battery has to be made first.
         animalcat.names.BadNameError: It is no name.
     """
+    known: Any = getattr(text, "id", text)  # a battery has one
+    if not isinstance(known, str):
+        raise AnimalcatError(
+            f"battery is {text!r:.60} (a {type(text).__name__}); give its id, or the battery",
+            "INVALID_NAME",
+        )
+    text = known
     if text.startswith(_PREFIX):
         return names.battery_name(text.removeprefix(_PREFIX))
     if "/" in text or text.startswith("~"):

@@ -1,12 +1,12 @@
 """The client: play sessions of a server, and ask it for sessions, batteries, episodes and profiles.
 
 `async_client` defines every call once; `blocking_client` has the same calls for ordinary code, on
-the event loop of its own that `connection` keeps. `credentials` are what both show to a server.
-Both give values of `animalcat.values`. `evaluation` is the agent's side of a session, over a
-`stream` that comes back where its connection breaks, and `direct` its way to the worker that
-simulates an episode. `remote_episodes` turns that inside out for code that asks
-for the next step itself: `remote_env` is a Gymnasium environment, `session_source` lets code for
-Animal-AI play a session.
+the event loop of its own that `connection` keeps. `credentials` are what both show to a server, and
+`traces` shorten what both raise. Both give values of `animalcat.values`. `evaluation` is the
+agent's side of a session, over a `stream` that comes back where its connection breaks, and `direct`
+its way to the worker that simulates an episode. `remote_episodes` turns that inside out for code
+that asks for the next step itself: `remote_env` is a Gymnasium environment, `session_source` lets
+code for Animal-AI play a session.
 """
 
 from animalcat.client.async_client import AsyncClient as AsyncClient

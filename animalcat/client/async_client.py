@@ -1004,8 +1004,13 @@ def checked_address(address: str) -> str:
     Raises:
         AnimalcatError: It is not.
     """
+    if not isinstance(address, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise AnimalcatError(f"address is {address!r}; give HOST:PORT, as in 'localhost:{address}'")
     if address.startswith("unix:/"):
         return address
+    if "://" in address:
+        bare = address.partition("://")[2].rstrip("/")
+        raise AnimalcatError(f"address {address!r} is an URL; give HOST:PORT alone, as in {bare!r}")
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise AnimalcatError(f"address {address!r} is not HOST:PORT, such as localhost:50051")
@@ -1018,8 +1023,15 @@ def session_name(session: SessionLike) -> str:
     Raises:
         AnimalcatError: The name is malformed.
     """
-    if isinstance(session, Session):
-        return session.name
+    known: Any = getattr(session, "session", session)  # a result has it
+    if isinstance(known, Session):
+        return known.name
+    if not isinstance(session, str):
+        raise AnimalcatError(
+            f"session is {session!r:.60} (a {type(session).__name__}); give its id, such as "
+            "'mine-1a2b3c4d', the session, or its result",
+            "INVALID_REQUEST",
+        )
     try:
         return names.session_name(names.parse_session(session) if "/" in session else session)
     except names.BadNameError as error:
@@ -1043,6 +1055,11 @@ def _profile_name(session: SessionLike) -> str:
 def _session_spec(
     agent: str, battery: str, layout: str | os.PathLike[str], variant: str
 ) -> sessions_pb2.SessionSpec:
+    if not isinstance(agent, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise AnimalcatError(
+            f"agent is a {type(agent).__name__}; give its name: the agent itself goes to evaluate",
+            "INVALID_REQUEST",
+        )
     named, definition = _named_layout(layout)
     return sessions_pb2.SessionSpec(
         agent=agent,
@@ -1081,13 +1098,28 @@ def _whole(name: str, value: Any) -> int:
     return index(value)
 
 
-def _named_layout(layout: str | os.PathLike[str]) -> tuple[str, str]:
-    """A layout's name, or the text of a file of one's own; the other is empty.
+def _named_layout(layout: Any) -> tuple[str, str]:
+    """A layout's name, or the text of one's own; the other is empty.
+
+    Args:
+        layout: A name, a file, YAML text (which has a line break), or a layout.
 
     Raises:
-        AnimalcatError: The file cannot be read.
+        AnimalcatError: The file cannot be read; it is no layout.
     """
-    name = os.fspath(layout)
+    if isinstance(layout, Layout):
+        return (layout.title, "") if layout.shipped else ("", layout.text)
+    if hasattr(layout, "to_yaml"):
+        return "", str(layout.to_yaml())
+    if not isinstance(layout, str | os.PathLike):
+        raise AnimalcatError(
+            f"layout is {layout!r:.60} (a {type(layout).__name__}); give a name such as 'aaio', a "
+            "file, YAML text, or a layout of animalcat.layouts",
+            "INVALID_REQUEST",
+        )
+    name = str(os.fspath(cast("str | os.PathLike[str]", layout)))
+    if "\n" in name:
+        return "", name
     if not is_yaml(name):
         return name, ""
     try:
@@ -1106,8 +1138,18 @@ def _arena_texts(
 
 
 def _csv(frame: DataFrame) -> bytes:
-    """A pandas frame as a table; its index is the column `instance` where it has no such column."""
+    """A pandas frame as a table; its index is the column `instance` where it has no such column.
+
+    Raises:
+        AnimalcatError: Neither names the arenas.
+    """
     indexed = "instance" not in frame.columns
+    if indexed and frame.index.dtype.kind in "iufb":
+        raise AnimalcatError(
+            "features has no column 'instance', and its index has numbers: name the arenas, as in "
+            "features.set_index('NAME'), or in a column 'instance'",
+            "INVALID_REQUEST",
+        )
     text = frame.to_csv(index=indexed, index_label="instance" if indexed else None)
     return text.encode()
 

@@ -18,9 +18,11 @@ from animalcat.client.async_client import (
 )
 from animalcat.client.connection import PrivateLoop
 from animalcat.client.evaluation import AnyAgent, EvaluationSummary, PlayedEpisode
+from animalcat.client.traces import shortened
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.watching import Watch
 from animalcat.envs.types import ObservationSpec
+from animalcat.errors import AnimalcatError
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -141,6 +143,9 @@ class Client:
             loop = PrivateLoop()
             try:
                 self._open = loop, loop.run(_connected(connecting))
+            except AnimalcatError as error:
+                loop.close()
+                raise shortened(error) from None
             except BaseException:
                 loop.close()
                 raise
@@ -168,7 +173,10 @@ class Client:
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine that uses `aio`, and return its result."""
-        return self._opened()[0].run(coroutine)
+        try:
+            return self._opened()[0].run(coroutine)
+        except Exception as error:  # noqa: BLE001  it is raised again, with a shorter trace
+            raise shortened(error) from error.__cause__
 
     def iterate(self, source: AsyncGenerator[_T]) -> Iterator[_T]:
         """Iterate over an asynchronous generator that uses `aio`."""

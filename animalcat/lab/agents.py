@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -12,6 +12,7 @@ from animalcat.client.evaluation import AnyAgent
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.objects import fingerprint_of
 from animalcat.errors import AnimalcatError
+from animalcat.values import Battery
 
 AgentSource: TypeAlias = "AnyAgent | Callable[[], Any] | str | os.PathLike[str] | GivenAgent"
 """What an agent may be given as."""
@@ -51,8 +52,14 @@ def read_agent(source: AgentSource, name: str | None, slots: int = 1) -> GivenAg
     """
     if isinstance(source, GivenAgent):
         return source
+    if isinstance(source, Battery | Mapping):
+        raise AnimalcatError(
+            "agent is a battery: the agent comes first, as in lab.measure(agent, battery)",
+            "INVALID_REQUEST",
+        )
     if isinstance(source, str | os.PathLike):
         reference = _reference(os.fspath(source))
+        _check(reference)
         return GivenAgent(name or reference, reference)
     made: Any = source
     if isinstance(source, type) or (callable(source) and not hasattr(source, "act")):
@@ -71,6 +78,13 @@ def read_agent(source: AgentSource, name: str | None, slots: int = 1) -> GivenAg
             )
     kind = _called(type(made))
     return GivenAgent(name or kind, "", source if slots > 1 else made, fingerprint_of(made))
+
+
+def _check(reference: str) -> None:
+    """Refuse a reference that names no agent, before anything is made for it."""
+    from animalcat.apart import check_reference
+
+    check_reference(reference)
 
 
 def _called(thing: Any) -> str:

@@ -101,6 +101,12 @@ class Arena:
             raise AnimalcatError(
                 f"kind is {kind!r}; give one of {', '.join(map(repr, _KINDS))}", "INVALID_REQUEST"
             )
+        if not isinstance(time_limit, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise AnimalcatError(
+                f"time_limit is {time_limit!r}; give a whole number of steps of 0.1 s, as in "
+                "time_limit=250",
+                "INVALID_REQUEST",
+            )
         size = _within("size", size, 0.5, 5.0, "m")
         distance = _within("distance", distance, size / 2 + 0.6, 50.0, "m")
         angle = _within("angle", angle, -360.0, 360.0, "degrees")

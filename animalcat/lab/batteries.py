@@ -172,6 +172,13 @@ def _texts(source: Mapping[str, Any] | Iterable[Any]) -> dict[str, str]:
     from animalcat.lab.arena import Arena
 
     named: Mapping[Any, Any]
+    if hasattr(source, "columns"):
+        raise AnimalcatError(
+            "a battery is made of arenas, and this is a table: give arenas by their names, as in "
+            "{name: Arena.goal(distance=d) for name, d in table['distance'].items()}; a table of "
+            "more meta-features goes into features=",
+            "INVALID_REQUEST",
+        )
     if isinstance(source, Mapping):
         named = cast("Mapping[Any, Any]", source)
     else:
@@ -180,7 +187,7 @@ def _texts(source: Mapping[str, Any] | Iterable[Any]) -> dict[str, str]:
         except TypeError:
             raise AnimalcatError(
                 f"a battery is made of arenas by name, such as {{'near': Arena.goal(distance=3)}}, "
-                f"of a path, or of a name from lab.batteries(); this is of "
+                f"of a path, or it is a name from lab.list_batteries(); this is of "
                 f"{type(source).__name__}: {source!r:.60}",
                 "INVALID_REQUEST",
             ) from None

@@ -49,7 +49,10 @@ class Comparison:
             known: The agents.
         """
         self.known = known
-        self.report = compare_agents(known.posteriors, every_pair=True, scales=known.scales)
+        nodes = {name: profile["nodes"] for name, profile in known.profiles.items()}
+        self.report = compare_agents(
+            known.posteriors, every_pair=True, scales=known.scales, nodes=nodes
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -118,12 +121,15 @@ class Comparison:
         ranks = table_text(_RANKS, self._ranks(), "Ranks; 1 has the most")
         return "\n".join([*self.notes, ranks, table_text(_DIFFERENCES, self._differences())])
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
+        """What a notebook shows."""
         return stacked_html(
             *map(line_html, self.notes),
             table_html(_RANKS, self._ranks(), "Ranks; 1 has the most"),
             table_html(_DIFFERENCES, self._differences(), "Differences"),
         )
+
+    _repr_html_ = to_html
 
 
 def compare(results: Sequence[Results], *, mixed: bool) -> Comparison:
@@ -153,6 +159,7 @@ def compare_agents(
     *,
     every_pair: bool = False,
     scales: Mapping[str, Scale] | None = None,
+    nodes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Ranks of agents by every node, and differences.
 
@@ -162,6 +169,8 @@ def compare_agents(
         every_pair: Whether every two agents are compared; else the others with the first.
         scales: How the values of nodes are read; of those that are not there the unit alone is
             known.
+        nodes: The nodes of each agent's profile, as JSON, by agent. What these do not know is not
+            said.
 
     Raises:
         ValueError: The layouts differ.
@@ -173,7 +182,11 @@ def compare_agents(
     pairs = list(combinations(posteriors, 2)) if every_pair else [(o, first) for o in others]
     return {
         "ranking": [
-            {"node": node, **asdict(entry), "words": _standing(agents[entry.name], node, read)}
+            {
+                "node": node,
+                **asdict(entry),
+                "words": _standing(agents[entry.name], node, read, nodes),
+            }
             for node in (first.nodes if others else ())
             for entry in ranking(posteriors, node, seed)
         ],
@@ -213,10 +226,19 @@ def layout_scales(layout: Layout) -> dict[str, Scale]:
     return {name: scale_of(layout, k) for k, name in enumerate(layout.latent_names)}
 
 
-def _standing(agent: Posterior, node: str, read: Mapping[str, Scale]) -> dict[str, str]:
-    draws = agent.column(node)
+def _standing(
+    agent: Posterior,
+    name: str,
+    read: Mapping[str, Scale],
+    nodes: Mapping[str, Mapping[str, Any]] | None,
+) -> dict[str, str]:
+    """An agent's estimate of a node, with the words and the bound of its profile."""
+    found = nodes and nodes.get(agent.name, {}).get(name)
+    if found:
+        return read[name].of_profile(found)._asdict()
+    draws = agent.column(name)
     ends = hdi(draws, np.full(len(draws), 1.0 / len(draws)))
-    return read[node].brief(float(draws.mean()), *ends)._asdict()
+    return read[name].brief(float(draws.mean()), *ends)._asdict()
 
 
 def agent_names(results: Sequence[Results]) -> list[str]:

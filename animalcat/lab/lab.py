@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -26,11 +26,12 @@ from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.lab.agents import AgentSource, GivenAgent, read_agent
 from animalcat.lab.batteries import Arenas, LabBattery, find
+from animalcat.lab.campaigns import CampaignResult, named, play
 from animalcat.lab.progress import Progress
 from animalcat.lab.result import Result
 from animalcat.layouts.adaptive.plan import PRESETS
 from animalcat.values import Session
-from animalcat.values.options import SessionOptions, described
+from animalcat.values.options import CampaignOptions, SessionOptions, described
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -247,6 +248,8 @@ class Lab(Client):
             TypeError: There is no such option.
         """
         given = read_agent(agent, name, options.get("slots") or 1)
+        if not isinstance(take, int) or take < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise AnimalcatError(f"take is {take!r}; give a whole number from 1", "INVALID_REQUEST")
         with progress if isinstance(progress, Progress) else Progress(shown=progress) as shown:
             shown.phase(while_compiling("reading the arenas", SIMULATOR))
             stored = find(self, battery, None)
@@ -278,6 +281,66 @@ class Lab(Client):
         from animalcat.lab.running import Running
 
         return Running(self.again(), agent, battery, options)
+
+    @described(CampaignOptions)
+    def campaign(
+        self,
+        agents: Mapping[str, AgentSource] | Sequence[AgentSource],
+        battery: Arenas,
+        budget: int,
+        *,
+        layout: Any = "",
+        layout_variant: str = "",
+        observation_spec: ObservationSpec | None = None,
+        bounds: Bounds | None = None,
+        progress: bool = True,
+        **options: Unpack[CampaignOptions],
+    ) -> CampaignResult:
+        """Measure several agents and compare them, until they are told apart.
+
+        All of them play the same random arenas first. After that, episodes go to the agents whose
+        profiles still overlap. The same call again goes on with the same campaign.
+
+        Args:
+            agents: Agents as `measure` takes them, by their names or in a list.
+            battery: What `battery` takes.
+            budget: Episodes of all agents together.
+            layout: As in `measure`.
+            layout_variant: Variant of the layout.
+            observation_spec: What the agents see; rays by default.
+            bounds: Within what processes of agents play; see `animalcat.apart`.
+            progress: Show how far it is.
+            **options: The options below.
+
+        Raises:
+            AnimalcatError: Something is not what it should be; the server refuses, fails or is
+                lost; an agent ended before its session.
+            Exception: Whatever an agent in this process raises.
+            TypeError: There is no such option.
+        """
+        if isinstance(agents, Mapping):
+            given = [read_agent(agent, name) for name, agent in agents.items()]
+        else:
+            given = [read_agent(agent, None) for agent in agents]
+        names = named(given)
+        with Progress(shown=progress) as shown:
+            shown.phase(while_compiling("reading the arenas", SIMULATOR))
+            stored = find(self, battery, None)
+            shown.phase(while_compiling("making the campaign", LAYOUTS))
+            begun = self.create_campaign(
+                agents=names,
+                battery=stored.id,
+                budget=budget,
+                layout=layout,
+                layout_variant=layout_variant,
+                observation_spec=observation_spec,
+                **options,
+            )
+            if not begun.over:
+                from animalcat.apart import Bounds
+
+                begun = play(self, begun, given, bounds or Bounds(), shown)
+        return CampaignResult(self, begun)
 
     def result(self, session: SessionLike) -> Result:
         """What a session found out, also one that goes on.
@@ -414,7 +477,7 @@ def _text_of(layout: Any) -> str:
     """A layout as what tells it apart: its text, or its name."""
     if hasattr(layout, "to_yaml"):
         return str(layout.to_yaml())
-    name: str = layout if isinstance(layout, str) else str(layout)
+    name = str(layout)
     path = Path(name) if "\n" not in name else None
     return path.read_text("utf-8") if path is not None and path.is_file() else name
 

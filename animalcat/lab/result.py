@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from animalcat.errors import AnimalcatError
+from animalcat.files import write_whole
 from animalcat.lab.episodes import Episodes, Explanation, LabEpisode
 from animalcat.lab.profile import Profile
 from animalcat.showing import table_html, table_text
@@ -202,7 +203,7 @@ class Result:
                 posterior.
 
         Raises:
-            AnimalcatError: The ending is none of these.
+            AnimalcatError: The ending is none of these; it cannot be written.
         """
         target = Path(path)
         if target.suffix not in FORMATS:
@@ -210,7 +211,11 @@ class Result:
                 f"{target}: call it {', '.join(FORMATS)}; the ending says what is written",
                 "INVALID_REQUEST",
             )
-        target.write_bytes(self.lab.export_profile(self._session, FORMATS[target.suffix]))
+        content = self.lab.export_profile(self._session, FORMATS[target.suffix])
+        try:
+            write_whole(target, content)
+        except OSError as error:
+            raise AnimalcatError(f"{target}: cannot be written: {error.strerror}") from None
         return target
 
     def __repr__(self) -> str:

@@ -90,7 +90,7 @@ def forest(what: Subject, scales: Mapping[str, Scale] | None = None, *, ax: Any 
         panel.text(
             1.02,
             0.5,
-            "\n".join(reading.scale.brief(mean, start, stop, known=node.get("known", True))),
+            "\n".join(reading.scale.of_profile(node)),
             transform=panel.transAxes,
             va="center",
             fontsize=8.5,

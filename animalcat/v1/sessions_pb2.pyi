@@ -1631,13 +1631,18 @@ class CapabilityStatus(_message.Message):
     known.
     """
     limit: _builtins.str
-    """In words, where the target cannot be reached with this battery; else empty."""
+    """In words, for whom the target is out of this battery's reach; empty where it is not, or where it
+    was reached all the same.
+    """
     value: _builtins.str
-    """The mean as people read it, "21 m": where it can be, in the unit of the demand that success half
-    of the time is read by; else empty.
+    """The estimate as people read it, "21 m": where it can be, in the unit of the demand that success
+    half of the time is read by; else empty. Where it is bounded from one side alone, the bound: "at
+    least 57 m".
     """
     interval: _builtins.str
-    """About 90 % interval in the same unit, "17 to 25 m"; empty with `value`."""
+    """About 90 % interval in the same unit, "17 to 25 m"; a bound is one of its ends. Empty with
+    `value`.
+    """
     def __init__(
         self,
         *,

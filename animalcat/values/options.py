@@ -353,7 +353,11 @@ class Option:
             ValueError: It does not take it; the message says what to give.
         """
         if not _fits(value, self.kind):
-            raise ValueError(f"{self.name} is {value!r}; give {_wanted(self.kind)}")
+            wanted = _wanted(self.kind)
+            if is_dataclass(value) and not isinstance(value, type):
+                parts = "its parts are options of their own"
+                raise ValueError(f"{self.name} is a {type(value).__name__}; give {wanted}: {parts}")
+            raise ValueError(f"{self.name} is {value!r}; give {wanted}")
         if self.span is not None and not self.span.has(value):
             raise ValueError(f"{self.name} {value} is out of range; give {self.span}")
 
@@ -412,6 +416,12 @@ def given(
         if value is not None:
             known[name].check(value)
             found[known[name].row.path] = value
+    spec: Any = observation_spec
+    if not isinstance(spec, ObservationSpec | None):
+        raise ValueError(
+            f"observation_spec is {spec!r:.60}; give an ObservationSpec, or say it by "
+            "the options camera, decision_period and privileged"
+        )
     seen = {path: found.pop(path) for path in [*found] if path.startswith("observation_spec.")}
     if found.get("policy.name", SPEC.policy.name) not in POLICIES:
         # Which plugins there are, the server knows.

@@ -56,8 +56,7 @@ def with_words(profile: Profile, draws: Floats, played: PlayedEpisodes) -> Profi
         node.name: words_of(
             node,
             scale,
-            noted[node.name].side,
-            noted[node.name].bound,
+            noted[node.name],
             known=learnt(node.sd, latent.prior.sd),
         )
         for node, latent, scale in zip(profile.nodes, layout.latents, scales, strict=True)
