@@ -16,7 +16,8 @@ Measure an agent on a server, which `animalcat serve` starts:
 
 `connect` gives a `Client`, for programs and for notebooks; `aconnect` gives an `AsyncClient`, which
 has the same methods as coroutines. `RemoteEnv` is a session as a Gymnasium environment; it raises
-`SessionOver` at its end. What goes wrong is an `AnimalcatError`.
+`SessionOver` at its end. `measure` measures an agent or a policy in this process, without a server.
+What goes wrong is an `AnimalcatError`.
 
 An agent is an `Agent` or an `AsyncAgent`: it is told an `EpisodeInfo`, and answers an
 `Observation`, which an `ObservationSpec` with its `CameraSpec` and `RaySpec` describes; `Rays`
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from animalcat.lab.arena import Arena
     from animalcat.lab.lab import Lab, connect, local
     from animalcat.lab.result import Result
+    from animalcat.lab.within import measure
     from animalcat.values import (
         Battery,
         Campaign,
@@ -129,6 +131,7 @@ __all__ = [
     "aconnect",
     "connect",
     "local",
+    "measure",
 ]
 
 _HOME = {
@@ -159,6 +162,7 @@ _HOME = {
     "Lab": "lab.lab",
     "Arena": "lab.arena",
     "Result": "lab.result",
+    "measure": "lab.within",
 }
 """Where a public name lives; what is not here is one of `animalcat.values`."""
 

@@ -16,7 +16,7 @@ from animalcat.envs.agents.watching import as_now
 from animalcat.errors import AnimalcatError
 from animalcat.values import Battery, Session
 
-AgentSource: TypeAlias = "AnyAgent | Callable[[], Any] | str | os.PathLike[str]"
+AgentSource: TypeAlias = "AnyAgent | Callable[[], Any] | str | os.PathLike[str] | GivenAgent"
 """What an agent may be given as."""
 
 _WANTED: Final = (
@@ -52,6 +52,8 @@ def read_agent(source: AgentSource, name: str | None, slots: int = 1) -> GivenAg
     Raises:
         AnimalcatError: It is no agent.
     """
+    if isinstance(source, GivenAgent):
+        return source
     if isinstance(source, Battery | Mapping):
         raise AnimalcatError(
             "agent is a battery: the agent comes first, as in lab.measure(agent, battery)",

@@ -73,7 +73,7 @@ def local(
     if home.exists() and not home.is_dir():
         raise AnimalcatError(f"{home} is a file, and a folder is wanted for the data")
     builds = tuple(Path(build).expanduser().absolute() for build in allow_builds)
-    return Lab(partial(_reach_private, home, builds, tuple(allow_plugins)), str(home))
+    return Lab(partial(reach_private, home, builds, tuple(allow_plugins)), str(home))
 
 
 def connect(
@@ -119,18 +119,22 @@ class Lab(Client):
     It has every call of `Client` too, which give the values of `animalcat.values`.
     """
 
-    def __init__(self, reach: Callable[[ExitStack], PendingConnection], place: str) -> None:
+    def __init__(
+        self, reach: Callable[[ExitStack], PendingConnection], place: str, *, now: bool = True
+    ) -> None:
         """Connect.
 
         Args:
             reach: Connects; what it puts on the stack ends when the lab is closed.
             place: Where it is, in words.
+            now: Connect at once, and not when it is first used.
         """
         self._stack = ExitStack()
         self._place = place
         self._reach_in = reach
         self._open: tuple[PrivateLoop, AsyncClient] | None = None
-        self._opened()
+        if now:
+            self._opened()
 
     def _reach(self) -> PendingConnection:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._reach_in(self._stack)
@@ -547,7 +551,7 @@ def _reach_server(address: str, shown: dict[str, Any], stack: ExitStack) -> Pend
     return aconnect(address, **shown)
 
 
-def _reach_private(
+def reach_private(
     home: Path, builds: tuple[Path, ...], plugins: tuple[str, ...], stack: ExitStack
 ) -> PendingConnection:
     """Connect to the server of a data directory, which is started if there is none.

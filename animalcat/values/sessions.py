@@ -219,12 +219,15 @@ class Identity:
         others: Fingerprints of later processes that a person said are the same agent.
         changes: In what they differed, and what else differed at a later start, in words.
         simulator: Environment variables that change what the simulator does.
+        unconfined: Whether it was not confined: a process played it that sees the evaluator, as an
+            operator's does. Of others nothing is known here.
     """
 
     fingerprint: AgentFingerprint | None = None
     others: tuple[AgentFingerprint, ...] = ()
     changes: tuple[str, ...] = ()
     simulator: Mapping[str, str] = field(default_factory=dict[str, str])
+    unconfined: bool = False
 
 
 NOBODY: Final = Identity()

@@ -55,7 +55,7 @@ from animalcat.values import (
     SessionSpec,
     SessionState,
 )
-from animalcat.words import CONTRADICTED, NOT_CERTIFIED
+from animalcat.words import CONTRADICTED, NOT_CERTIFIED, NOT_CONFINED
 
 OBSERVED: Final = {
     "return_share": "return",
@@ -274,6 +274,7 @@ def _identity(session: Session) -> dict[str, Any]:
         "other_fingerprints": [fingerprint.to_dict() for fingerprint in who.others],
         "agent_changes": list(who.changes),
         "simulator_environment": dict(who.simulator),
+        "confinement": NOT_CONFINED if who.unconfined else "",
     }
 
 

@@ -443,7 +443,8 @@ def _fingerprint(about: Row) -> str:
     told: Row = about.get("agent_fingerprint") or {}
     known = AgentFingerprint(**{key: value for key, value in told.items() if key != "digest"})
     changes = [str(change) for change in about.get("agent_changes") or ()]
-    return "; ".join([known.words, *changes]) if told else ""
+    confinement = [str(about["confinement"])] if about.get("confinement") else []
+    return "; ".join([known.words, *confinement, *changes]) if told else ""
 
 
 def played_on(profile: Row) -> str:

@@ -61,6 +61,7 @@ from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
 from animalcat.values import Session, Spent
 from animalcat.values.options import SessionOptions
+from animalcat.words import NOT_CONFINED
 
 app = typer.Typer(
     help="Measure an agent, and list, show, watch, export, pause, resume, extend, cancel and "
@@ -411,6 +412,7 @@ def _identity(session: Session) -> dict[str, Any]:
         "other_fingerprints": [fingerprint.to_dict() for fingerprint in session.identity.others],
         "agent_changes": list(session.identity.changes),
         "simulator_environment": dict(session.identity.simulator),
+        "unconfined": session.identity.unconfined,
         "plugins": [asdict(plugin) for plugin in session.spec.plugins],
     }
 
@@ -423,6 +425,8 @@ def _show_agent(session: Session) -> None:
     if known is None:
         return
     typer.echo(f"{'identity':13} {known.words}")
+    if session.identity.unconfined:
+        typer.echo(f"{'':13} {NOT_CONFINED}")
     for name, digest in known.files.items():
         typer.echo(f"{'':13} {digest[:SHORT]} {name}")
     for kind, variables in (
