@@ -71,7 +71,7 @@ class Profile(dict[str, Any]):
 
         steps: Sequence[Mapping[str, Any]] = self.get("what_now") or ()
         told = [judgement_words(self), battery_rate(self), self.verdict.text]
-        told += [f"What now? {step['text']}" for step in steps]
+        told += [f"What now? {step['text']} {step['command']}".rstrip() for step in steps]
         return [text for text in told if text]
 
     def __repr__(self) -> str:
