@@ -3,7 +3,7 @@
 `local` and `connect` give a `Lab`, and `Arena` makes arenas; animalcat has these names too, with
 `Result` and `measure`. The others are what a lab gives back: a `LabBattery`; a `Running`
 measurement; of a result its `Profile`, `Pictures`, `Reanalysis`, a `Comparison`, and `Episodes`, of
-which each `LabEpisode` has an `Explanation` and a `Video`; and a `CampaignResult` of several agents.
+which each `LabEpisode` has an `Explanation` and a `Video`; and a `CampaignResult`.
 
 `lab` has `local` and `connect`. `arena` makes arenas and `batteries` batteries of them; `agents`
 reads what an agent may be given as. `result` is what a session found out, with its `profile`,
