@@ -76,7 +76,7 @@ def forest(profile: Mapping[str, Any], scales: Mapping[str, Scale] | None = None
         axes.text(
             1.02,
             0.5,
-            "\n".join(reading.scale.brief(mean, start, stop, known=node.get("known", True))),
+            "\n".join(reading.scale.of_profile(node)),
             transform=axes.transAxes,
             va="center",
             fontsize=8.5,

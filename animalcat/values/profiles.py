@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-AgentKind: TypeAlias = Literal["able", "single weakness", "fraudster", "context", "unclear"]
+AgentKind: TypeAlias = Literal[
+    "able", "single weakness", "single strength", "fraudster", "context", "unclear"
+]
 """Kinds of agents, as verdicts name them."""
 
 

@@ -379,6 +379,16 @@ class Learner:
             settles=settles,
         )
 
+    def verdict_by(self, rule: StoppingRule) -> StopVerdict:
+        """Decide by another stopping rule; nothing of the test changes.
+
+        Args:
+            rule: The rule.
+        """
+        return RuleStopper(self.layout, rule).verdict(
+            self._posterior, self._chooser, self._history(), contradicted=self._contradicted
+        )
+
     def summary(self) -> list[NodeSummary]:
         """Every node of the live posterior."""
         return self._posterior.summary()
@@ -800,5 +810,10 @@ def _described(suspect: Suspect) -> str:
     return (
         f"{'more' if suspect.more else 'less'} success than predicted {suspect.where} "
         f"({suspect.observed:.3g} of {suspect.episodes}, predicted {suspect.predicted:.1f}; "
-        f"stake {suspect.evidence:.3g})"
+        f"bets on it won {_fold(suspect.evidence)})"
     )
+
+
+def _fold(evidence: float) -> str:
+    """By how much a stake has grown, in words; beyond a million nobody reads the digits."""
+    return "over a million-fold" if evidence > 1e6 else f"{evidence:.3g}-fold"

@@ -36,6 +36,7 @@ from animalcat.layouts.checking.walking import Start, walked
 from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import OutcomeTable
+from animalcat.layouts.reporting.profile import Profile
 
 Report = dict[str, Any]
 
@@ -107,6 +108,7 @@ def command(
         bad = warn_of_bad_fits(fits)
         posteriors = [Posterior.of_fit(name, fitted) for name, fitted in fits[0].items()]
         starts, scales = Start.of_layout(chosen[0]), layout_scales(chosen[0])
+        nodes = {name: Profile.of_fit(fitted).nodes_dict() for name, fitted in fits[0].items()}
         notes = list(given.notes)
         report: Report = {
             "layouts": _layouts(fits, outcomes) if len(fits) > 1 else [],
@@ -119,9 +121,10 @@ def command(
         named = dict(zip(numbered([name for name, _ in read]), [e for _, e in read], strict=True))
         notes = _differences(named, mixed=mixed)
         posteriors, starts, scales = _taken(named, walks=bool(steps))
+        nodes = {name: profile["nodes"] for name, profile in named.items()}
         report = {"layouts": []}
     try:
-        report |= compare_agents(posteriors, seed, scales=scales)
+        report |= compare_agents(posteriors, seed, scales=scales, nodes=nodes)
         paths = trajectory(posteriors, _numbers(steps)) if steps else []
         walks = walked(posteriors, _numbers(steps), starts) if steps else []
     except ValueError as error:

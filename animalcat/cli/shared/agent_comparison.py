@@ -31,6 +31,7 @@ def compare_agents(
     *,
     every_pair: bool = False,
     scales: Mapping[str, Scale] | None = None,
+    nodes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Ranks of agents by every node, and differences.
 
@@ -40,6 +41,8 @@ def compare_agents(
         every_pair: Whether every two agents are compared; else the others with the first.
         scales: How the values of nodes are read; of those that are not there the unit alone is
             known.
+        nodes: The nodes of each agent's profile, as JSON, by agent. What these do not know is not
+            said.
 
     Raises:
         ValueError: The layouts differ.
@@ -51,7 +54,11 @@ def compare_agents(
     pairs = list(combinations(posteriors, 2)) if every_pair else [(o, first) for o in others]
     return {
         "ranking": [
-            {"node": node, **asdict(entry), "words": _standing(agents[entry.name], node, read)}
+            {
+                "node": node,
+                **asdict(entry),
+                "words": _standing(agents[entry.name], node, read, nodes),
+            }
             for node in (first.nodes if others else ())
             for entry in ranking(posteriors, node, seed)
         ],
@@ -91,10 +98,19 @@ def layout_scales(layout: Layout) -> dict[str, Scale]:
     return {name: scale_of(layout, k) for k, name in enumerate(layout.latent_names)}
 
 
-def _standing(agent: Posterior, node: str, read: Mapping[str, Scale]) -> dict[str, str]:
-    draws = agent.column(node)
+def _standing(
+    agent: Posterior,
+    name: str,
+    read: Mapping[str, Scale],
+    nodes: Mapping[str, Mapping[str, Any]] | None,
+) -> dict[str, str]:
+    """An agent's estimate of a node, with the words and the bound of its profile."""
+    found = nodes and nodes.get(agent.name, {}).get(name)
+    if found:
+        return read[name].of_profile(found)._asdict()
+    draws = agent.column(name)
     ends = hdi(draws, np.full(len(draws), 1.0 / len(draws)))
-    return read[node].brief(float(draws.mean()), *ends)._asdict()
+    return read[name].brief(float(draws.mean()), *ends)._asdict()
 
 
 def print_comparison(report: dict[str, Any], *, title: str) -> None:
