@@ -119,9 +119,9 @@ class BatteryRate:
         covered = f"the {self.instances} arenas that the layout covers, of {of} in the battery"
         about = f"Success rate over {all_of_it if self.instances == of else covered}"
         if self.value is None or self.low is None or self.high is None:
-            passed = f", {self.passed} passed" if self.played else ""
+            told = f", {self.passed} passed" if self.played else ""
             were = f"{self.played} were played"
-            return f"{about}: cannot be told, since {self.why} ({were}{passed})."
+            return f"{about}: cannot be told, since {self.why} ({were}{told})."
         value = f"{100 * self.value:.0f} %"
         if self.low == self.high:
             return f"{about}: {value} (all were played)."
