@@ -356,7 +356,7 @@ class Measurement:
 
     def with_reach(self, statuses: Sequence[CapabilityStatus]) -> tuple[CapabilityStatus, ...]:
         """Add to each status the best that the battery can tell, if that is known yet."""
-        limits = self.limits({one.name: one.status or "" for one in statuses})
+        limits = self.limits({status.name: status.status or "" for status in statuses})
         return tuple(
             replace(
                 status, best_sd=self._reach[status.name].best, limit=limits.get(status.name, "")

@@ -30,7 +30,7 @@ def next_steps(
         session: The session, with the reason of its end.
         profile: Its profile, with statuses, notes and judgement.
         needed: How many more episodes each capability is expected to take to its target, as
-            `Verdict.episodes_needed`.
+            `StopVerdict.episodes_needed`.
         left: How many arenas of the battery may still be played.
         blamed: The node that the verdict names as what makes the agent fail; empty for none.
         narrower: How many more episodes it is expected to take to narrow each capability to `FINER`
