@@ -122,7 +122,7 @@ def _narrowing(
         )
     episodes = max(1, episodes)
     at = profile.layout.latent_names.index(name)
-    finer = FINER * profile.nodes[at].sd / profile.layout.latents[at].prior.span
+    finer = min(FINER * profile.nodes[at].sd / profile.layout.latents[at].prior.span, 0.99)
     command = _extension(session, episodes, finer, again=True)
     return _step(
         f"{said}. To narrow it by a fifth takes at least about {_more(episodes)} of the battery "
