@@ -13,8 +13,9 @@ Measure an agent here, and look at what it can do:
         result = lab.measure(Forward(), lab.battery(arenas, name="mine"), max_episodes=20)
     print(result)
 
-`local` gives a `Lab` with a private server, `connect` one with a server elsewhere. `Arena` makes
-arenas of a few words, and a `Result` has what was found out. docs/python.md has the rest by task.
+`local` gives a `Lab` with a private server, `connect` one with a server elsewhere, and `measure`
+measures in this process, without a server. `Arena` makes arenas of a few words, and a `Result` has
+what was found out. docs/python.md has the rest by task.
 
 An agent is an `Agent`, or any object like it: it is told an `EpisodeInfo` with its `Allowance`, and
 answers an `Observation`, which an `ObservationSpec` with its `RaySpec` and `CameraSpec` describes;
@@ -59,12 +60,14 @@ if TYPE_CHECKING:
     from animalcat.lab.arena import Arena
     from animalcat.lab.lab import Lab, connect, local
     from animalcat.lab.result import Result
+    from animalcat.lab.within import measure
 
 __version__: str
 
 __all__ = [  # noqa: RUF022  in the order in which they are met
     "local",
     "connect",
+    "measure",
     "Arena",
     "Lab",
     "Result",
@@ -113,6 +116,7 @@ _HOME = {
     "Client": "client.blocking_client",
     "AsyncClient": "client.async_client",
     "aconnect": "client.async_client",
+    "measure": "lab.within",
     "AnimalcatError": "errors",
 }
 """Where each name lives."""

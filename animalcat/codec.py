@@ -120,6 +120,7 @@ PAIRS: Final = (
             "other_fingerprints": "identity.others",
             "agent_changes": "identity.changes",
             "simulator_environment": "identity.simulator",
+            "unconfined": "identity.unconfined",
         },
         told={
             "paused": lambda session: session.paused or bool(session.unjudged),

@@ -19,3 +19,5 @@ FORMATS: Final[Mapping[str, results_pb2.ProfileFormat.ValueType]] = {
 CONTRADICTED: Final = "contradicted"
 NOT_CERTIFIED: Final = "not certified"
 """Beginnings of two of the labels that a profile may have."""
+NOT_CONFINED: Final = "not confined: it was played by a process that sees the evaluator"
+"""What is said of an agent that was not kept apart, as far as that is known."""

@@ -18,6 +18,7 @@ PARTS: Final[Mapping[str, str]] = {
     "demands": "measured demands beside what O-PIAAGETS says of its arenas",
     "agents": "what the scout passes of each family",
     "commands": "what lists cost without a server",
+    "python": "a session within a process beside one of a private server",
     "unity": "an unmodified animalai client beside a build of canned frames",
     "slots": "several agents at once",
     "report": "what the report on a session costs",

@@ -70,6 +70,10 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
     array if `sensors` names only one, such as `sensors=["rays"]` for rays without the vector part.
     An episode that ends by goal or death is terminated, one that runs out of time is truncated, and
     a fault of the backend raises.
+
+    Attributes:
+        observation_spec: What is observed.
+        sensors: What of it is shown.
     """
 
     metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 17}  # noqa: RUF012
@@ -145,8 +149,9 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
             RaySpec(rays_per_side, ray_max_degrees, ray_tags) if rays else None,
             decision_period,
         )
-        self._sensors = choose_sensors(spec, sensors)
-        self.observation_space = observation_space(spec, self._sensors)
+        self.observation_spec: Final = spec
+        self.sensors: Final = choose_sensors(spec, sensors)
+        self.observation_space = observation_space(spec, self.sensors)
         self.action_space = action_space(flat=flat_actions)
         self._read = partial(
             read_arena,
@@ -285,4 +290,4 @@ class ArenaEnv(gymnasium.Env[GymObservation, Answer]):
         self._frame = step.observation.camera
         if self._window is not None:
             self._window.show(self._picture())
-        return to_gym(step.observation, self._sensors)
+        return to_gym(step.observation, self.sensors)

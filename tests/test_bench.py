@@ -28,6 +28,7 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "agents": {"agents": {"FAMILIES": ("introductory",), "DRAWS": 2}},
     "service": {"service": {"CHUNK": 20}},
     "unity": {"unity": {"STEPS": 2}},
+    "python": {"python": {"EPISODES": 2, "QUICK_REPEATS": 1}},
     "commands": {
         "commands": {
             "REPEATS": 1,

@@ -291,6 +291,11 @@ def test_the_list_names_packages_and_problems(installed: Path) -> None:
     assert problems["other"] == problems["broken"] == ""  # which nothing is run to find out
     assert "a policy of animalcat itself has this name" in problems["variance"]
 
+    layouts = {row["name"]: row for row in json.loads(printed("layout", "list", "--json"))}
+    assert layouts["reach"]["from"] == f"{PACKAGE} 1.0"
+    families = {row["family"]: row for row in json.loads(printed("arena", "families", "--json"))}
+    assert f"{PACKAGE} 1.0" in families["straight"]["description"]
+
     checked = json.loads(printed("plugins", "check", "--json", code=1))
     problems = {row["name"]: row["problem"] for row in checked}
     assert "OSError: no such card" in problems["broken"]
@@ -309,6 +314,15 @@ def test_a_session_of_plugins_from_start_to_export(installed: Path, tmp_path: Pa
         session = client.get_session(row["session"])
         used = session.spec.plugins
         profile = _is_kept_everywhere(client, session)
+
+        # It is given more by the command, once its agent has been looked at.
+        extend = ("session", "extend", session.id, "--episodes=1", f"--data={home}")
+        printed(*extend, "--agent=plugin:wanderr", code=2)
+        stored = client.get_session(session)
+        assert (stored.over, stored.spec.stop.max_episodes) == (True, 3)
+        more = json.loads(printed(*extend, "--json"))
+        assert (more["state"], more["episodes"]) == ("finished", 4)
+        assert client.get_session(session).spec.plugins == used
 
         # What cannot be used is refused, each with its sentence.
         for policy, code, words in (

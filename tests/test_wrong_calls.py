@@ -57,6 +57,10 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
         lambda: fit(READING, DF.assign(oak=DF["oak"] * 100), "oak"),
         ("outcome", "100", "success is 1, failure 0"),
     ),
+    "the outcomes themselves": (
+        lambda: fit(READING, DF, any_of(DF["oak"])),
+        ("outcome is a Series", "name the column", 'outcome="success"'),
+    ),
     "a table without the layout's columns": (
         lambda: fit(READING, PAGES, "oak"),
         ("'words' and 'facts'", "df.rename(columns={'word': 'words', 'COLUMN': 'facts'})"),
@@ -100,6 +104,14 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     "the rule in the policy's place": (
         lambda: Learner(LEARNER.bank, any_of(StoppingRule(5))),
         ("policy is a StoppingRule", 'policy=Policy("information")'),
+    ),
+    "a number for a rule": (
+        lambda: Learner(LEARNER.bank, rule=any_of(40)),
+        ("rule is an int, not a StoppingRule", "rule=StoppingRule(max_episodes=40)"),
+    ),
+    "nothing for a layout": (
+        lambda: load_layout(any_of(None)),
+        ("source is None", "the name of a layout"),
     ),
     "a policy that is not there": (
         lambda: Policy(any_of("infomation")),
@@ -153,6 +165,14 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     "a fit for predictions made before": (
         lambda: reliability(DF),
         ("no column 'outcome'", "Client.outcomes(session)"),
+    ),
+    "several agents in a picture of one": (
+        lambda: forest([LEARNER, LEARNER]),
+        ("forest", "this is a list", "comparison([one, other])"),
+    ),
+    "several agents one after another": (
+        lambda: comparison([LEARNER, LEARNER], LEARNER),
+        ("ax is a Learner", "comparison([one, other])"),
     ),
     "one agent compared": (
         lambda: comparison({"mine": LEARNER}),

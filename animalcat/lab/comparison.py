@@ -16,11 +16,8 @@ from animalcat.layouts.checking.compare import (
     node_differences,
     ranking,
 )
-from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of
+from animalcat.layouts.explaining.wording import Scale, plain_scale
 from animalcat.layouts.inference.summary import hdi
-from animalcat.layouts.library import LAYOUTS, load_layout
-from animalcat.layouts.model.codec import SpecificationError
-from animalcat.layouts.model.spec import Layout
 from animalcat.plots.given import numbered
 from animalcat.plots.results import Results
 from animalcat.showing import line_html, stacked_html, table_html, table_text
@@ -49,7 +46,10 @@ class Comparison:
             known: The agents.
         """
         self.known = known
-        self.report = compare_agents(known.posteriors, every_pair=True, scales=known.scales)
+        nodes = {name: profile["nodes"] for name, profile in known.profiles.items()}
+        self.report = compare_agents(
+            known.posteriors, every_pair=True, scales=known.scales, nodes=nodes
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -87,7 +87,7 @@ class Comparison:
         """
         from animalcat import plots
 
-        return plots.comparison(self.known.results, self.known.scales, ax=ax)
+        return plots.comparison(self.known.results, ax, scales=self.known.scales)
 
     def _ranks(self) -> list[tuple[Any, ...]]:
         return [
@@ -156,6 +156,7 @@ def compare_agents(
     *,
     every_pair: bool = False,
     scales: Mapping[str, Scale] | None = None,
+    nodes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Ranks of agents by every node, and differences.
 
@@ -165,6 +166,8 @@ def compare_agents(
         every_pair: Whether every two agents are compared; else the others with the first.
         scales: How the values of nodes are read; of those that are not there the unit alone is
             known.
+        nodes: The nodes of each agent's profile, as JSON, by agent. What these do not know is not
+            said.
 
     Raises:
         ValueError: The layouts differ.
@@ -176,7 +179,11 @@ def compare_agents(
     pairs = list(combinations(posteriors, 2)) if every_pair else [(o, first) for o in others]
     return {
         "ranking": [
-            {"node": node, **asdict(entry), "words": _standing(agents[entry.name], node, read)}
+            {
+                "node": node,
+                **asdict(entry),
+                "words": _standing(agents[entry.name], node, read, nodes),
+            }
             for node in (first.nodes if others else ())
             for entry in ranking(posteriors, node, seed)
         ],
@@ -199,27 +206,19 @@ def compare_agents(
     }
 
 
-def scales_of(profile: Mapping[str, Any]) -> dict[str, Scale]:
-    """How the values of a profile's nodes are read; empty where its layout is not at hand."""
-    about = profile["layout"]
-    if about["name"] not in LAYOUTS:
-        return {}
-    try:
-        layout = load_layout(about["name"], about.get("variant") or "")
-    except SpecificationError:  # it had this variant once
-        return {}
-    return layout_scales(layout) if layout.digest == about["digest"] else {}
-
-
-def layout_scales(layout: Layout) -> dict[str, Scale]:
-    """How the values of a layout's nodes are read."""
-    return {name: scale_of(layout, k) for k, name in enumerate(layout.latent_names)}
-
-
-def _standing(agent: Posterior, node: str, read: Mapping[str, Scale]) -> dict[str, str]:
-    draws = agent.column(node)
+def _standing(
+    agent: Posterior,
+    name: str,
+    read: Mapping[str, Scale],
+    nodes: Mapping[str, Mapping[str, Any]] | None,
+) -> dict[str, str]:
+    """An agent's estimate of a node, with the words and the bound of its profile."""
+    found = nodes and nodes.get(agent.name, {}).get(name)
+    if found:
+        return read[name].of_profile(found)._asdict()
+    draws = agent.column(name)
     ends = hdi(draws, np.full(len(draws), 1.0 / len(draws)))
-    return read[node].brief(float(draws.mean()), *ends)._asdict()
+    return read[name].brief(float(draws.mean()), *ends)._asdict()
 
 
 def agent_names(results: Sequence[Results]) -> list[str]:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -24,7 +25,7 @@ from animalcat.compiling import LAYOUTS, SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import differences, in_words
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.lab.agents import AgentSource, GivenAgent, read_agent
+from animalcat.lab.agents import AgentSource, GivenAgent, changed, read_agent
 from animalcat.lab.batteries import Arenas, LabBattery, find
 from animalcat.lab.campaigns import CampaignResult, named, play
 from animalcat.lab.progress import Progress
@@ -72,7 +73,7 @@ def local(
     if home.exists() and not home.is_dir():
         raise AnimalcatError(f"{home} is a file, and a folder is wanted for the data")
     builds = tuple(Path(build).expanduser().absolute() for build in allow_builds)
-    return Lab(partial(_reach_private, home, builds, tuple(allow_plugins)), str(home))
+    return Lab(partial(reach_private, home, builds, tuple(allow_plugins)), str(home))
 
 
 def connect(
@@ -118,18 +119,22 @@ class Lab(Client):
     It has every call of `Client` too, which give the values of `animalcat.values`.
     """
 
-    def __init__(self, reach: Callable[[ExitStack], PendingConnection], place: str) -> None:
+    def __init__(
+        self, reach: Callable[[ExitStack], PendingConnection], place: str, *, now: bool = True
+    ) -> None:
         """Connect.
 
         Args:
             reach: Connects; what it puts on the stack ends when the lab is closed.
             place: Where it is, in words.
+            now: Connect at once, and not when it is first used.
         """
         self._stack = ExitStack()
         self._place = place
         self._reach_in = reach
         self._open: tuple[PrivateLoop, AsyncClient] | None = None
-        self._opened()
+        if now:
+            self._opened()
 
     def _reach(self) -> PendingConnection:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._reach_in(self._stack)
@@ -338,6 +343,57 @@ class Lab(Client):
                 begun = play(self, begun, given, bounds or Bounds(), shown)
         return CampaignResult(self, begun)
 
+    def resume(
+        self,
+        session: Result | SessionLike,
+        agent: AgentSource,
+        *,
+        episodes: int = 0,
+        target_sd: float | None = None,
+        same_agent: bool = False,
+        bounds: Bounds | None = None,
+        on_episode: Callable[[PlayedEpisode], None] | None = None,
+        progress: bool = True,
+    ) -> Result:
+        """Go on with a session where it stopped, also with one that was finished.
+
+        Args:
+            session: Which.
+            agent: The agent, as `measure` takes it; the session refuses another one.
+            episodes: Play so many more than were played, at most; 0 for the budget that it has.
+            target_sd: From now on a capability is known when its standard deviation is this share
+                of its range; None for as it is.
+            same_agent: Say that it is the agent that the session has, whatever its fingerprint; the
+                profile states it.
+            bounds: As in `measure`.
+            on_episode: As in `measure`.
+            progress: Show how far it is.
+
+        Raises:
+            AnimalcatError: It is another agent; the server refuses, fails or is lost.
+            Exception: Whatever an agent in this process raises.
+        """
+        stored = self.get_session(session.session if isinstance(session, Result) else session)
+        given = read_agent(agent, stored.spec.agent)
+        if not same_agent and (changes := changed(stored, given.fingerprint or given.reference)):
+            raise AnimalcatError(
+                f"{stored.id} has {stored.episodes} episodes of another agent: {changes}. Measure "
+                "this one in a session of its own, or say same_agent=True; the profile then states "
+                "it",
+                "INVALID_REQUEST",
+            )
+        if episodes or target_sd is not None:
+            most = stored.episodes + episodes if episodes else 0
+            stored = self.extend_session(stored, most, target_sd)
+        if stored.paused:
+            stored = self.resume_session(stored)
+        with Progress(shown=progress) as shown:
+            shown.know(stored)
+            if not stored.over:
+                stored = self._play(given, stored, bounds, on_episode, shown, same_agent=same_agent)
+                shown.know(stored)
+        return Result(self, stored)
+
     def result(self, session: SessionLike) -> Result:
         """What a session found out, also one that goes on.
 
@@ -418,12 +474,15 @@ class Lab(Client):
         bounds: Bounds | None,
         on_episode: Callable[[PlayedEpisode], None] | None,
         shown: Progress,
+        *,
+        same_agent: bool = False,
     ) -> Session:
         if given.player is None:
             from animalcat.apart import Bounds, run_agent
 
-            return run_agent(self, session, given.reference, bounds or Bounds(), shown.tell)
-        self.run(_playing(self.aio, given, session, on_episode, shown))
+            within = replace(bounds or Bounds(), same_agent=same_agent)
+            return run_agent(self, session, given.reference, within, shown.tell)
+        self.run(_playing(self.aio, given, session, on_episode, shown, same_agent))
         return self.get_session(session)
 
     def __repr__(self) -> str:
@@ -436,6 +495,7 @@ async def _playing(
     session: Session,
     on_episode: Callable[[PlayedEpisode], None] | None,
     shown: Progress,
+    same_agent: bool,
 ) -> None:
     """Let an agent play, and follow its session meanwhile."""
     import asyncio
@@ -453,6 +513,7 @@ async def _playing(
             on_episode=on_episode,
             in_thread=False,
             fingerprint=given.fingerprint,
+            same_agent=same_agent,
         )
     finally:
         following.cancel()
@@ -490,7 +551,7 @@ def _reach_server(address: str, shown: dict[str, Any], stack: ExitStack) -> Pend
     return aconnect(address, **shown)
 
 
-def _reach_private(
+def reach_private(
     home: Path, builds: tuple[Path, ...], plugins: tuple[str, ...], stack: ExitStack
 ) -> PendingConnection:
     """Connect to the server of a data directory, which is started if there is none.

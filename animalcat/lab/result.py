@@ -84,8 +84,8 @@ class Result:
         return self.profile.verdict
 
     def to_frame(self) -> pd.DataFrame:
-        """The capabilities, one row each; see `Profile.to_frame`."""
-        return self.profile.to_frame()
+        """The capabilities in the units in which they are read; see `Profile.to_frame`."""
+        return self.fit.to_frame()
 
     @cached_property
     def outcomes(self) -> pd.DataFrame:

@@ -1631,13 +1631,18 @@ class CapabilityStatus(_message.Message):
     known.
     """
     limit: _builtins.str
-    """In words, where the target cannot be reached with this battery; else empty."""
+    """In words, for whom the target is out of this battery's reach; empty where it is not, or where it
+    was reached all the same.
+    """
     value: _builtins.str
-    """The mean as people read it, "21 m": where it can be, in the unit of the demand that success half
-    of the time is read by; else empty.
+    """The estimate as people read it, "21 m": where it can be, in the unit of the demand that success
+    half of the time is read by; else empty. Where it is bounded from one side alone, the bound: "at
+    least 57 m".
     """
     interval: _builtins.str
-    """About 90 % interval in the same unit, "17 to 25 m"; empty with `value`."""
+    """About 90 % interval in the same unit, "17 to 25 m"; a bound is one of its ends. Empty with
+    `value`.
+    """
     def __init__(
         self,
         *,
@@ -1713,6 +1718,7 @@ class Session(_message.Message):
     OTHER_FINGERPRINTS_FIELD_NUMBER: _builtins.int
     UNJUDGED_FIELD_NUMBER: _builtins.int
     WITHHELD_FIELD_NUMBER: _builtins.int
+    UNCONFINED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -1746,6 +1752,10 @@ class Session(_message.Message):
     withheld: _builtins.bool
     """Whether most is kept from the caller, as from an agent: of what the session was made with and
     has found, only what the welcome says is here, and how many episodes there were.
+    """
+    unconfined: _builtins.bool
+    """Whether the agent was not confined: it was played by a process that may ask the service for
+    anything, as an operator's may. Of others nothing is known here.
     """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
@@ -1804,10 +1814,11 @@ class Session(_message.Message):
         other_fingerprints: _abc.Iterable[_types_pb2.AgentFingerprint] | None = ...,
         unjudged: _abc.Iterable[_builtins.int] | None = ...,
         withheld: _builtins.bool = ...,
+        unconfined: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "state", b"state", "successes", b"successes", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "state", b"state", "successes", b"successes", "unconfined", b"unconfined", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent_fingerprint: _TypeAlias = _typing.Literal["agent_fingerprint"]  # noqa: Y015
     _WhichOneofArgType__agent_fingerprint: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint"]  # noqa: Y015

@@ -8,7 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 from animalcat.showing import line_html
 
-AgentKind: TypeAlias = Literal["able", "single weakness", "fraudster", "context", "unclear"]
+AgentKind: TypeAlias = Literal[
+    "able", "single weakness", "single strength", "fraudster", "context", "unclear"
+]
 """Kinds of agents, as verdicts name them."""
 
 

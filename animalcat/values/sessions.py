@@ -191,9 +191,11 @@ class CapabilityStatus:
             cannot reach it, or measuring is over.
         best_sd: Lowest standard deviation that the whole battery could leave, in the unit; None if
             not known (yet).
-        limit: Why its target cannot be reached with this battery, in words; empty if it can.
-        value: The mean as people read it, in the unit of a demand where it can be: "21 m".
-        interval: About 90 % interval in the same unit.
+        limit: For whom its target is out of this battery's reach, in words; empty if it is not, or
+            if it was reached all the same.
+        value: The estimate as people read it, in the unit of a demand where it can be: "21 m"; its
+            bound where it is bounded from one side alone: "at least 57 m".
+        interval: About 90 % interval in the same unit. A bound is one of its ends.
     """
 
     name: str
@@ -217,12 +219,15 @@ class Identity:
         others: Fingerprints of later processes that a person said are the same agent.
         changes: In what they differed, and what else differed at a later start, in words.
         simulator: Environment variables that change what the simulator does.
+        unconfined: Whether it was not confined: a process played it that sees the evaluator, as an
+            operator's does. Of others nothing is known here.
     """
 
     fingerprint: AgentFingerprint | None = None
     others: tuple[AgentFingerprint, ...] = ()
     changes: tuple[str, ...] = ()
     simulator: Mapping[str, str] = field(default_factory=dict[str, str])
+    unconfined: bool = False
 
 
 NOBODY: Final = Identity()

@@ -70,13 +70,18 @@ def fingerprint_of(agent: object) -> AgentFingerprint:
     """
     if (known := _known.get(id(agent))) is not None and known[0]() is agent:
         return known[1]
-    try:
-        found = _described(agent)
-    except _UnreadableError:
-        found = in_memory(agent)
+    found = fingerprint_now(agent)
     with suppress(TypeError):  # it has slots, and none for this
         _known[id(agent)] = weakref.ref(agent), found
     return found
+
+
+def fingerprint_now(agent: object) -> AgentFingerprint:
+    """The fingerprint of an agent as it is at this moment, also of one that was asked before."""
+    try:
+        return _described(agent)
+    except _UnreadableError:
+        return in_memory(agent)
 
 
 def _described(agent: object) -> AgentFingerprint:

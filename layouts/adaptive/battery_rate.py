@@ -118,16 +118,25 @@ class BatteryRate:
         all_of_it = f"the whole battery of {of} arenas"
         covered = f"the {self.instances} arenas that the layout covers, of {of} in the battery"
         about = f"Success rate over {all_of_it if self.instances == of else covered}"
-        played = f"{self.played} were played"
         if self.value is None or self.low is None or self.high is None:
-            passed = f", {self.passed} passed" if self.played else ""
-            return f"{about}: cannot be told, since {self.why} ({played}{passed})."
+            told = f", {self.passed} passed" if self.played else ""
+            were = f"{self.played} were played"
+            return f"{about}: cannot be told, since {self.why} ({were}{told})."
+        value = f"{100 * self.value:.0f} %"
         if self.low == self.high:
-            return f"{about}: {100 * self.value:.0f} % (all were played)."
+            return f"{about}: {value} (all were played)."
         interval = f"{100 * self.share:g} %: {100 * self.low:.0f} to {100 * self.high:.0f} %"
+        raw = self.passed / max(self.played, 1)
+        differs = f"{100 * raw:.0f} %" != value
+        why = (
+            f" It is not the {100 * raw:.0f} % of those played: every rate was held equally likely "
+            "at first, and each outcome weighs by how likely its arena was to be chosen."
+            if differs and self.played
+            else ""
+        )
         return (
-            f"{about}: {100 * self.value:.0f} % ({interval}; {played}). It is counted from "
-            "outcomes, and holds whether or not the layout describes the agent."
+            f"{about}: {value} ({interval}), estimated from {self.passed} passed of {self.played} "
+            f"played, whether or not the layout describes the agent.{why}"
         )
 
 

@@ -61,16 +61,19 @@ class InformationBound:
 
     @property
     def limit(self) -> str:
-        """That the target cannot be reached, as a sentence; empty if it can or there is none.
+        """For whom the target is out of reach, as a sentence; empty if it is not or there is none.
 
-        The target counts as reachable if the bound allows it for more than one agent in twenty.
+        The target counts as reachable if the bound allows it for more than one agent in twenty. So
+        a rare agent may reach it all the same.
         """
         if not self.target or self.best <= self.target:
             return ""
         span = self.sd / self.share
+        least, wanted = (f"{100 * sd / span:.0f} %" for sd in (self.best, self.target))
         return (
-            f"cannot be reached with this battery: its SD is at best {self.best / span:.0%} of its "
-            f"range, and {self.target / span:.0%} is wanted"
+            "is out of this battery's reach for 19 of 20 agents, as the layout assumes them: the "
+            f"SD that all of its arenas leave is at least {least} of the range, and {wanted} is "
+            "wanted"
         )
 
 

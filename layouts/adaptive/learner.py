@@ -28,6 +28,7 @@ from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
+from animalcat.layouts.model.tables import of_kind
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.layouts.watching.alarm import MOST, Suspect
 from animalcat.layouts.watching.beyond import expected
@@ -173,8 +174,9 @@ class Learner:
             ("rule", rule or StoppingRule(), StoppingRule, "rule=StoppingRule(max_episodes=40)"),
         ):
             if not isinstance(given, kind):
-                what = type(given).__name__
-                raise TypeError(f"Learner: {name} is a {what}, not a {kind.__name__}; give {call}")
+                raise TypeError(
+                    f"Learner: {name} is {of_kind(given)}, not {of_kind(kind)}; give {call}"
+                )
         self.layout = bank.layout
         self.bank = bank
         self.policy = policy or Policy()
@@ -391,6 +393,16 @@ class Learner:
             seconds=seconds,
             contradicted=self._contradicted,
             settles=settles,
+        )
+
+    def verdict_by(self, rule: StoppingRule) -> StopVerdict:
+        """Decide by another stopping rule; nothing of the test changes.
+
+        Args:
+            rule: The rule.
+        """
+        return RuleStopper(self.layout, rule).verdict(
+            self._posterior, self._chooser, self._history(), contradicted=self._contradicted
         )
 
     def summary(self) -> list[NodeSummary]:
@@ -834,5 +846,10 @@ def _described(suspect: Suspect) -> str:
     return (
         f"{'more' if suspect.more else 'less'} success than predicted {suspect.where} "
         f"({suspect.observed:.3g} of {suspect.episodes}, predicted {suspect.predicted:.1f}; "
-        f"stake {suspect.evidence:.3g})"
+        f"bets on it won {_fold(suspect.evidence)})"
     )
+
+
+def _fold(evidence: float) -> str:
+    """By how much a stake has grown, in words; beyond a million nobody reads the digits."""
+    return "over a million-fold" if evidence > 1e6 else f"{evidence:.3g}-fold"

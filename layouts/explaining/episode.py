@@ -7,7 +7,7 @@ apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeAlias
 
@@ -17,10 +17,10 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.information import told_apart
 from animalcat.layouts.explaining.limits import best_value, expected, thinned
-from animalcat.layouts.explaining.wording import figure, percent, scale_of
+from animalcat.layouts.explaining.wording import Scale, figure, percent, scale_of
 from animalcat.layouts.inference.summary import hdi
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.profile import learnt
+from animalcat.layouts.reporting.profile import NodeNote, learnt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -30,8 +30,12 @@ DRAWS: Final = 1000
 CANDIDATE: Final = 0.05
 """Least share of draws of a candidate explanation."""
 _LEAST: Final = 0.02
-_TELLS: Final = 0.01
-"""Least information, in bits, of an instance that tells candidates apart."""
+_TELLS: Final = 0.1
+"""Least information, in bits, of an instance that tells candidates apart. That much has one which
+two equally likely candidates pass in a third and in two thirds of tries, so that its outcome makes
+the one twice as likely as the other. What tells less leaves the question as it is."""
+_SAME: Final = 0.02
+"""Share of a value by which what the layout counts may differ from it without being told."""
 _SHOWN: Final = 3
 """Most instances that are named to tell candidates apart."""
 
@@ -49,6 +53,8 @@ class Need:
         interval: 90 % interval of the margin.
         asks: The demand as readers read it, as in "38 m of rewardDistance", which asks as much;
             empty without one.
+        counted: Why that is not what the arena has of the feature, as where the layout weighs it
+            with others, in a clause; empty where it is.
         has: The estimate and its 90 % interval the same way.
         known: Whether enough was learnt of the node for an estimate to be said.
         ahead: Probability that the capability is above the demand.
@@ -65,6 +71,7 @@ class Need:
     margin: float | None
     interval: tuple[float, float] | None
     asks: str
+    counted: str
     has: str
     known: bool
     ahead: float | None
@@ -149,6 +156,7 @@ def explain(
     weights: Floats | None = None,
     played: Sequence[str] = (),
     misfit: str = "",
+    noted: Mapping[str, NodeNote] | None = None,
 ) -> Explanation:
     """Explain one episode.
 
@@ -163,6 +171,8 @@ def explain(
         played: Names of instances that are not proposed, because they were played.
         misfit: Where the layout does not describe the agent, in words; empty if no alarm stands.
             Then the sentences blame nothing, and no instance is proposed.
+        noted: The note of each node, as `notes` makes them; without it no node is known to be
+            bounded from one side alone.
 
     Raises:
         ValueError: The outcome is missing.
@@ -185,8 +195,18 @@ def explain(
     decider = np.where(gains.max(axis=0) >= _LEAST, gains.argmax(axis=0), -1)
     decider[np.isin(decider, noise)] = -1
     demands = evaluator.demands(columns)[0]
+    given = columns[0, : len(layout.features)]
+    notes = noted or {}
     needs = [
-        _need(bank, theta, int(i), columns[0, : len(layout.features)], decider, demands)
+        _need(
+            bank,
+            theta,
+            int(i),
+            given,
+            decider,
+            demands,
+            notes.get(layout.latent_names[i], NodeNote()),
+        )
         for i in touched
     ]
     needs.sort(key=lambda need: -need.decided)
@@ -199,14 +219,19 @@ def explain(
     if chance >= CANDIDATE:
         candidates[CHANCE] = decider < 0
     discriminators = () if misfit else _discriminators(bank, theta, candidates, {instance, *played})
-    named = dict(
-        zip(layout.feature_names, columns[0, : len(layout.features)].tolist(), strict=True)
-    )
+    named = dict(zip(layout.feature_names, given.tolist(), strict=True))
     mean = float(p.mean())
+    unshown = [
+        need.node
+        for need in needs
+        if need.kind == "capability" and notes.get(need.node, NodeNote()).side == "at most"
+    ]
     words = (
         _words_against(instance, happened, outcome, misfit)
         if misfit
-        else _words(layout, instance, happened, outcome, mean, needs, chance, discriminators)
+        else _words(
+            layout, instance, happened, outcome, mean, needs, chance, discriminators, unshown
+        )
     )
     return Explanation(
         instance, happened, outcome, mean, named, tuple(needs), chance, discriminators, words
@@ -220,22 +245,24 @@ def _need(
     row: Floats,
     decider: npt.NDArray[np.int64],
     demands: Floats,
+    note: NodeNote,
 ) -> Need:
     layout = bank.layout
     node = layout.latents[i]
     demand = margin = ahead = None
-    asks = ""
+    asks = counted = ""
     interval: tuple[float, float] | None = None
     scale = scale_of(layout, i, bank.features)
     ends = hdi(theta[:, i], np.full(len(theta), 1.0 / len(theta)))
     known = learnt(float(theta[:, i].std()), node.prior.sd)
-    has = scale.told(float(theta[:, i].mean()), *ends, known=known)
+    has = scale.told(float(theta[:, i].mean()), *ends, known=known, note=note)
     if i in layout.capabilities and np.isfinite(value := demands[layout.capabilities.index(i)]):
         over = theta[:, i] - value
         low, high = np.quantile(over, [0.05, 0.95])
         demand, margin, ahead = float(value), float(over.mean()), float((over > 0.0).mean())
         interval = (float(low), float(high))
         asks = scale.exactly(demand) + (f" of {scale.feature}" if scale.feature else "")
+        counted = _counted(bank, i, scale, row, demand)
     changed, like, better = _without(bank, theta, i, row)
     predicted = expected(bank.evaluator, better, bank.evaluator.columns(like[np.newaxis]))[:, 0]
     low, high = np.quantile(predicted, [0.05, 0.95])
@@ -247,6 +274,7 @@ def _need(
         margin,
         interval,
         asks,
+        counted,
         has,
         known,
         ahead,
@@ -254,6 +282,35 @@ def _need(
         changed,
         (float(predicted.mean()), float(low), float(high)),
     )
+
+
+def _counted(bank: Bank, i: int, scale: Scale, row: Floats, demand: float) -> str:
+    """Say why an arena asks for another value of a feature than it has; empty where it does not.
+
+    The layout may weigh the feature with others, such as distance with what is behind, or may ask
+    for no more beyond some value.
+    """
+    layout, evaluator = bank.layout, bank.evaluator
+    if not scale.feature:
+        return ""
+    at = layout.feature_names.index(scale.feature)
+    unit = "" if layout.features[at].unit == "1" else f" {layout.features[at].unit}"
+    value, counts = float(row[at]), scale.convert(demand)
+    if abs(counts - value) <= _SAME * abs(value):
+        return ""
+    has, asks = figure(value, 0.0), figure(counts, 0.0)
+    place = layout.capabilities.index(i)
+    weighed: list[str] = []
+    for k, feature in enumerate(layout.features):
+        if k == at or feature.name in layout.gates or not np.isfinite(row[k]):
+            continue
+        other = row.copy()
+        other[k] = feature.low if row[k] != feature.low else feature.high
+        changed = evaluator.demands(evaluator.columns(other[np.newaxis]))[0, place]
+        if np.isfinite(changed) and changed != demand:
+            weighed.append(_feature(layout, feature.name, float(row[k])))
+    because = f", with {' and '.join(weighed)}" if weighed else ""
+    return f"it has {has}{unit}, which the layout counts as {asks}{unit}{because}"
 
 
 def _without(
@@ -333,6 +390,7 @@ def _words(
     needs: Sequence[Need],
     chance: float,
     discriminators: Sequence[Discriminator],
+    unshown: Sequence[str],
 ) -> tuple[str, ...]:
     failed = outcome < 1.0
     said = [happened] if happened else []
@@ -341,7 +399,18 @@ def _words(
         f"the layout would expect it to pass in {percent(mean)} of tries."
     )
     first = needs[0] if needs and needs[0].decided > 0.0 else None
-    if first is None or chance > first.decided:
+    lacking = [need for need in needs if need.demand is not None and need.short and need.known]
+    none_alone = first is None or chance > first.decided
+    if none_alone and failed and len(lacking) > 1:
+        each = "; ".join(
+            f"{need.node}, where it asks for {_asked(need)} and it masters {need.has}"
+            for need in lacking
+        )
+        said.append(
+            "Of what this layout knows, several abilities fall short at once, so none of them "
+            f"decided alone: {each}."
+        )
+    elif first is None or chance > first.decided:
         said.append(
             f"Of what this layout knows, most likely nothing but {CHANCE} decided "
             f"({percent(chance)} of draws): no capability costs more success here than noise does."
@@ -349,13 +418,16 @@ def _words(
     elif failed and not first.short:  # what it masters by its estimate made nothing fail
         said.append(
             "Of what this layout knows, nothing clearly made it fail. It is nearest to its limit "
-            f"in {first.node}: the arena asks for {first.asks}, and what it masters is more, "
+            f"in {first.node}: the arena asks for {_asked(first)}, and what it masters is more, "
             f"{first.has}. It may have been {CHANCE}, or something that the layout has no node for."
         )
     else:
         what = "made it fail" if failed else "came nearest to making it fail"
         sure = "most likely" if first.known else "it is open, but perhaps"
-        asked = f": the arena asks for {first.asks}, and what it masters is {first.has}"
+        if first.node in unshown and len(unshown) > 1:
+            shown = f"no ability was shown in any of {' and '.join(unshown)}"
+            sure = f"it is open, since {shown}, but perhaps"
+        asked = f": the arena asks for {_asked(first)}, and what it masters is {first.has}"
         gap = asked if first.asks else ""
         said.append(
             f"Of what this layout knows, {sure} {first.node} {what} ({percent(first.decided)} "
@@ -373,8 +445,12 @@ def _words(
         each = ", ".join(f"{percent(p)} if it was {name}" for name, p in best.predicted.items())
         said.append(f"The candidates are told apart best by {best.instance}: success {each}.")
     elif failed:
-        said.append("No other arena of the battery would tell more about why.")
+        said.append("No other arena of the battery would tell much more about why.")
     return tuple(said)
+
+
+def _asked(need: Need) -> str:
+    return f"{need.asks} ({need.counted})" if need.counted else need.asks
 
 
 def _feature(layout: Layout, name: str, value: float) -> str:

@@ -2,7 +2,8 @@
 
 The kinds are those of Burden et al. 2023, section 5.1: able; a single weakness (their "Achilles
 heel"); a fraudster, whose success depends on something that should not matter; and a context agent,
-whose success depends on the apparatus. What is none of them, or cannot be told, is unclear.
+whose success depends on the apparatus. An agent that does well only where a demand is high has a
+single strength. What is none of them, or cannot be told, is unclear.
 
 The computation compares explanations of the outcomes. The *layout* explains them by its leave-one-
 out predictions. A *rival* lets the rate of success differ between the strata of one grouping of the
@@ -15,7 +16,7 @@ priors, and how often it is right.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -30,10 +31,14 @@ from animalcat.layouts.watching.strata import PARADIGM, Stratification, stratifi
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
-AgentKind: TypeAlias = Literal["able", "single weakness", "fraudster", "context", "unclear"]
+AgentKind: TypeAlias = Literal[
+    "able", "single weakness", "single strength", "fraudster", "context", "unclear"
+]
 Role: TypeAlias = Literal["paradigm", "irrelevant", "demand"]
 
 KINDS: Final[tuple[AgentKind, ...]] = get_args(AgentKind)
+_OF_CAPABILITIES: Final[tuple[AgentKind, ...]] = ("able", "single weakness", "single strength")
+"""Kinds that say of capabilities or demands what the agent can do."""
 PRIOR_LAYOUT: Final = 0.7
 """Prior probability that the layout explains the outcomes; the rest is shared equally by paradigms,
 things that should not matter, and other features."""
@@ -107,6 +112,7 @@ class RivalExplanation:
         low: The stratum in which the agent succeeds least.
         high: The stratum in which it succeeds most.
         rates: Share of successes in these two strata.
+        strength: Whether the layout has it that the second asks for more than the first.
     """
 
     role: Role
@@ -115,6 +121,7 @@ class RivalExplanation:
     low: str
     high: str
     rates: tuple[float, float]
+    strength: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,32 @@ class KindEstimate:
     weakness: str
     rival: RivalExplanation | None
     why: str = ""
+
+    def unread(self, why: str) -> KindEstimate:
+        """The same where no capability is to be read: then none is strong or weak.
+
+        On what else success depends stays told, since that rests on outcomes alone.
+
+        Args:
+            why: Why none is to be read, in words.
+        """
+        read = sum(self.probabilities[kind] for kind in _OF_CAPABILITIES)
+        left = {
+            kind: 0.0 if kind in _OF_CAPABILITIES else share
+            for kind, share in self.probabilities.items()
+        }
+        left["unclear"] += read
+        if self.kind not in (*_OF_CAPABILITIES, "unclear"):
+            return replace(self, probabilities=left, weakness="")
+        likeliest = max(share for kind, share in left.items() if kind != "unclear")
+        return replace(
+            self,
+            kind="unclear",
+            probability=1.0 - likeliest,
+            probabilities=left,
+            weakness="",
+            why=why,
+        )
 
 
 def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs) -> KindEstimate:
@@ -191,7 +224,7 @@ def _why(
     if not failed:
         return "it failed nowhere, and too little is known of what it can do"
     if p_layout < NAMED:
-        return "more than the layout's demands decides, and it cannot be told what"
+        return "several things may decide, and none of them is likely enough to be named"
     if able + single < NAMED / 2:
         return "more than one weakness, or chance, makes it fail"
     return f"the nearest, {best}, has a probability of {probabilities[best]:.2f} only"
@@ -201,7 +234,8 @@ def _kind_of(rival: RivalExplanation) -> AgentKind:
     """The kind of an agent whose outcomes this rival explains.
 
     A demand makes a single weakness if the agent does well where it is lowest, whatever shape the
-    layout gives it.
+    layout gives it. If it does well only where the layout has it that more is asked for, that is a
+    strength.
     """
     if rival.role == "paradigm":
         return "context"
@@ -210,7 +244,9 @@ def _kind_of(rival: RivalExplanation) -> AgentKind:
     low, high = rival.rates
     if high < ABLE:
         return "unclear"
-    return "single weakness" if high - low >= WEAK else "able"
+    if high - low < WEAK:
+        return "able"
+    return "single strength" if rival.strength else "single weakness"
 
 
 def _by_layout(layout: Layout, draws: Floats, cost: Costs) -> tuple[float, float, str]:
@@ -278,6 +314,13 @@ def _rivals(
         _rival(role, way, float(share), y, weights)
         for (role, way), share in zip(names, shares[1:], strict=True)
     ]
+    rows = played.features[there]
+    rivals = [
+        replace(rival, strength=_asks_more(evaluator, rows, way, rival))
+        if rival.role == "demand"
+        else rival
+        for rival, (_, way) in zip(rivals, names, strict=True)
+    ]
     return rivals, float(shares[0])
 
 
@@ -291,6 +334,30 @@ def _rival(
     low, high = int(held[np.argmin(smooth)]), int(held[np.argmax(smooth)])
     rates = (float(passed[low] / number[low]), float(passed[high] / number[high]))
     return RivalExplanation(role, way.name, share, way.strata[low], way.strata[high], rates)
+
+
+def _asks_more(
+    evaluator: Evaluator, rows: Floats, way: Stratification, rival: RivalExplanation
+) -> bool:
+    """Whether a middling agent would pass less where this one passes more, by one demand alone.
+
+    The two strata are compared at their medians, with every other demand of an episode as it was.
+    What the layout does not use asks for nothing.
+    """
+    layout = evaluator.layout
+    if way.name not in layout.feature_names:
+        return False
+    at = layout.feature_names.index(way.name)
+    middle = np.array([[node.prior.mean for node in layout.latents]])
+    passes: list[float] = []
+    for name in (rival.low, rival.high):
+        like = rows.copy()
+        values = rows[way.labels == way.strata.index(name), at]
+        if not np.isfinite(values).all():
+            return False
+        like[:, at] = np.median(values)
+        passes.append(float(expected(evaluator, middle, evaluator.columns(like)).mean()))
+    return passes[1] < passes[0]
 
 
 def _groupings(

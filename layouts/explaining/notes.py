@@ -30,8 +30,11 @@ def notes(
     draws: Floats,
     played: PlayedEpisodes,
     scales: Sequence[Scale],
+    evaluator: Evaluator | None = None,
 ) -> dict[str, NodeNote]:
     """Make the note of every node: what its estimate and interval do not say.
+
+    The bound of a node is found here and nowhere else.
 
     Args:
         layout: The layout.
@@ -39,8 +42,9 @@ def notes(
         draws: (draws, latents) of the same posterior; they weigh the same.
         played: What was played.
         scales: How the values of the nodes are read, in the same order.
+        evaluator: Evaluator of the layout, if there is one already.
     """
-    evaluator = Evaluator(layout)
+    evaluator = evaluator or Evaluator(layout)
     columns = evaluator.columns(played.features)
     touched = evaluator.touched(columns)
     shares = played.shares(layout, columns)
@@ -51,50 +55,63 @@ def notes(
         told = np.array([latent.name in part for part in parts])
         own = shares[touched[:, i, np.newaxis] & told & np.isfinite(shares)]
         side: Side | None = None
-        bound: float | None = None
-        if latent.kind == "capability" and len(own):
-            if (own >= 1.0).all():
-                side, bound = "at least", float(np.quantile(draws[:, i], 1.0 - BOUND))
-            elif (own <= 0.0).all():
-                side, bound = "at most", float(np.quantile(draws[:, i], BOUND))
         text = ""
-        if bound is not None:
-            text = f"no {'failure' if side == 'at least' else 'success'} was seen"
-        elif not len(own):
+        if not len(own):
             text = "nothing that was played asks for it: this is the prior"
-        elif latent.kind == "capability" and learnt(node.sd, latent.prior.sd):
-            low, high = latent.prior.low, latent.prior.high
-            text = "" if is_share(latent) else _ends(node, low, high, scales[i])
-            if _open_above(node, low, high, scales[i]):
-                side, bound = "at least", float(np.quantile(draws[:, i], 1.0 - BOUND))
+        elif latent.kind == "capability":
+            if (own >= 1.0).all():
+                side, text = "at least", "no failure was seen"
+            elif (own <= 0.0).all():
+                side, text = "at most", "no success was seen"
+            elif learnt(node.sd, latent.prior.sd):
+                low, high = latent.prior.low, latent.prior.high
+                side = _open(node, low, high, scales[i])
+                text = "" if is_share(latent) else _ends(node, low, high, scales[i])
+        elif (
+            latent.kind == "robustness"
+            and is_share(latent)
+            and latent.noiseless == 0.0
+            and learnt(node.sd, latent.prior.sd)
+            and _reaches(node, 0.0, 1.0, scales[i]) == (True, False)
+        ):
+            side = "at most"  # it may have no noise
+        bound: float | None = None
+        if side is not None:
+            share = 1.0 - BOUND if side == "at least" else BOUND
+            bound = float(np.quantile(draws[:, i], share))
         noted[node.name] = NodeNote(side, bound, text)
     return noted
 
 
-def _open_above(node: NodeSummary, low: float, high: float, scale: Scale) -> bool:
-    """Whether the interval goes on to where nothing is measured, so that there may be no limit."""
+def _open(node: NodeSummary, low: float, high: float, scale: Scale) -> Side | None:
+    """From which side alone a node is bounded, since its interval goes on where none is measured.
+
+    At the better end there may be no limit, and at the worse end no ability.
+    """
+    bottom, top = _reaches(node, low, high, scale)
+    if bottom == top:
+        return None
+    return "at least" if top else "at most"
+
+
+def _reaches(node: NodeSummary, low: float, high: float, scale: Scale) -> tuple[bool, bool]:
+    """Whether the interval reaches the worse and the better end of what is measured."""
     if not np.isfinite(high - low):
-        return False
+        return False, False
     near = _NEAR * (high - low)
-    top = node.hdi[1] >= high - near or scale.past(node.hdi[1])
-    return top and not (node.hdi[0] <= low + near)
+    first, last = node.hdi
+    return first <= low + near or scale.none(first), last >= high - near or scale.past(last)
 
 
 def _ends(node: NodeSummary, low: float, high: float, scale: Scale) -> str:
     """Whether the interval reaches an end of the range, in words and as readers read it."""
-    if not np.isfinite(high - low):
-        return ""
-    near = _NEAR * (high - low)
-    bottom = node.hdi[0] <= low + near
-    top = node.hdi[1] >= high - near or scale.past(node.hdi[1])
+    bottom, top = _reaches(node, low, high, scale)
     if bottom and top:
         return "its interval spans the whole range"
     if top:
-        return f"what is beyond {_value(scale, high)} is not measured"
+        beyond = "beyond" if scale.rising else "smaller than"
+        return f"what is {beyond} {scale.exactly(high)} is not measured"
     if bottom and not scale.floor(low):
-        return f"what is below {_value(scale, low)} is not measured"
+        below = "below" if scale.rising else "larger than"
+        return f"what is {below} {scale.exactly(low)} is not measured"
     return ""
-
-
-def _value(scale: Scale, value: float) -> str:
-    return scale.exactly(value)

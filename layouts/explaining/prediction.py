@@ -34,6 +34,8 @@ Standing: TypeAlias = Literal["better", "cannot be told", "worse"]
 
 LEVEL: Final = 20.0
 """E-value from which the one or the other is said."""
+SINCE: Final = f"from the {QUIET + 1}th episode on"
+"""From where on predictions are scored; what was drawn at random before is left out."""
 AVERAGE: Final = "its own average"
 LOGISTIC: Final = "a logistic regression on the demands"
 _STRENGTHS: Final = (0.5, 1.0, 2.0)
@@ -75,7 +77,7 @@ class PredictionTest:
 
     Attributes:
         standing: That against the agent's own average; only "worse" forbids reading the profile.
-        draws: Number of random draws that were scored.
+        draws: Number of random draws that were scored, from the 9th episode on.
         hindsight: Brier score of the layout less that of the average, on the random draws, each
             predicted from all others; None without random draws. An agent that is rare in the
             prior is predicted badly before it is known. So "worse" needs that this is above 0.02.
@@ -105,9 +107,7 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
     """
     scored = [i for i, forecast in enumerate(forecasts) if forecast.random and i >= QUIET]
     if not scored:
-        after = f" after the first {QUIET} episodes" if len(forecasts) else ""
-        text = f"Nothing was drawn at random{after}, by which its predictions could be scored."
-        return PredictionTest("cannot be told", 0, None, (), text)
+        return PredictionTest("cannot be told", 0, None, (), _unscored(len(forecasts)))
     ours = np.array([forecast.predicted for forecast in forecasts], np.float64)
     y = np.array([forecast.observed for forecast in forecasts], np.float64)
     random = np.array([forecast.random for forecast in forecasts])
@@ -126,26 +126,38 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
     return PredictionTest(standing, len(scored), hindsight, tuple(rivals), text)
 
 
+def _unscored(episodes: int) -> str:
+    """Why no prediction could be scored."""
+    if episodes <= QUIET:
+        played = f"{episodes or 'none'} {'was' if episodes == 1 else 'were'} played"
+        return f"Its predictions are scored {SINCE}, and {played}."
+    return f"Nothing was drawn at random {SINCE}, by which its predictions could be scored."
+
+
 def _text(standing: Standing, draws: int, average: RivalForecast, overruled: bool) -> str:
     score = f"Brier score {average.brier:.2f} against {average.rival_brier:.2f}"
-    on = f"on {draws} random draw{'s' * (draws != 1)}"
+    on = f"on {draws} random draw{'s' * (draws != 1)} {SINCE}"
     if overruled:
         return (
-            f"One step ahead it predicted worse than the agent's own average ({score} {on}, "
-            f"e-value {average.e_worse:.3g}), but now that it knows all outcomes it describes them "
-            "about as well."
+            f"One step ahead it predicted worse than the agent's own average ({score} {on}; bets "
+            f"on that have multiplied their stake by {average.e_worse:.3g}), but now that it knows "
+            "all outcomes it describes them about as well."
         )
     if standing == "cannot be told":
         return (
             f"Whether it predicts better or worse than the agent's own average is open: {score} "
-            f"{on} (e-value {average.e_better:.2g} for better, {average.e_worse:.2g} for worse; 20 "
-            "is wanted)."
+            f"{on}. Bets on better have multiplied their stake by {average.e_better:.2g}, those on "
+            f"worse by {average.e_worse:.2g}; {LEVEL:g} is wanted."
         )
     evidence = average.e_better if standing == "better" else average.e_worse
     return (
-        f"One step ahead it predicts {standing} than the agent's own average ({score} {on}, "
-        f"e-value {evidence:.3g})."
+        f"One step ahead it predicts {standing} than the agent's own average ({score} {on}; "
+        f"{_won(evidence)})."
     )
+
+
+def _won(evidence: float) -> str:
+    return f"bets on that have multiplied their stake by {evidence:.3g}, and {LEVEL:g} is wanted"
 
 
 def _rival(name: str, ours: Floats, theirs: Floats, y: Floats) -> RivalForecast:

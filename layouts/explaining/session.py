@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, TypeAlias
 
@@ -13,10 +13,12 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.explaining.episode import Explanation, explain
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.limits import thinned
+from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import PredictionTest, predicts
 from animalcat.layouts.explaining.verdict import DRAWS, Verdict, verdict
-from animalcat.layouts.explaining.wording import words_of
-from animalcat.layouts.reporting.profile import NOT_READ, Profile, learnt
+from animalcat.layouts.explaining.wording import Scale, scale_of, words_of
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.reporting.profile import NOT_READ, NodeNote, Profile, learnt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -79,8 +81,7 @@ def verdict_of(
         node.name: words_of(
             node,
             result.scales[k],
-            result.notes[node.name].side,
-            result.notes[node.name].bound,
+            result.notes[node.name],
             known=learnt(node.sd, layout.latents[k].prior.sd),
         )
         for k, node in enumerate(profile.nodes)
@@ -136,6 +137,7 @@ def explain_of(learner: Learner, instance: str, outcome: float, happened: str = 
         ValueError: The outcome is missing.
     """
     bank, posterior = learner.bank, learner.posterior
+    scales = [scale_of(bank.layout, k, bank.features) for k in range(len(bank.layout.latents))]
     return explain(
         bank,
         posterior.particles,
@@ -146,4 +148,21 @@ def explain_of(learner: Learner, instance: str, outcome: float, happened: str = 
         weights=posterior.weights,
         played=[bank.names[row] for row in learner.played],
         misfit=learner.misfit,
+        noted=notes_of(learner, learner.summary(), scales),
     )
+
+
+def notes_of(
+    learner: Learner, nodes: Sequence[NodeSummary], scales: Sequence[Scale]
+) -> dict[str, NodeNote]:
+    """Make the note of every node, by the live posterior.
+
+    Args:
+        learner: The learner that was told the outcomes.
+        nodes: What it says of each node, as `Learner.summary`.
+        scales: How the values of the nodes are read, in the layout's order.
+    """
+    posterior, data = learner.posterior, learner.data()
+    draws = thinned(posterior.particles, posterior.weights, DRAWS)
+    played = PlayedEpisodes(data.features, data.outcomes, data.weights)
+    return notes(learner.layout, nodes, draws, played, scales, learner.bank.evaluator)

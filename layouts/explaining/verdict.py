@@ -53,6 +53,9 @@ _PARTLY: Final = 0.2
 """The same for a part that is worth naming."""
 _NOISY: Final = 0.1
 """Share of outcomes from which noise is named."""
+_UNREAD: Final = "the layout does not describe this agent"
+_UNFITTED: Final = "the fit has not converged"
+"""Why no kind is named where no capability is to be read."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Verdict:
         notes: What must be known beside each node's estimate, by node.
         judgement: Whether the layout describes the agent.
         scales: How the values of the nodes are read, in the layout's order.
+        blamed: The node that the sentences name as what makes the agent fail, or as what may; empty
+            if they name none.
     """
 
     sentences: tuple[str, ...]
@@ -89,6 +94,7 @@ class Verdict:
     notes: Mapping[str, NodeNote]
     judgement: Judgement
     scales: tuple[Scale, ...]
+    blamed: str = ""
 
     @property
     def text(self) -> str:
@@ -137,37 +143,45 @@ def verdict(
     instances = np.asarray(battery, np.float64).reshape(-1, len(layout.features))
     instances = _spread(instances if len(instances) else np.asarray(played.features, np.float64))
     scales = [scale_of(layout, k, played.features) for k in range(len(layout.latents))]
-    noted = notes(layout, nodes, some, played, scales)
+    evaluator = Evaluator(layout)
+    noted = notes(layout, nodes, some, played, scales, evaluator)
     cost = costs(layout, thinned(some, None, _JUDGED), instances)
-    kind = find_kind(layout, some, played, cost)
     fails = _fails(cost)
     said: list[str] = []
     judgement = judged(misfit, prediction, profile.diagnostics.get("predictive_power"))
     converged = bool(profile.diagnostics["converged"]) or _is_live(profile)
     trusted = judgement.standing != "not described" and converged
+    kind = find_kind(layout, some, played, cost)
+    if not trusted:
+        kind = kind.unread(_UNREAD if judgement.standing == "not described" else _UNFITTED)
+    blamed = ""
     if judgement.standing == "not described":
         said.append(judgement.text)
     elif not converged:
         said.append("The fit has not converged: no number of it is to be relied on.")
-    shares = played.shares(layout, Evaluator(layout).columns(played.features))
+    shares = played.shares(layout, evaluator.columns(played.features))
     observed = bool(np.isfinite(shares).any())
     if observed:
-        said.append(_passed(layout, shares, "episodes" if played.repeated else "arenas"))
+        noun = "episodes" if played.repeated else "arenas"
+        informed = bool(profile.provenance.get("privileged"))
+        said.append(_passed(layout, shares, noun, informed=informed))
     else:
         what = "observed" if len(played) else "played"
         said.append(f"Nothing was {what}, so this is what was assumed before.")
     if trusted and observed:
         said += _abilities(layout, nodes, noted, cost, scales)
         said += _others(layout, nodes, some)
-        said.append(_failing(layout, nodes, fails, failed=bool((shares < 1.0).any())))
+        failed = bool((shares < 1.0).any())
+        failing, blamed = _failing(layout, nodes, noted, fails, failed=failed)
+        said.append(failing)
     elif (
         kind.kind in ("able", "unclear")  # the others say it themselves
         and kind.rival is not None
         and kind.rival.probability >= NAMED
     ):
         said.append(_by_rival(kind.rival))
-    said.append(_kind(layout, kind))
-    return Verdict(tuple(_short(said)), kind, fails, noted, judgement, tuple(scales))
+    said.append(_kind(kind))
+    return Verdict(tuple(_short(said)), kind, fails, noted, judgement, tuple(scales), blamed)
 
 
 def _short(said: Sequence[str]) -> list[str]:
@@ -187,8 +201,8 @@ def _spread(instances: Floats) -> Floats:
     return instances[rows.astype(np.int64)]
 
 
-def _passed(layout: Layout, shares: Floats, noun: str) -> str:
-    """How much was reached of every outcome that was observed."""
+def _passed(layout: Layout, shares: Floats, noun: str, *, informed: bool) -> str:
+    """How much was reached of every outcome that was observed, and whether the agent was helped."""
     said: list[str] = []
     for name, own in zip(layout.outcome_names, shares.T, strict=True):
         y = own[np.isfinite(own)]
@@ -200,7 +214,8 @@ def _passed(layout: Layout, shares: Floats, noun: str) -> str:
         end = ", so its limits were not found"
     elif not (shares > 0.0).any():
         end = ", so what it can do was not found"
-    return f"It {_names(said)}{end}."
+    helped = "Told where everything is, it" if informed else "It"
+    return f"{helped} {_names(said)}{end}."
 
 
 def _reached(y: Floats, noun: str) -> str:
@@ -236,7 +251,8 @@ def _abilities(
             unknown.append(node.name)
             continue
         scale = scales[i]
-        short = weak[i] >= NAMED and note.side != "at least" and not scale.full(node)
+        # A bound alone is no weakness that was found: it may have no limit, or not be able at all.
+        short = weak[i] >= NAMED and note.side is None and not scale.full(node)
         (cannot if short else can).append(_ability(scale, node, note))
     sentences: list[str] = []
     if can:
@@ -253,9 +269,9 @@ def _abilities(
 
 
 def _ability(scale: Scale, node: NodeSummary, note: NodeNote) -> str:
-    if note.bound is None or note.side is None:
+    if note.bound is None:
         return scale.say(node)
-    return scale.proved(node, note.side, note.bound)
+    return scale.proved(note, *node.hdi)
 
 
 def _others(layout: Layout, nodes: Sequence[NodeSummary], draws: Floats) -> list[str]:
@@ -298,41 +314,79 @@ def _fails(cost: Costs) -> ExpectedFailures:
 
 
 def _failing(
-    layout: Layout, nodes: Sequence[NodeSummary], fails: ExpectedFailures, *, failed: bool
-) -> str:
+    layout: Layout,
+    nodes: Sequence[NodeSummary],
+    noted: Mapping[str, NodeNote],
+    fails: ExpectedFailures,
+    *,
+    failed: bool,
+) -> tuple[str, str]:
+    """What makes it fail in a sentence, and the node that the sentence names."""
     if not failed:
-        return "Nothing that was played says what would make it fail."
+        return "Nothing that was played says what would make it fail.", ""
     saved = (fails.share - fails.without) / fails.share if fails.by else 0.0
-    if saved < _PARTLY:
+    if saved < _PARTLY or noted[fails.by].side == "at least":
         known = zip(nodes, layout.latents, strict=True)
         if not any(n.kind == "capability" and learnt(n.sd, one.prior.sd) for n, one in known):
-            return "What makes it fail is open."
-        return "No single limit explains its failures, as the layout has it."
+            return "What makes it fail is open.", ""
+        return "No single limit explains its failures, as the layout has it.", ""
     at = layout.latent_names.index(fails.by)
     node = layout.latents[at]
+    # Each ability that may be none can be what keeps the others from showing.
+    unknown, unshown = _open(layout, nodes, noted)
     if not learnt(nodes[at].sd, node.prior.sd):
-        return f"What makes it fail is open; it may be {fails.by}, which is not known yet."
+        rest = f", or {' or '.join(unshown)}, of which no ability was shown" if unshown else ""
+        said = f"What makes it fail is open; it may be {fails.by}, which is not known yet{rest}."
+        return said, fails.by
+    if fails.by in unshown and len(unshown) + len(unknown) > 1:
+        which = f"in any of {_names(unshown)}" if len(unshown) > 1 else f"in {fails.by}"
+        are = "are" if len(unknown) > 1 else "is"
+        rest = f", and {_names(unknown)} {are} not known yet" if unknown else ""
+        return f"What makes it fail is open: no ability was shown {which}{rest}.", fails.by
     what, it = f"limit of {fails.by}", "limit"
     if node.kind == "robustness":
         what = it = "noise"
     elif node.kind == "bias":
         what, it = f"bias ({fails.by})", "bias"
     how = "Mostly" if saved >= _MOSTLY else "Partly"
-    return (
+    said = (
         f"{how} its {what} makes it fail: without that {it}, the layout expects {percent(saved)} "
         "fewer failures."
     )
+    return said, fails.by
+
+
+def _open(
+    layout: Layout, nodes: Sequence[NodeSummary], noted: Mapping[str, NodeNote]
+) -> tuple[list[str], list[str]]:
+    """Names of the capabilities that are not known, and of those of which none was shown."""
+    unknown: list[str] = []
+    unshown: list[str] = []
+    for k in layout.capabilities:
+        node, side = nodes[k], noted[nodes[k].name].side
+        if not learnt(node.sd, layout.latents[k].prior.sd):
+            if side != "at least":
+                unknown.append(node.name)
+        elif side == "at most":
+            unshown.append(node.name)
+    return unknown, unshown
 
 
 def _by_rival(rival: RivalExplanation) -> str:
+    aside = ", which should not matter" if rival.role == "irrelevant" else ""
+    return f"It {_seen(rival)}{aside}."
+
+
+def _seen(rival: RivalExplanation) -> str:
     low, high = rival.rates
+    name = "the apparatus" if rival.role == "paradigm" else rival.name
     return (
-        f"It passed {percent(high)} where {rival.name} is {rival.high}, and {percent(low)} where "
-        f"it is {rival.low}."
+        f"passed {percent(high)} where {name} is {rival.high}, and {percent(low)} where it is "
+        f"{rival.low}"
     )
 
 
-def _kind(layout: Layout, kind: KindEstimate) -> str:
+def _kind(kind: KindEstimate) -> str:
     sure = f"(probability {kind.probability:.2f})"
     rival = kind.rival
     if kind.kind == "able":
@@ -341,24 +395,16 @@ def _kind(layout: Layout, kind: KindEstimate) -> str:
         named = f"Its kind: a single weakness {sure}"
         if rival is None or (kind.weakness and not _explains(rival)):
             return f"{named}, {kind.weakness or 'which is not named'}."
-        low, high = rival.rates
-        seen = (
-            f"it passed {percent(high)} where {rival.name} is {rival.high}, {percent(low)} where "
-            f"it is {rival.low}"
-        )
-        return f"{named}: {seen}." if _explains(rival) else f"{named}; for example {seen}."
+        return f"{named}{':' if _explains(rival) else '; for example'} it {_seen(rival)}."
+    if kind.kind == "single strength" and rival is not None:
+        return f"Its kind: a single strength {sure}: it {_seen(rival)}."
     if kind.kind in ("fraudster", "context") and rival is not None:
-        noun = "apparatus" if kind.kind == "context" else rival.name
         what = (
             f"a fraudster {sure}, whose success depends on {rival.name}, which should not matter"
             if kind.kind == "fraudster"
             else f"a context agent {sure}, whose success depends on the apparatus"
         )
-        low, high = rival.rates
-        return (
-            f"Its kind: {what}: it passed {percent(high)} where {noun} is {rival.high}, and "
-            f"{percent(low)} where it is {rival.low}."
-        )
+        return f"Its kind: {what}: it {_seen(rival)}."
     return f"Its kind is unclear: {kind.why}."
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from animalcat.layouts.model.nodes import GAP, Latent
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.units import NOT_KNOWN, plain_unit
 from animalcat.layouts.model.validation import reached
-from animalcat.layouts.reporting.profile import NodeWords
+from animalcat.layouts.reporting.profile import NodeNote, NodeWords
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -38,6 +38,10 @@ PHRASES: Final[Mapping[str, str]] = {
 the feature that asks most for it. Features that are not here are named."""
 WIDER: Final = "with a prior twice as wide"
 """Begins the words on what a wider prior would say."""
+_SEES: Final = "sees goals "
+_IS_TOLD: Final = "is told of goals and finds them "
+"""How a phrase begins that is about sight, and how it begins for an agent that needs none."""
+_NOTHING: Final = NodeNote()
 _STEPS: Final = 400
 _SAME: Final = 0.01
 """By what share of its range a demand may differ and still count as the same."""
@@ -57,6 +61,7 @@ class Scale:
         margin: Whether the value is where success and failure are equally likely.
         low: Least value that any instance can ask for.
         high: Largest such value.
+        ends: The ends of the node's range, in its own unit.
     """
 
     phrase: str
@@ -67,6 +72,7 @@ class Scale:
     margin: bool = False
     low: float = -math.inf
     high: float = math.inf
+    ends: tuple[float, float] = (-math.inf, math.inf)
 
     def say(self, node: NodeSummary) -> str:
         """Say what a node's estimate and interval mean."""
@@ -114,10 +120,23 @@ class Scale:
         """Whether a value of the node is 0 in this unit, below which there is nothing."""
         return self.rising and figure(self.convert(value), 0.0) == "0"
 
-    def told(self, value: float, low: float, high: float, *, known: bool) -> str:
-        """A value and its interval for people; the interval alone where little was learnt."""
-        unknown = f"{NOT_KNOWN} ({self.interval(low, high)})"
-        return _minus(self.quantity(value, low, high) if known else unknown)
+    def told(
+        self, value: float, low: float, high: float, *, known: bool, note: NodeNote = _NOTHING
+    ) -> str:
+        """A value and its interval for people: a bound alone, or where little was learnt no value.
+
+        Args:
+            value: The estimate.
+            low: Lower end of the interval.
+            high: Its upper end.
+            known: Whether enough was learnt for the estimate to be said.
+            note: Says whether it is bounded from one side alone.
+        """
+        if not known:
+            return _minus(f"{NOT_KNOWN} ({self.interval(low, high)})")
+        if note.bound is not None:
+            return _minus(self.bounded(note, low, high))
+        return _minus(self.quantity(value, low, high))
 
     def beyond(self, value: float) -> str:
         """Where a value of the node lies past what any instance asks for: "over", "under" or ""."""
@@ -130,6 +149,10 @@ class Scale:
         """Whether a value of the node is more ability than any instance asks for."""
         return self.margin and self.convert(value) == (self.high if self.rising else self.low)
 
+    def none(self, value: float) -> bool:
+        """Whether a value of the node is no more ability than the easiest instance asks for."""
+        return self.margin and self.convert(value) == (self.low if self.rising else self.high)
+
     def end(self, value: float, width: float) -> str:
         """A value of the node as the end of a range; without the unit.
 
@@ -137,11 +160,21 @@ class Scale:
             value: The value.
             width: Standard deviation, in this unit, that its digits are to show.
         """
-        side = self.beyond(value)
-        # What instances ask for at most is known exactly, and rounded it might be 0.
-        return _with(side, figure(self.convert(value), 0.0 if side else width))
+        return _with(self.beyond(value), self._number(value, width))
 
-    def brief(self, mean: float, low: float, high: float, *, known: bool = True) -> NodeWords:
+    def _number(self, value: float, width: float) -> str:
+        # What instances ask for at most is known exactly, and rounded it might be 0.
+        return figure(self.convert(value), 0.0 if self.beyond(value) else width)
+
+    def brief(
+        self,
+        mean: float,
+        low: float,
+        high: float,
+        *,
+        known: bool = True,
+        note: NodeNote = _NOTHING,
+    ) -> NodeWords:
         """An estimate and its interval as a table has room for them: "21 m" and "17 to 25 m".
 
         Args:
@@ -149,9 +182,27 @@ class Scale:
             low: Lower end of the interval.
             high: Its upper end.
             known: Whether enough was learnt, as `learnt` says; else the estimate is not said.
+            note: Says whether it is bounded from one side alone; then the bound is said.
         """
-        value = _with(self.end(mean, self.width(low, high)), self.unit) if known else NOT_KNOWN
+        if not known:
+            return NodeWords(NOT_KNOWN, _minus(self.interval(low, high)))
+        if note.bound is not None:
+            return NodeWords(
+                _minus(self.bounded(note, low, high)),
+                _minus(self.interval(*self.spanned(note, low, high))),
+            )
+        value = _with(self.end(mean, self.width(low, high)), self.unit)
         return NodeWords(_minus(value), _minus(self.interval(low, high)))
+
+    def of_profile(self, node: Mapping[str, Any]) -> NodeWords:
+        """What `brief` says of a node of a profile.
+
+        Args:
+            node: The node, as JSON.
+        """
+        return self.brief(
+            node["mean"], *node["hdi"], known=node.get("known", True), note=NodeNote.of_node(node)
+        )
 
     def difference(self, first: Floats, second: Floats) -> NodeWords:
         """How far one agent is from another in this unit: "+6 m" and "+2 to +10 m".
@@ -178,18 +229,39 @@ class Scale:
         """Whether the estimate is at or beyond what the hardest instance asks for."""
         return self.past(node.mean)
 
-    def bounded(self, node: NodeSummary, side: str, bound: float) -> str:
-        """Say what evidence from one side means: "no limit found: at least 21 m"."""
-        value = _with(self.value(bound, *node.hdi), self.unit)
-        said = f"{side} {value}"
-        if not self.rising:
-            said = f"{value} or {'less' if side == 'at least' else 'more'}"
-        return f"{'no limit found' if side == 'at least' else 'no success was seen'}: {said}"
+    def spanned(self, note: NodeNote, low: float, high: float) -> tuple[float, float]:
+        """The ends of the interval that is said: where there is a bound, it is one of them.
 
-    def proved(self, node: NodeSummary, side: str, bound: float) -> str:
+        The other is the end of the node's range then, so that the interval holds what the bound
+        says. Estimate and interval have the same number.
+
+        Args:
+            note: Says whether the node is bounded from one side alone, and by what.
+            low: Lower end of the interval of highest density.
+            high: Its upper end.
+        """
+        if note.bound is None:
+            return low, high
+        if note.side == "at least":
+            return note.bound, self.ends[1] if math.isfinite(self.ends[1]) else high
+        return self.ends[0] if math.isfinite(self.ends[0]) else low, note.bound
+
+    def bounded(self, note: NodeNote, low: float, high: float) -> str:
+        """Say what evidence from one side means: "at least 21 m", of diameters "0.8 m or less"."""
+        value = self._bound(note, low, high)
+        if self.rising:
+            return f"{note.side} {value}"
+        return f"{value} or {'less' if note.side == 'at least' else 'more'}"
+
+    def proved(self, note: NodeNote, low: float, high: float) -> str:
         """The same within a sentence: "finds goals up to 21 m away at least (no limit ...)"."""
-        missing = "limit was found" if side == "at least" else "success was seen"
-        return f"{self.fill(self.value(bound, *node.hdi))} {side} (no {missing})"
+        missing = "limit was found" if note.side == "at least" else "ability was shown"
+        return f"{self.fill(self._bound(note, low, high, ''))} {note.side} (no {missing})"
+
+    def _bound(self, note: NodeNote, low: float, high: float, unit: str | None = None) -> str:
+        assert note.bound is not None
+        width = self.width(*self.spanned(note, low, high))
+        return _with(self._number(note.bound, width), self.unit if unit is None else unit)
 
     def fill(self, value: str) -> str:
         """Put a value into the phrase, with its unit."""
@@ -214,6 +286,11 @@ def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scal
         index: Column of the node among the latents.
         features: (instances, features), for instance those of a battery.
     """
+    prior = layout.latents[index].prior
+    return replace(_scale_of(layout, index, features), ends=(prior.low, prior.high))
+
+
+def _scale_of(layout: Layout, index: int, features: Floats | None) -> Scale:
     node = layout.latents[index]
     if node.kind == "capability":
         scale = _by_feature(Evaluator(layout), index, features)
@@ -235,34 +312,49 @@ def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scal
     return Scale(phrase, unit, lambda value: factor * value)
 
 
+def for_informed(layout: Layout) -> Layout:
+    """The same layout, with phrases for agents that are told the arena's true state.
+
+    To be told where goals are is not to see them. So what begins with "sees goals" is said to be
+    found by what the agent is told. Nothing else changes, also not the layout's digest.
+    """
+    phrases = {
+        layout.latent_names[k]: scale.phrase
+        for k in layout.capabilities
+        if (scale := scale_of(layout, k)).phrase.startswith(_SEES)
+    }
+    latents = [
+        replace(node, reads=f"{_IS_TOLD}{phrases[node.name].removeprefix(_SEES)}")
+        if node.name in phrases
+        else node
+        for node in layout.latents
+    ]
+    return replace(layout, latents=tuple(latents))
+
+
 def words_of(
-    node: NodeSummary,
-    scale: Scale,
-    side: str | None,
-    bound: float | None,
-    *,
-    known: bool = True,
+    node: NodeSummary, scale: Scale, note: NodeNote = _NOTHING, *, known: bool = True
 ) -> NodeWords:
     """Say a node's estimate and its interval.
 
     Args:
         node: The node.
         scale: How it is read.
-        side: From which side alone there is evidence, if so.
-        bound: The bound that this evidence gives.
+        note: Says from which side alone there is evidence, if so, and the bound that this gives.
         known: Whether enough was learnt of it, as `learnt` says. Else there is no estimate to say.
     """
+    brief = scale.brief(node.mean, *node.hdi, known=known, note=note)
     if not known:
-        interval = _minus(scale.interval(*node.hdi))
-        return NodeWords(scale.told(node.mean, *node.hdi, known=False), interval)
-    if bound is not None and side:
-        estimate = scale.bounded(node, side, bound)
-    elif node.kind == "capability":
+        return brief._replace(estimate=f"{NOT_KNOWN} ({brief.interval})")
+    if note.bound is not None:
+        what = "noise" if node.kind == "robustness" else "ability"
+        found = "no limit found" if note.side == "at least" else f"no {what} shown"
+        return brief._replace(estimate=f"{found}: {brief.estimate}")
+    if node.kind == "capability":
         estimate = scale.read(node)
     else:
         estimate = _with(scale.value(node.mean, *node.hdi), scale.unit)
-    interval = scale.interval(*node.hdi)
-    return NodeWords(_minus(estimate), _minus(interval))
+    return brief._replace(estimate=_minus(estimate))
 
 
 def plain_scale(unit: str) -> Scale:

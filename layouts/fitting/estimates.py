@@ -16,7 +16,8 @@ from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.session import played_by
 from animalcat.layouts.explaining.verdict import DRAWS
 from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of, words_of
-from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.library import LAYOUTS, load_layout
+from animalcat.layouts.model.spec import Layout, SpecificationError
 from animalcat.layouts.model.units import NOT_KNOWN
 from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.showing import line_html, stacked_html, table_html, table_text
@@ -41,6 +42,18 @@ def scales_of(layout: Layout, features: Floats | None = None) -> dict[str, Scale
     return {node.name: scale_of(layout, k, features) for k, node in enumerate(layout.latents)}
 
 
+def profile_scales(profile: Mapping[str, Any]) -> dict[str, Scale]:
+    """How the nodes of a profile in JSON are read; empty where its layout is not at hand."""
+    told: Mapping[str, Any] = profile.get("layout") or {}
+    if told.get("name") not in LAYOUTS:
+        return {}
+    try:
+        layout = load_layout(str(told["name"]), str(told.get("variant") or ""))
+    except SpecificationError:  # it had this variant once
+        return {}
+    return scales_of(layout) if layout.digest == told.get("digest") else {}
+
+
 def with_words(profile: Profile, draws: Floats, played: PlayedEpisodes) -> Profile:
     """Add to a profile what its estimates mean, and what must be known beside them.
 
@@ -56,8 +69,7 @@ def with_words(profile: Profile, draws: Floats, played: PlayedEpisodes) -> Profi
         node.name: words_of(
             node,
             scale,
-            noted[node.name].side,
-            noted[node.name].bound,
+            noted[node.name],
             known=learnt(node.sd, latent.prior.sd),
         )
         for node, latent, scale in zip(profile.nodes, layout.latents, scales, strict=True)

@@ -30,7 +30,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.frames import insist_frame, instances_in, outcomes_in
 from animalcat.layouts.model.instances import Instances, TableError, left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.tables import guess
+from animalcat.layouts.model.tables import guess, of_kind
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.outcomes import COLUMNS, check_outcomes
 
@@ -195,6 +195,11 @@ def fit(
         ValueError: A column is missing, a cell does not fit, or the layout describes no row.
     """
     layout = load_layout(layout)
+    if not isinstance(outcome, str | list | tuple):
+        raise TypeError(
+            f"fit: outcome is {of_kind(outcome)}; name the column of df that has the outcomes, as "
+            'outcome="success"'
+        )
     sampling: dict[str, Any] = {"seed": seed, "chains": chains, "draws": draws, "tune": tune}
     frame = insist_frame(df, 'fit(layout, df, outcome="COLUMN")')
     if _is_export(frame) and outcome in (SUCCESS, "outcome") and SUCCESS not in frame.columns:
@@ -217,7 +222,8 @@ def fit(
         raise TableError(f"column {columns[0]!r} is empty: there is no outcome to fit")
     instances = instances_in(frame[played], layout, columns)
     name = who or (columns[0] if len(columns) == 1 and outcome != SUCCESS else "")
-    return _fit_covered(layout, instances, values[played], None, name, (), sampling)
+    told = values[played, 0] if len(columns) == 1 else values[played]
+    return fit_instances(layout, instances, told, agent=name, **sampling)
 
 
 def _fit_export(
@@ -227,21 +233,38 @@ def _fit_export(
     insist_success(layout)
     who = _only_agent(frame, agent)
     table, noted = of_export(check_outcomes(frame.reset_index(drop=True)), [who] if who else [])
-    instances, outcomes = table.of(table.agents[0])
-    weights, values = table.weights_of(table.agents[0]), outcomes[:, np.newaxis]
-    return _fit_covered(layout, instances, values, weights, table.agents[0], noted, sampling)
+    (who,) = table.agents
+    instances, outcomes = table.of(who)
+    weights = table.weights_of(who)
+    return fit_instances(
+        layout, instances, outcomes, weights=weights, agent=who, notes=noted, **sampling
+    )
 
 
-def _fit_covered(
+def fit_instances(
     layout: Layout,
     instances: Instances,
-    values: Floats,
-    weights: Floats | None,
-    agent: str,
-    noted: Sequence[str],
-    sampling: Mapping[str, Any],
+    outcomes: Floats,
+    *,
+    weights: Floats | None = None,
+    agent: str = "",
+    notes: Sequence[str] = (),
+    **sampling: Any,
 ) -> Fit:
-    """Fit what a layout describes of (instances, outcomes)."""
+    """Fit what a layout describes of instances with their outcomes.
+
+    Args:
+        layout: The layout.
+        instances: The instances.
+        outcomes: (instances,), or (instances, outcomes) for a layout of several.
+        weights: (instances,): how many outcomes each counts as; None for one each.
+        agent: Who played.
+        notes: What was assumed or left out before, in sentences.
+        **sampling: Seed and further settings of `FitRequest`.
+
+    Raises:
+        ValueError: An outcome does not fit, or the layout describes no instance.
+    """
     covered = instances.covered(layout)
     rows, kept = covered.rows, covered.instances
     if not rows:
@@ -249,7 +272,7 @@ def _fit_covered(
     request = FitRequest(
         layout,
         kept.features(layout),
-        values[rows, 0] if len(layout.outcomes) == 1 else values[rows],
+        outcomes[rows],
         weights=None if weights is None else weights[rows],
         **sampling,
     )
@@ -259,7 +282,7 @@ def _fit_covered(
         instances=kept.names,
         paradigms=kept.paradigms,
         reasons=covered.reasons,
-        notes=(*noted, *covered.notes),
+        notes=(*notes, *covered.notes),
     )
 
 
@@ -288,7 +311,7 @@ def predict(fitted: FitResult | Learner, df: pd.DataFrame) -> pd.DataFrame:
         draws, weights = fitted.flat_draws, None
     else:
         raise TypeError(
-            f"predict: fitted is a {type(fitted).__name__}; give what fit(layout, df) returned, or "
+            f"predict: fitted is {of_kind(fitted)}; give what fit(layout, df) returned, or "
             "a Learner"
         )
     layout = fitted.layout

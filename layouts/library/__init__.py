@@ -13,6 +13,7 @@ import yaml
 from animalcat import plugins
 from animalcat.layouts.model.codec import SpecificationError, as_mapping, check_choices
 from animalcat.layouts.model.spec import Layout, from_dict
+from animalcat.layouts.model.tables import of_kind
 
 LAYOUTS: Final = (
     "aaio",
@@ -50,7 +51,7 @@ def load_layout(source: str | Path | Mapping[str, Any] | Layout, variant: str = 
     Args:
         source: One of `LAYOUTS`, the name of a plugin (`animalcat.plugins`), a YAML file of the
             same form (its name ends in .yaml or .yml), the text of one, or what such a text says as
-            a dict. A layout is returned as it is.
+            a dict; or what `Client.get_layout` returns. A layout is returned as it is.
         variant: Name of a variant; empty for the default.
 
     Raises:
@@ -64,11 +65,13 @@ def load_layout(source: str | Path | Mapping[str, Any] | Layout, variant: str = 
                 f"load_layout(NAME, {variant!r})"
             )
         return source
+    if isinstance(text := getattr(source, "text", None), str) and text:
+        return parse_layout(text, variant)
     if isinstance(source, Mapping):
         return _chosen(as_mapping(source, "layout"), variant)
     if not isinstance(source, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"load_layout: source is a {type(source).__name__}; give the name of a layout, a file "
+            f"load_layout: source is {of_kind(source)}; give the name of a layout, a file "
             "NAME.yaml, its text, or a dict of what it says"
         )
     if isinstance(source, str) and "\n" in source.strip():

@@ -52,8 +52,9 @@ class NodeNote:
     """What must be known beside the estimate of one node.
 
     Attributes:
-        side: "at least" where no failure was seen or the interval goes on to where nothing is
-            measured, "at most" where no success was seen; else None.
+        side: "at least" where no failure was seen or the interval goes on to the better end of
+            what is measured, "at most" where no success was seen or it goes on to the worse, or of
+            noise to none; else None.
         bound: With that side, the value that the node is beyond with probability 0.9.
         text: The note in words; empty if there is nothing to say.
     """
@@ -61,6 +62,11 @@ class NodeNote:
     side: Side | None = None
     bound: float | None = None
     text: str = ""
+
+    @classmethod
+    def of_node(cls, node: Mapping[str, Any]) -> NodeNote:
+        """Take the note of a node of a profile, as JSON."""
+        return cls(node.get("side"), node.get("bound"), str(node.get("note") or ""))
 
 
 @dataclass(frozen=True, slots=True)

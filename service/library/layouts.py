@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import yaml
 
 from animalcat import plugins
+from animalcat.layouts.explaining.wording import for_informed
 from animalcat.layouts.library import (
     LAYOUTS,
     check_depth,
@@ -143,6 +144,8 @@ def record_of(layout: Layout, definition: str = "") -> LayoutRecord:
 def layout_of(spec: SessionSpec, store: SqlStore) -> Layout:
     """Return the layout of a session, as it was when the session was created.
 
+    Of an agent that is told the arena's true state, what it sees is read as what it finds.
+
     Raises:
         ServiceError: The store does not have it.
     """
@@ -152,7 +155,8 @@ def layout_of(spec: SessionSpec, store: SqlStore) -> Layout:
             Code.UNKNOWN_LAYOUT,
             f"layout {spec.layout!r} with digest {spec.layout_digest} is not in the store",
         )
-    return parse_layout(record.text, record.variant)
+    layout = parse_layout(record.text, record.variant)
+    return for_informed(layout) if spec.observation_spec.privileged else layout
 
 
 def _is_shipped(layout: Layout) -> bool:

@@ -128,8 +128,9 @@ class Comparison:
         other = self.opponent.agent
         verdict = "told apart from" if self.apart else "cannot be told from"
         return (
-            f"{verdict} {other}: {self.shared.words('this agent', other)} (e-value "
-            f"{e_value(self._differences):.3g}; {DECISIVE:g} tells agents apart)"
+            f"{verdict} {other}: {self.shared.words('this agent', other)} (bets that they differ "
+            f"have multiplied their stake by {e_value(self._differences):.3g}; {DECISIVE:g} tells "
+            "agents apart)"
         )
 
     def to_dict(self) -> dict[str, Any]:

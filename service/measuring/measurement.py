@@ -18,15 +18,15 @@ from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
-from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd, reached
+from animalcat.layouts.adaptive.statuses import CONFIRMED, PRECISE, OtherEnd, reached
 from animalcat.layouts.adaptive.stopping import StopVerdict
-from animalcat.layouts.explaining.session import prediction_of
+from animalcat.layouts.explaining.session import notes_of, prediction_of
 from animalcat.layouts.explaining.wording import Scale, scale_of
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.profile import Profile, learnt
+from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.naming import joined_groups
 from animalcat.service.errors import Code, ServiceError
@@ -53,6 +53,8 @@ _T = TypeVar("_T")
 
 FIRST_CHECKPOINT: Final = 16
 """Number of episodes before the first certificate; each later checkpoint is at twice as many."""
+_MOST_TARGET: Final = 0.99
+"""Greatest target of a standard deviation, as a share of a range that may have no ends."""
 CERTIFICATE_DELAY: Final = 8
 """Number of episodes after its checkpoint at which a certificate takes effect."""
 
@@ -317,39 +319,75 @@ class Measurement:
         power = power_of(self.learner, self._seed)
         return power is None or power.readable
 
+    def needed_to_narrow(self, profile: Profile, share: float) -> dict[str, int | None]:
+        """Return how many more episodes make each capability's standard deviation that share.
+
+        Args:
+            profile: Says how large it is now.
+            share: Of that.
+
+        Returns:
+            By capability; None where what is left of the battery does not suffice.
+        """
+        layout = self.learner.layout
+        sds = {node.name: node.sd for node in profile.nodes}
+        targets = {
+            node.name: min(share * sds[node.name] / node.prior.span, _MOST_TARGET)
+            for node in (layout.latents[k] for k in layout.capabilities)
+        }
+        rule = replace(self.learner.rule, targets=targets, target_width=0.0)
+        return dict(self.learner.verdict_by(rule).episodes_needed)
+
     def find_reach(self) -> None:
         """Compute the best that the battery can tell; no choice depends on it."""
         self._reach = {bound.name: bound for bound in self.learner.information_bounds()}
 
-    @property
-    def limits(self) -> dict[str, str]:
-        """Why a target cannot be reached with this battery, for each capability of that kind."""
-        return {name: bound.limit for name, bound in self._reach.items() if bound.limit}
+    def limits(self, status: Mapping[str, str]) -> dict[str, str]:
+        """Return why targets are out of the battery's reach, by capability.
+
+        An agent may reach one all the same, and then nothing is said of it.
+
+        Args:
+            status: Status of each capability.
+        """
+        return {
+            name: bound.limit
+            for name, bound in self._reach.items()
+            if bound.limit and status.get(name) != PRECISE
+        }
 
     def with_reach(self, statuses: Sequence[CapabilityStatus]) -> tuple[CapabilityStatus, ...]:
         """Add to each status the best that the battery can tell, if that is known yet."""
+        limits = self.limits({status.name: status.status or "" for status in statuses})
         return tuple(
-            replace(status, best_sd=self._reach[status.name].best, limit=bound.limit)
-            if (bound := self._reach.get(status.name))
+            replace(
+                status, best_sd=self._reach[status.name].best, limit=limits.get(status.name, "")
+            )
+            if status.name in self._reach
             else status
             for status in statuses
         )
 
     def capabilities(self, verdict: StopVerdict) -> tuple[CapabilityStatus, ...]:
         """Return how well each capability is known."""
-        return self._statuses(self.learner.summary(), verdict.status, verdict.episodes_needed)
+        nodes = self.learner.summary()
+        noted = notes_of(self.learner, nodes, self._scales)
+        return self._statuses(nodes, verdict.status, verdict.episodes_needed, noted)
 
     def exported(self, profile: Profile) -> tuple[CapabilityStatus, ...]:
         """Return how well each capability is known by a profile."""
-        return self._statuses(profile.nodes, profile.status, {})
+        return self._statuses(profile.nodes, profile.status, {}, profile.notes)
 
     def _statuses(
         self,
         nodes: Sequence[NodeSummary],
         status: Mapping[str, str],
         needed: Mapping[str, int | None],
+        noted: Mapping[str, NodeNote],
     ) -> tuple[CapabilityStatus, ...]:
-        priors = {latent.name: latent.prior.sd for latent in self.learner.layout.latents}
+        latents = self.learner.layout.latents
+        priors = {latent.name: latent.prior.sd for latent in latents}
+        scales = {latent.name: one for latent, one in zip(latents, self._scales, strict=True)}
         return self.with_reach(
             [
                 CapabilityStatus(
@@ -365,19 +403,22 @@ class Measurement:
                 for node in nodes
                 if node.name in status
                 for words in [
-                    self._scales[node.name].brief(
-                        node.mean, *node.hdi, known=learnt(node.sd, priors[node.name])
+                    scales[node.name].brief(
+                        node.mean,
+                        *node.hdi,
+                        known=learnt(node.sd, priors[node.name]),
+                        note=noted.get(node.name, NodeNote()),
                     )
                 ]
             ]
         )
 
     @cached_property
-    def _scales(self) -> dict[str, Scale]:
-        """How the values of capabilities are read, by what the battery asks for."""
+    def _scales(self) -> list[Scale]:
+        """How the values of all nodes are read, by what the battery asks for."""
         layout, bank = self.learner.layout, self.learner.bank
         asked = bank.features[~bank.offered]
-        return {layout.latent_names[k]: scale_of(layout, k, asked) for k in layout.capabilities}
+        return [scale_of(layout, k, asked) for k in range(len(layout.latents))]
 
 
 def _check_choice(spec: SessionSpec, layout: Layout) -> None:

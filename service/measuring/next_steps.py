@@ -10,21 +10,31 @@ from animalcat.layouts.explaining.wording import is_share
 from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.values import Session
 
-_FINER: Final = 0.8
-"""By what factor a target is made finer where the one that there was is reached."""
+FINER: Final = 0.8
+"""By what factor a target is made finer where the one that there was is reached: by a fifth."""
 
 
 def next_steps(
-    session: Session, profile: Profile, needed: Mapping[str, int | None], left: int
+    session: Session,
+    profile: Profile,
+    needed: Mapping[str, int | None],
+    left: int,
+    blamed: str = "",
+    narrower: Mapping[str, int | None] = {},
 ) -> list[dict[str, Any]]:
     """Return what would close what the profile of a finished session leaves open.
+
+    What would narrow the node that the verdict names comes first.
 
     Args:
         session: The session, with the reason of its end.
         profile: Its profile, with statuses, notes and judgement.
         needed: How many more episodes each capability is expected to take to its target, as
-            `Verdict.episodes_needed`.
+            `StopVerdict.episodes_needed`.
         left: How many arenas of the battery may still be played.
+        blamed: The node that the verdict names as what makes the agent fail; empty for none.
+        narrower: How many more episodes it is expected to take to narrow each capability to `FINER`
+            of what it is; None where the battery does not suffice.
 
     Returns:
         JSON values, as the schema "profile" documents them; none if nothing is open.
@@ -40,32 +50,37 @@ def next_steps(
         ]
     battery = session.spec.battery
     latents = {latent.name: latent for latent in profile.layout.latents}
-    unlimited = [
-        node.name
+    bounded = {
+        node.name: profile.notes[node.name].side
         for node in profile.nodes
         if node.name in profile.notes
-        and profile.notes[node.name].side == "at least"
-        and not is_share(latents[node.name])  # no arena asks for more than all
+        and node.name in profile.status
+        and not is_share(
+            latents[node.name]
+        )  # no arena asks for more than all, or less than nothing
         and learnt(node.sd, latents[node.name].prior.sd)
-    ]
-    names = [
+    }
+    unlimited = [name for name, side in bounded.items() if side == "at least"]
+    unshown = [
         name
-        for name, status in profile.status.items()
-        if status != PRECISE and name not in unlimited
+        for name, side in bounded.items()
+        if side == "at most" and profile.status[name] == PRECISE
     ]
+    order = sorted(profile.status, key=lambda name: name != blamed)
+    unlimited.sort(key=lambda name: name != blamed)
+    unshown.sort(key=lambda name: name != blamed)
+    names = [name for name in order if profile.status[name] != PRECISE and name not in unlimited]
     reachable = {name: n for name in names if (n := needed.get(name)) is not None}
     beyond = [name for name in names if name not in reachable]
-    steps: list[dict[str, Any]] = []
+    steps: dict[tuple[str, ...], dict[str, Any]] = {}
     if reachable:
         episodes = max(1, *reachable.values())
-        more = f"{episodes} more episodes" if episodes > 1 else "one more episode"
         said = (
-            f"To bring {_listed(list(reachable))} to the target takes at least about {more} of "
-            f"the battery {battery}, as the layout expects"
+            f"To bring {_listed(list(reachable))} to the target takes at least about "
+            f"{_more(episodes)} of the battery {battery}, as the layout expects"
         )
-        command = _extension(session, episodes)
-        lacking = ". The campaign that the session belongs to has the budget."
-        steps.append(_step(f"{said}{':' if command else lacking}", command, episodes))
+        command = _extension(session, episodes, FINER * session.spec.stop.target_sd)
+        steps[tuple(reachable)] = _step(f"{said}{_how(command)}", command, episodes)
     report = f"animalcat battery report {battery}"
     if beyond:
         are = "is" if len(beyond) == 1 else "are"
@@ -75,25 +90,74 @@ def next_steps(
                 f"What is left of the battery {battery} cannot bring {_listed(beyond)} to the "
                 "target, as the layout expects"
             )
-        steps.append(_step(f"{said}. The battery's report says which arenas to add:", report))
+        text = f"{said}. The battery's report says which arenas to add:"
+        steps[tuple(beyond)] = _step(text, report)
     if unlimited:
         said = f"To find a limit of {_listed(unlimited)} takes arenas that ask for more"
-        steps.append(_step(f"{said}. The battery's report says what it asks for at most:", report))
-    return steps
+        text = f"{said}. The battery's report says what it asks for at most:"
+        steps[tuple(unlimited)] = _step(text, report)
+    if unshown:
+        said = f"To find what the agent has of {_listed(unshown)} takes arenas that ask for less"
+        text = f"{said}. The battery's report says what it asks for at least:"
+        steps[tuple(unshown)] = _step(text, report)
+    found = [steps[names] for names in sorted(steps, key=lambda names: blamed not in names)]
+    if not found or not blamed or any(blamed in names for names in steps):
+        return found
+    if blamed in profile.status:
+        return [_narrowing(session, profile, blamed, narrower.get(blamed), report), *found]
+    about = f"The verdict names {blamed}, for which no target is set; this is about capabilities. "
+    return [{**found[0], "text": f"{about}{found[0]['text']}"}, *found[1:]]
+
+
+def _narrowing(
+    session: Session, profile: Profile, name: str, episodes: int | None, report: str
+) -> dict[str, Any]:
+    """What would narrow a capability that is at its target."""
+    said = f"{name}, which the verdict names, is at its target"
+    if episodes is None:
+        return _step(
+            f"{said}; what is left of the battery {session.spec.battery} cannot narrow it by a "
+            "fifth, as the layout expects. The battery's report says which arenas to add:",
+            report,
+        )
+    episodes = max(1, episodes)
+    at = profile.layout.latent_names.index(name)
+    finer = min(FINER * profile.nodes[at].sd / profile.layout.latents[at].prior.span, 0.99)
+    command = _extension(session, episodes, finer, again=True)
+    return _step(
+        f"{said}. To narrow it by a fifth takes at least about {_more(episodes)} of the battery "
+        f"{session.spec.battery}, as the layout expects{_how(command)}",
+        command,
+        episodes,
+    )
+
+
+def _more(episodes: int) -> str:
+    return f"{episodes} more episodes" if episodes > 1 else "one more episode"
+
+
+def _how(command: str) -> str:
+    return ":" if command else ". The campaign that the session belongs to has the budget."
 
 
 def _step(text: str, command: str, episodes: int | None = None) -> dict[str, Any]:
     return {"text": text, "command": command, "episodes": episodes}
 
 
-def _extension(session: Session, episodes: int) -> str:
-    """Return the command that lets a session go on; empty where a campaign has its budget."""
+def _extension(session: Session, episodes: int, target: float, *, again: bool = False) -> str:
+    """Return the command that lets a session go on; empty where a campaign has its budget.
+
+    Args:
+        session: The session.
+        episodes: How many more.
+        target: The finer target, where without one the session would end again at once.
+        again: Whether the target is wanted in any case.
+    """
     if session.allowed is not None:
         return ""
-    stop = session.spec.stop
     finer = ""
-    if session.episodes < stop.max_episodes:  # it ended otherwise, and would end again at once
-        finer = f" --target-sd {_FINER * stop.target_sd:.2g}"
+    if again or session.episodes < session.spec.stop.max_episodes:  # it ended otherwise
+        finer = f" --target-sd {target:.2g}"
     return f"animalcat session extend {session.id} --episodes {episodes}{finer}"
 
 

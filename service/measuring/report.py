@@ -36,7 +36,7 @@ from animalcat.service.measuring.faults import unplayable
 from animalcat.service.measuring.gate import through_gate
 from animalcat.service.measuring.generation import played_instance
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, Measurement
-from animalcat.service.measuring.next_steps import next_steps
+from animalcat.service.measuring.next_steps import FINER, next_steps
 from animalcat.service.measuring.voids import (
     failures_to_dict,
     looks_to_dict,
@@ -55,7 +55,7 @@ from animalcat.values import (
     SessionSpec,
     SessionState,
 )
-from animalcat.words import CONTRADICTED, NOT_CERTIFIED
+from animalcat.words import CONTRADICTED, NOT_CERTIFIED, NOT_CONFINED
 
 OBSERVED: Final = {
     "return_share": "return",
@@ -102,7 +102,7 @@ def exported_profile(
     about["misfit"] = measurement.learner.misfit
     about["alarm"] = measurement.learner.alarm
     about["retest"] = measurement.learner.retest
-    about["limits"] = measurement.limits
+    about["limits"] = measurement.limits(stop.status)
     about["comparison"] = measurement.comparison and measurement.comparison.to_dict()
     about["coverage"] = measurement.coverage.to_dict()
     about.update(_calibration(measurement))
@@ -125,7 +125,14 @@ def exported_profile(
     )
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
-    steps = next_steps(session, profile, stop.episodes_needed, _left(measurement))
+    steps = next_steps(
+        session,
+        profile,
+        stop.episodes_needed,
+        _left(measurement),
+        judgement.blamed,
+        measurement.needed_to_narrow(profile, FINER),
+    )
     return _reported(measurement, profile, judgement, steps)
 
 
@@ -145,7 +152,7 @@ def live_profile(
     about["misfit"] = measurement.learner.misfit
     about["alarm"] = measurement.learner.alarm
     about["retest"] = measurement.learner.retest
-    about["limits"] = measurement.limits
+    about["limits"] = measurement.limits(stop.status)
     about["comparison"] = measurement.comparison and measurement.comparison.to_dict()
     about["coverage"] = measurement.coverage.to_dict()
     about.update(_calibration(measurement))
@@ -267,6 +274,7 @@ def _identity(session: Session) -> dict[str, Any]:
         "other_fingerprints": [fingerprint.to_dict() for fingerprint in who.others],
         "agent_changes": list(who.changes),
         "simulator_environment": dict(who.simulator),
+        "confinement": NOT_CONFINED if who.unconfined else "",
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,15 @@ from animalcat.layouts.explaining.wording import WIDER, Scale, percent, scale_of
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.nodes import Latent, OutcomeSource
+from animalcat.layouts.reporting.profile import NodeNote
 from animalcat.plots.prediction import judged
 from animalcat.service.measuring.profile_words import STATUS_MEANS
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
+
+    Floats = npt.NDArray[np.float64]
 
 Row = Mapping[str, Any]
 
@@ -72,7 +77,7 @@ class NodeRow:
         interval: The 90 % interval in words.
         prior: The prior's 90 % interval in words.
         known: Whether enough was learnt for the estimate to be said.
-        contraction: How far the data narrowed the prior, in per cent.
+        contraction: How far the data narrowed the prior, in per cent; in words where they did not.
         status: Why measuring stopped; empty where nothing was decided.
         means: What this status means.
         note: What else must be known; empty if nothing.
@@ -127,9 +132,10 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
     summary = NodeSummary(
         latent.name, latent.kind, latent.unit, node["mean"], node["sd"], (low, high), 0.0
     )
-    notes = str(node.get("note") or "").split("; ")
+    note = NodeNote.of_node(node)
     known = bool(node.get("known", True))
-    words = words_of(summary, scale, node.get("side"), node.get("bound"), known=known)
+    words = words_of(summary, scale, note, known=known)
+    said = scale.spanned(note, low, high) if known else (low, high)
     before = (
         float(latent.prior.from_standard(np.array([-_TAIL]))[0]),
         float(latent.prior.from_standard(np.array([_TAIL]))[0]),
@@ -143,11 +149,17 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
         interval=words.interval,
         prior=_minus(scale.interval(*before, finer=10.0)),
         known=known,
-        contraction=percent(narrowed).replace("-", "−"),
+        contraction=percent(narrowed)
+        if narrowed >= 0.0
+        else f"none: it is {percent(-narrowed)} wider",
         status=status,
         means=STATUS_MEANS.get(status, ""),
-        note="; ".join(part for part in notes if part not in words.estimate and WIDER not in part),
-        bar=_bar(node, latent, scale, before),
+        note="; ".join(
+            part
+            for part in note.text.split("; ")
+            if part not in words.estimate and WIDER not in part
+        ),
+        bar=_bar(node, latent, scale, before, said),
         wider=_wider(node, scale) if known and not node.get("side") else "",
     )
 
@@ -157,7 +169,13 @@ def _about(latent: Latent, scale: Scale) -> str:
     return f"{scale.fill('…')}{scale.rate}" if scale.margin else latent.about
 
 
-def _bar(node: Row, latent: Latent, scale: Scale, before: tuple[float, float]) -> dict[str, Any]:
+def _bar(
+    node: Row,
+    latent: Latent,
+    scale: Scale,
+    before: tuple[float, float],
+    said: tuple[float, float],
+) -> dict[str, Any]:
     prior = latent.prior
     start = prior.low if np.isfinite(prior.low) else prior.mean - 3.0 * prior.sd
     stop = prior.high if np.isfinite(prior.high) else prior.mean + 3.0 * prior.sd
@@ -166,7 +184,7 @@ def _bar(node: Row, latent: Latent, scale: Scale, before: tuple[float, float]) -
         share = (value - start) / (stop - start)
         return round(_WIDE * min(1.0, max(0.0, share)), 1)
 
-    low, high = node["hdi"]
+    low, high = said
     ends = [scale.convert(start), scale.convert(stop)]
     width = abs(ends[1] - ends[0]) / 20.0
     return {
@@ -309,12 +327,33 @@ def predictions(table: pd.DataFrame, source: OutcomeSource = "success") -> list[
             "only afterwards."
         )
         if success:
-            said.append(f"The area under the ROC curve is {auc(predicted, observed):.2f}.")
+            said.append(_auc_words(auc(predicted, observed), observed))
     else:
         said.append(
             "All outcomes are alike, so nothing says whether hard and easy arenas are told apart."
         )
     return said
+
+
+def _auc_words(area: float, observed: Floats) -> str:
+    """The area under the ROC curve, with what it means where it is no better than guessing."""
+    said = f"The area under the ROC curve is {area:.2f}; 0.5 is as good as guessing, 1 is perfect."
+    if area >= 0.5:
+        return said
+    passed = float(observed.sum())
+    failed = len(observed) - passed
+    # Standard deviation of the area where predictions and outcomes are independent (Mann and
+    # Whitney 1947).
+    sd = math.sqrt((passed + failed + 1.0) / (12.0 * passed * failed))
+    chance = (
+        f" With {passed:.0f} passed and {failed:.0f} failed that may be chance."
+        if 0.5 - area < _TAIL * sd
+        else " That is further below than chance usually gets."
+    )
+    return (
+        f"{said} Below 0.5 it went the wrong way round: arenas that were predicted to be easier "
+        f"were passed less often.{chance}"
+    )
 
 
 def diagnostics_words(profile: Row) -> list[str]:
@@ -368,6 +407,7 @@ def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
     """Where the numbers come from: headings with words."""
     about: Row = profile.get("provenance", {})
     layout: Row = profile.get("layout", {})
+    alarm: Row = about.get("alarm") or {}
     facts: list[tuple[str, str]] = [
         ("agent", str(about.get("agent", ""))),
         ("fingerprint", _fingerprint(about)),
@@ -379,7 +419,10 @@ def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
         ),
         ("played on", played_on(profile)),
         ("the agent saw", observation_words(about.get("observation_spec") or {})),
-        ("arenas were chosen", _policy_words(about.get("policy") or {})),
+        (
+            "arenas were chosen",
+            _policy_words(about.get("policy") or {}, alarm.get("raised_at")),
+        ),
         ("it stopped", str(about.get("reason") or "not yet")),
         ("seed", str(about.get("seed", ""))),
         ("session", str(about.get("session", "")).removeprefix("sessions/")),
@@ -400,7 +443,8 @@ def _fingerprint(about: Row) -> str:
     told: Row = about.get("agent_fingerprint") or {}
     known = AgentFingerprint(**{key: value for key, value in told.items() if key != "digest"})
     changes = [str(change) for change in about.get("agent_changes") or ()]
-    return "; ".join([known.words, *changes]) if told else ""
+    confinement = [str(about["confinement"])] if about.get("confinement") else []
+    return "; ".join([known.words, *confinement, *changes]) if told else ""
 
 
 def played_on(profile: Row) -> str:
@@ -444,12 +488,16 @@ def observation_words(spec: Row) -> str:
     return words
 
 
-def _policy_words(policy: Row) -> str:
+def _policy_words(policy: Row, alarm: int | None = None) -> str:
     if not policy:
         return ""
     words = f"by the policy {policy.get('name')}"
     if (share := policy.get("random_share")) is not None:
         words += f", {percent(share)} of them at random"
+        if alarm:
+            words += (
+                f", and all of them while the alarm stood, which was raised after {alarm} episodes"
+            )
     if policy.get("generate"):
         words += ", with arenas made on demand"
     return words

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -140,37 +140,67 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+class Inside(NamedTuple):
+    """What serves a data directory, before it has a door.
+
+    Attributes:
+        settings: How it is served.
+        clock: Returns the current time.
+        lock: Keeps other servers away; None where several share the store.
+        engines: The engines of its sessions.
+        conductors: Those of its campaigns.
+        operations: What takes long.
+        gate: Says who may do what.
+        limits: Those of the server as a whole.
+        refusals: Counts what was refused.
+    """
+
+    settings: Settings
+    clock: Callable[[], datetime]
+    lock: DirectoryLock | None
+    engines: Engines
+    conductors: Conductors
+    operations: Operations
+    gate: Gate
+    limits: ServerLimits
+    refusals: Refusals
+
+    def gateway(self, folder: str) -> Gateway:
+        """Return the servicer to which agents come.
+
+        Args:
+            folder: Where unix sockets may be for agents that play with workers.
+        """
+        settings = self.settings
+        return Gateway(
+            self.engines,
+            self.gate,
+            direct=settings.direct,
+            folder=folder,
+            networks=settings.direct_networks if settings.engine == "ray" else "",
+            most_agents=settings.max_agents,
+            check=partial(self.limits.check, EVALUATE),
+            refused=self.refusals.count,
+        )
+
+    async def stop(self) -> None:
+        """Let every agent go, and store what is open."""
+        await self.operations.close()
+        await self.conductors.close()
+        await self.engines.close()
+
+
 @asynccontextmanager
-async def create_server(
+async def composed(
     settings: Settings,
     clock: Callable[[], datetime] = utc_now,
     fitter: Fits | None = None,
     starter: Starter | None = None,
-) -> AsyncGenerator[RunningServer]:
-    """Serve a data directory; leaving the block lets every agent go and stores what is open.
+) -> AsyncGenerator[Inside]:
+    """Take a data directory, and compose what serves it; the block ends after `Inside.stop`.
 
-    Args:
-        settings: Where to listen, and which directory to serve.
-        clock: Returns the current time, for creation times.
-        fitter: Runs NUTS and stays open afterwards; None for what the engine of the settings has.
-        starter: Starts simulators and stays open afterwards; None for what that engine has.
-
-    Yields:
-        The server, once it answers calls.
-
-    Raises:
-        ExposureError: Other machines could reach the server without credentials.
-        CertificateError: The server's certificate cannot be made.
-        DirectoryInUseError: Another server uses the directory.
-        PortInUseError: The server cannot listen at its address.
-        StoreVersionError: Another version wrote the directory, and this one cannot use it.
-        ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
-        StrayPartsError: The database and the files beside it do not belong together.
-        ClusterError: The Ray cluster of the settings cannot be used.
-        PluginError: No plugin comes with a package of the settings.
+    Args and errors are those of `create_server`, but for what has to do with its address.
     """
-    check_exposure(settings.host, credentials=settings.tls)
-    check_tls(settings)
     # Servers that share a database share the directory; the claims of sessions keep them apart.
     lock = None if settings.store else DirectoryLock(settings.home)
     opened = AsyncExitStack()
@@ -207,13 +237,57 @@ async def create_server(
         operations = await asyncio.to_thread(
             Operations, _own_folder(settings) / "operations", clock
         )
-        metrics = Metrics() if settings.metrics else None
         gate = await asyncio.to_thread(Gate, settings.home, engines)
-        refusals = Refusals()
+        limits = ServerLimits(settings, store, operations, disk=disk)
+        yield Inside(
+            settings, clock, lock, engines, conductors, operations, gate, limits, Refusals()
+        )
+    finally:
+        try:
+            await opened.aclose()
+        finally:
+            if lock is not None:
+                lock.release()
+
+
+@asynccontextmanager
+async def create_server(
+    settings: Settings,
+    clock: Callable[[], datetime] = utc_now,
+    fitter: Fits | None = None,
+    starter: Starter | None = None,
+) -> AsyncGenerator[RunningServer]:
+    """Serve a data directory; leaving the block lets every agent go and stores what is open.
+
+    Args:
+        settings: Where to listen, and which directory to serve.
+        clock: Returns the current time, for creation times.
+        fitter: Runs NUTS and stays open afterwards; None for what the engine of the settings has.
+        starter: Starts simulators and stays open afterwards; None for what that engine has.
+
+    Yields:
+        The server, once it answers calls.
+
+    Raises:
+        ExposureError: Other machines could reach the server without credentials.
+        CertificateError: The server's certificate cannot be made.
+        DirectoryInUseError: Another server uses the directory.
+        PortInUseError: The server cannot listen at its address.
+        StoreVersionError: Another version wrote the directory, and this one cannot use it.
+        ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
+        StrayPartsError: The database and the files beside it do not belong together.
+        ClusterError: The Ray cluster of the settings cannot be used.
+        PluginError: No plugin comes with a package of the settings.
+    """
+    check_exposure(settings.host, credentials=settings.tls)
+    check_tls(settings)
+    async with composed(settings, clock, fitter, starter) as inside:
+        engines, refusals, lock = inside.engines, inside.refusals, inside.lock
+        store, claims = engines.parts.store, engines.parts.claims
+        metrics = Metrics() if settings.metrics else None
         budget = Budget.of(descriptors(), settings.max_strangers)
         doorman = Doorman(budget, refusals)
-        limits = ServerLimits(settings, store, operations, disk=disk)
-        limiting = LimitsInterceptor(limits)
+        limiting = LimitsInterceptor(inside.limits)
         credentials = await asyncio.to_thread(_credentials, settings)
         tasks: list[asyncio.Task[None]] = []
         doors: list[grpc.aio.Server] = []
@@ -226,7 +300,7 @@ async def create_server(
                 guards = [
                     *([CallCounter(metrics)] if metrics else []),
                     ErrorInterceptor(note_refusal),
-                    AccessInterceptor(gate, doorman, open_to_machine=open_to_machine),
+                    AccessInterceptor(inside.gate, doorman, open_to_machine=open_to_machine),
                     limiting,
                 ]
                 return _empty_server(settings, guards, connections)
@@ -235,31 +309,10 @@ async def create_server(
             local_door = make_door(budget.local, open_to_machine=False)
             doors += [server, local_door]
             doors[1].add_insecure_port(local.address)
-            calls = AccessCalls(engines, gate.tickets, local.address, settings.home)
-            gateway = Gateway(
-                engines,
-                gate,
-                direct=settings.direct,
-                folder=str(local.folder),
-                networks=settings.direct_networks if settings.engine == "ray" else "",
-                most_agents=settings.max_agents,
-                check=partial(limits.check, EVALUATE),
-                refused=refusals.count,
-            )
             checks = Health(("", *SERVICES), doorman)
-            await _add_services(
-                doors,
-                settings,
-                engines,
-                conductors,
-                operations,
-                gateway,
-                calls,
-                clock,
-                checks,
-                limits,
-                refusals,
-            )
+            servicers = await servicers_of(inside, local)
+            for door in doors:
+                _add_services(door, servicers, checks)
             address = _bind(server, settings, credentials)
             doorman.port = int(address.rpartition(":")[2])
             doorman.door = local.address.removeprefix("unix:")
@@ -271,7 +324,7 @@ async def create_server(
             for door in doors:
                 await door.start()
             local.publish()
-            await conductors.resume()
+            await inside.conductors.resume()
             if metrics is not None:
                 offered = stack.enter_context(
                     metrics.served(*settings.metrics_at, engines, refusals)
@@ -292,17 +345,9 @@ async def create_server(
             stack.close()
             for task in tasks:
                 task.cancel()
-            await operations.close()
-            await conductors.close()
-            await engines.close()
+            await inside.stop()
             await asyncio.gather(*(door.stop(GRACE_SECONDS) for door in doors))
             local.close()
-    finally:
-        try:
-            await opened.aclose()
-        finally:
-            if lock is not None:
-                lock.release()
 
 
 async def _engine(
@@ -477,26 +522,29 @@ def _empty_server(
     )
 
 
-async def _add_services(
-    doors: Sequence[grpc.aio.Server],
-    settings: Settings,
-    engines: Engines,
-    conductors: Conductors,
-    operations: Operations,
-    gateway: Gateway,
-    calls: AccessCalls,
-    clock: Callable[[], datetime],
-    checks: Health,
-    limits: ServerLimits,
-    refusals: Refusals,
-) -> None:
-    """Add the same servicers to each server."""
+Servicers: TypeAlias = Sequence[tuple[Callable[[Any, Any], None], Any]]
+"""Servicers, each after the generated function that adds it to a server."""
+
+
+async def servicers_of(inside: Inside, local: LocalAddress) -> Servicers:
+    """Return the servicers of a data directory.
+
+    Args:
+        inside: What they are of.
+        local: Where agents of this machine play.
+    """
+    settings, engines, operations = inside.settings, inside.engines, inside.operations
+    clock, conductors = inside.clock, inside.conductors
     requests = await asyncio.to_thread(Requests, _own_folder(settings) / "requests.jsonl")
     library = BatteryLibrary(engines.parts.store, engines.parts.files)
     secret = await asyncio.to_thread(ServerSecret, settings.home, settings.secret)
     sessions = Sessions(engines, library, requests, clock, secret)
-    servicers: list[tuple[Callable[[Any, grpc.aio.Server], None], Any]] = [
-        (gateway_pb2_grpc.add_AgentGatewayServicer_to_server, gateway),
+    calls = AccessCalls(engines, inside.gate.tickets, local.address, settings.home)
+    return [
+        (
+            gateway_pb2_grpc.add_AgentGatewayServicer_to_server,
+            inside.gateway(str(local.folder)),
+        ),
         (access_pb2_grpc.add_AccessServicer_to_server, calls),
         (sessions_pb2_grpc.add_SessionsServicer_to_server, sessions),
         (
@@ -512,17 +560,20 @@ async def _add_services(
         (results_pb2_grpc.add_EpisodesServicer_to_server, Episodes(engines)),
         (
             operations_pb2_grpc.add_OperationsServicer_to_server,
-            OperationCalls(engines, operations, requests, limits, refusals),
+            OperationCalls(engines, operations, requests, inside.limits, inside.refusals),
         ),
     ]
+
+
+def _add_services(server: grpc.aio.Server, servicers: Servicers, checks: Health) -> None:
+    """Add servicers to a server, with those by which gRPC looks at it."""
+    for add, servicer in servicers:
+        add(servicer, server)
     register: Any = health_pb2_grpc
-    for server in doors:
-        for add, servicer in servicers:
-            add(servicer, server)
-        register.add_HealthServicer_to_server(checks, server)
-        reflection.enable_server_reflection(
-            [*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME], server
-        )
+    register.add_HealthServicer_to_server(checks, server)
+    reflection.enable_server_reflection(
+        [*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+    )
 
 
 def _credentials(settings: Settings) -> grpc.ServerCredentials | None:

@@ -387,7 +387,7 @@ class SessionEngine:
             return
 
         async def meet(fingerprint: AgentFingerprint, whole: bool = True) -> None:
-            arrival = Arrival(fingerprint, whole, link.same_agent)
+            arrival = Arrival(fingerprint, whole, link.same_agent, link.unconfined)
             await self._identities.meet(arrival, company=self.agents > 1)
 
         await meet(link.fingerprint, link.whole)

@@ -42,7 +42,9 @@ class FinalFits:
         """What a session waits for while its last fit is made."""
         if not self._fitter.fitting().compiling:
             return WAITS
-        return f"{WAITS}; what fits is being loaded, once for as long as the server runs"
+        return (
+            f"{WAITS}; the software for fits is being started, once for as long as the server runs"
+        )
 
     async def profile(self, learner: Learner) -> FitResult:
         """Fit the posterior from which the profile is made, and keep its draws.

@@ -31,11 +31,13 @@ class Arrival(NamedTuple):
         fingerprint: What it is, as its process says.
         whole: Whether its first `reset` is over, or was nothing to wait for.
         same: Whether whoever connects says that it is the same agent as before.
+        unconfined: Whether its process sees the evaluator.
     """
 
     fingerprint: AgentFingerprint
     whole: bool = True
     same: bool = False
+    unconfined: bool = False
 
 
 def identified(
@@ -64,7 +66,8 @@ def identified(
     """
     first = known.fingerprint
     if first is None or not (begun or company):
-        return Identity(arrival.fingerprint, simulator=simulator)
+        return Identity(arrival.fingerprint, simulator=simulator, unconfined=arrival.unconfined)
+    known = replace(known, unconfined=known.unconfined or arrival.unconfined)
     if begun and (other := environment_changes(known.simulator, simulator)):
         raise ServiceError(
             Code.SIMULATOR_CHANGED,

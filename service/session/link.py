@@ -92,6 +92,7 @@ class AgentLink(ABC):
         fingerprint: What the agent is; None where a link has no way to say.
         whole: Whether that is all of it: its first `reset` may bring more.
         same_agent: Whether whoever connects says that it is the same agent as before.
+        unconfined: Whether its process sees the evaluator, as an operator's does.
         room: How much the agent's notes may still take.
         ready: Is told the whole fingerprint, and raises where the agent may not go on.
     """
@@ -103,6 +104,7 @@ class AgentLink(ABC):
     fingerprint: AgentFingerprint | None = None
     whole: bool = True
     same_agent: bool = False
+    unconfined: bool = False
     ready: Callable[[AgentFingerprint], Awaitable[None]] | None = None
 
     @property

@@ -31,6 +31,16 @@ COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.service.session.player"
 """The program of a worker that plays with agents."""
 
 
+def own_starter(patience: Patience, *, forked: bool) -> Starter:
+    """Return what starts simulators here.
+
+    Args:
+        patience: Time limits for workers.
+        forked: Whether they share memory as forks of one process, where the system can do that.
+    """
+    return Fork(COMMAND, patience) if forked and Fork.works_here() else Spawn(COMMAND)
+
+
 class PoolStatus(NamedTuple):
     """Where workers are, and how many there may be.
 
@@ -92,8 +102,7 @@ class Workers:
         self._allowed_builds = tuple(allowed_builds)
         self._patience = patience
         self._spawn = Spawn(COMMAND)
-        forks = forked and Fork.works_here()
-        self._own = Fork(COMMAND, patience) if forks else self._spawn
+        self._own = own_starter(patience, forked=forked)
         self._starter = starter or self._own
         self._idle: list[Worker] = []
         self._loans: list[Loan] = []

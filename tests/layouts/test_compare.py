@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import norm
 
+from animalcat.cli.shared.agent_comparison import compare_agents
 from animalcat.layouts.checking.compare import (
     Posterior,
     node_differences,
@@ -66,6 +67,19 @@ def test_a_ranking() -> None:
         assert sum(entry.probabilities) == pytest.approx(1)
         expected = sum((k + 1) * p for k, p in enumerate(entry.probabilities))
         assert entry.rank == pytest.approx(expected)
+
+
+def test_a_ranking_says_no_more_than_profiles_do() -> None:
+    agents = [normal("known", 3, 0.3, 1), normal("unknown", 2, 3, 2), normal("able", 9, 1, 3)]
+    measured = {"mean": 3.0, "sd": 0.3, "hdi": [2.5, 3.5], "known": True}
+    nodes = {
+        "known": {"skill": measured},
+        "unknown": {"skill": {**measured, "known": False}},
+        "able": {"skill": {**measured, "side": "at least", "bound": 7.6}},
+    }
+    found = compare_agents(agents, nodes=nodes)
+    words = {row["name"]: row["words"]["estimate"] for row in found["ranking"]}
+    assert words == {"known": "3.0 m", "unknown": "not known yet", "able": "at least 8 m"}
 
 
 def test_a_trajectory_and_its_picture() -> None:

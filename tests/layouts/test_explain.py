@@ -17,6 +17,7 @@ from animalcat.layouts.explaining.episode import CHANCE, explain
 from animalcat.layouts.explaining.session import explain_of
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.reporting.profile import NodeNote
 
 COLUMNS = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
 FAR, SMALL, BOTH, EASY = ([45, 4, 0, 0], [4, 0.5, 0, 0], [45, 0.5, 0, 0], [4, 4, 0, 0])
@@ -108,6 +109,46 @@ def test_where_the_layout_does_not_describe_the_agent_nothing_is_blamed() -> Non
         "say why the agent failed here, nor what would tell more.",
     )
     assert explain(bank(), either, BOTH, 0.0, instance="both").discriminators
+
+
+def test_what_the_layout_counts_otherwise_than_the_arena_has_it_is_said() -> None:
+    """Behind the agent 30 m count as 45 m."""
+    behind = explain(bank(), draws(1.0, 1.8), [30, 4, 1, 0], 0.0, instance="behind")
+    first = behind.needs[0]
+    assert first.asks == "45 m of rewardDistance"
+    assert first.counted == "it has 30 m, which the layout counts as 45 m, with rewardBehind 1"
+    assert f"asks for {first.asks} ({first.counted}), and" in behind.sentences[1]
+    plain = explain(bank(), draws(1.0, 1.8), FAR, 0.0, instance="far")
+    assert plain.needs[0].counted == ""
+
+
+def test_of_two_abilities_that_were_not_shown_neither_is_blamed() -> None:
+    """Each may be what keeps the other from showing."""
+    none = {name: NodeNote("at most", 0.5) for name in ("navigationAbility", "visualAbility")}
+    found = explain(bank(), draws(0.3, 1.2), FAR, 0.0, instance="far", noted=none)
+    assert "it is open, since no ability was shown in any of " in found.sentences[1]
+    assert found.needs[0].has == "at most 8 m"
+    one = {**none, "visualAbility": NodeNote()}
+    found = explain(bank(), draws(0.3, 1.8), FAR, 0.0, instance="far", noted=one)
+    assert "most likely navigationAbility made it fail" in found.sentences[1]
+
+
+def test_what_several_lacks_decide_together_is_not_called_chance() -> None:
+    found = explain(bank(), draws(0.3, 0.2), BOTH, 0.0, instance="both")
+    assert found.chance > 0.9  # no single repair helps
+    said = found.sentences[1]
+    assert "several abilities fall short at once, so none of them decided alone: " in said
+    assert "where it asks for 45 m of rewardDistance and it masters 5 m (" in said
+    assert "where it asks for 0.5 m of rewardSize and it masters 3.9 m (" in said
+
+
+def test_an_arena_that_tells_next_to_nothing_is_not_offered() -> None:
+    """Two candidates that predict nearly the same of every arena but of the one that was played."""
+    near = np.concatenate([draws(2.9, 1.85, 0.3), draws(3.2, 1.75, 0.3)])
+    found = explain(bank(), near, BOTH, 0.0, instance="both")
+    assert len([need for need in found.needs if need.decided > 0.05]) > 1
+    assert found.discriminators == ()
+    assert found.sentences[-1] == "No other arena of the battery would tell much more about why."
 
 
 def test_a_gate_is_shut_in_the_like_arena() -> None:

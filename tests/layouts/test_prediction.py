@@ -81,10 +81,16 @@ def test_bad_predictions_are_called_worse_than_the_average() -> None:
 def test_what_was_chosen_for_what_it_tells_is_not_scored() -> None:
     found = compared(1, 0.3, 0.9, random=False)
     assert (found.standing, found.draws, found.hindsight) == ("cannot be told", 0, None)
-    assert "Nothing was drawn at random" in found.text
+    assert "Nothing was drawn at random from the 9th episode on" in found.text
 
 
-def session(rate: float, layout: str, variant: str) -> Learner:
+def test_of_few_episodes_nothing_is_said_of_later_ones() -> None:
+    learner = session(0.9, "aaio", "scaled", episodes=2)
+    found = prediction_of(learner)
+    assert found.text == "Its predictions are scored from the 9th episode on, and 2 were played."
+
+
+def session(rate: float, layout: str, variant: str, episodes: int = 90) -> Learner:
     """An agent of one rate, played 90 random arenas of the Olympics."""
     g = np.random.default_rng(2)
     n = 100
@@ -96,7 +102,7 @@ def session(rate: float, layout: str, variant: str) -> Learner:
     ]
     bank = Bank(load_layout(layout, variant), np.column_stack(columns), ("arenas",) * n)
     learner = Learner(bank, Policy("random"), StoppingRule(n), seed=2)
-    for _ in range(90):
+    for _ in range(episodes):
         choice = learner.ask()
         assert choice is not None
         learner.tell(choice.instance, float(g.random() < rate))

@@ -28,6 +28,7 @@ from animalcat.layouts.explaining.verdict import (
 from animalcat.layouts.explaining.wording import (
     Scale,
     figure,
+    for_informed,
     plain_scale,
     scale_of,
     words_of,
@@ -114,6 +115,17 @@ def test_one_that_fails_everywhere_is_bounded_from_above_and_of_no_kind() -> Non
     assert found.found.kind == "unclear"
     assert profile.notes["visualAbility"].side == "at most"
     assert "passed none of 60" in found.text
+    both = "no ability was shown in any of navigationAbility and visualAbility."
+    assert f"What makes it fail is open: {both}" in found.text
+
+
+def test_what_makes_it_fail_is_open_where_another_ability_is_not_known() -> None:
+    _, found = judged(lambda t: np.zeros(len(t)), 20)
+    assert found.blamed == "navigationAbility"
+    assert (
+        "What makes it fail is open: no ability was shown in navigationAbility, and visualAbility "
+        "is not known yet."
+    ) in found.text
 
 
 def test_what_was_not_observed_is_no_failure() -> None:
@@ -255,6 +267,94 @@ def test_an_interval_that_goes_on_where_nothing_asks_for_more_is_no_limit() -> N
     assert "Its weaker side" not in found.text
 
 
+def test_an_interval_that_begins_where_nothing_asks_for_less_shows_no_ability() -> None:
+    """It passes four arenas by chance, near ones and far ones, and can do nothing."""
+    profile, found = judged(lambda t: (np.arange(len(t)) % 15 == 7).astype(float), 60)
+    assert "passed 4 of 60" in found.text
+    words, note = profile.words["navigationAbility"], profile.notes["navigationAbility"]
+    bound = re.fullmatch(r"no ability shown: at most ([0-9.]+ m)", words.estimate)
+    assert bound is not None
+    assert note.side == "at most"
+    assert words.interval == f"0 to {bound[1]}"  # one number, however it is said
+    assert f"finds goals up to {bound[1]} away at most (no ability was shown)" in found.text
+    assert "Its weaker side" not in found.text
+    sizes = profile.words["visualAbility"].estimate
+    assert re.match(r"(no ability shown: [0-9.]+ m or more|not known yet \()", sizes)
+
+
+def test_noise_that_may_be_none_is_bounded() -> None:
+    profile, _ = judged(lambda t: np.ones(len(t)))
+    words = profile.words["noiseLevel"]
+    bound = re.fullmatch(r"no noise shown: at most ([0-9.]+) %", words.estimate)
+    assert bound is not None
+    assert words.interval == f"0 to {bound[1]} %"
+
+
+def test_a_bound_is_the_same_number_wherever_it_is_said() -> None:
+    profile, found = judged(lambda t: np.ones(len(t)))
+    nodes = {node.name: node for node in profile.nodes}
+    for k, name in enumerate(("navigationAbility", "visualAbility")):
+        words, scale = profile.words[name], found.scales[k]
+        number = re.search(r"[0-9.]+ m", words.estimate)
+        assert number is not None
+        node, note = nodes[name], profile.notes[name]
+        brief = scale.brief(node.mean, *node.hdi, note=note)
+        assert brief == scale.of_profile(profile.nodes_dict()[name])
+        assert words.estimate == f"no limit found: {brief.estimate}"
+        assert brief.estimate == scale.told(node.mean, *node.hdi, known=True, note=note)
+        assert words.interval == brief.interval
+        said = number[0].removesuffix(" m")
+        assert said in words.interval.split()
+        assert said in found.text
+
+
+def test_where_more_ability_is_a_smaller_value_its_end_is_smaller() -> None:
+    profile, _ = judged(lambda t: (t.column("rewardDistance") < 30).astype(float))
+    sizes = profile.notes["visualAbility"]
+    assert (sizes.side, sizes.text) == ("at least", "what is smaller than 0.5 m is not measured")
+
+
+def test_what_an_agent_is_told_of_it_does_not_see() -> None:
+    layout = load_layout("aaio", "metres-15")
+    informed = for_informed(layout)
+    assert informed.digest == layout.digest
+    phrases = [scale_of(informed, k).phrase for k in (0, 1)]
+    assert phrases == [
+        "finds goals up to {} away",
+        "is told of goals and finds them down to {} across",
+    ]
+    assert for_informed(informed) == informed
+    bare = replace(layout, latents=tuple(replace(node, reads="") for node in layout.latents))
+    assert [scale_of(for_informed(bare), k).phrase for k in (0, 1)] == phrases
+    table = arenas()
+    learner = Learner(Bank.of(informed, table), None, StoppingRule(200), seed=4)
+    for i in range(20):
+        learner.tell(str(i), 1.0, i)
+    _, found = verdict_of(learner, learner.profile({"privileged": True}))
+    assert found.sentences[0].startswith("Told where everything is, it passed all 20 arenas")
+    assert "sees goals" not in found.text
+
+
+def test_one_that_does_well_only_where_more_is_asked_for_has_a_strength_and_no_weakness() -> None:
+    layout = load_layout("object-permanence")
+    g = np.random.default_rng(1)
+    rows = np.tile([0.5 * (f.low + f.high) for f in layout.features], (40, 1)).round()
+    ramp = layout.feature_names.index("rampPresence")
+    rows[:, ramp] = np.arange(40) % 2
+    draws = layout.from_standard(g.standard_normal((300, len(layout.latents))))
+    cost = costs(layout, draws, rows)
+    only = find_kind(layout, draws, PlayedEpisodes(rows, rows[:, ramp]), cost)
+    assert (only.kind, only.weakness) == ("single strength", "")
+    assert only.rival is not None
+    assert (only.rival.name, only.rival.low, only.rival.strength) == ("rampPresence", "0", True)
+    never = find_kind(layout, draws, PlayedEpisodes(rows, 1.0 - rows[:, ramp]), cost)
+    assert never.kind == "single weakness"
+    unread = only.unread("the layout does not describe this agent")
+    assert (unread.kind, unread.why) == ("unclear", "the layout does not describe this agent")
+    assert unread.probabilities["single strength"] == 0.0
+    assert sum(unread.probabilities.values()) == pytest.approx(1.0)
+
+
 def test_success_by_a_colour_makes_a_fraudster_and_by_a_paradigm_a_context_agent() -> None:
     _, by_look = judged(lambda t: t.column(LOOK))
     assert by_look.found.kind == "fraudster"
@@ -336,9 +436,7 @@ def test_values_are_read_in_the_unit_of_the_feature() -> None:
 
 
 def read(scale: Scale, mean: float, low: float, high: float) -> NodeWords:
-    return words_of(
-        NodeSummary("n", "capability", "1", mean, 0.1, (low, high), 500.0), scale, None, None
-    )
+    return words_of(NodeSummary("n", "capability", "1", mean, 0.1, (low, high), 500.0), scale)
 
 
 def test_values_beyond_what_any_arena_asks_for_are_marked() -> None:

@@ -101,7 +101,8 @@ def test_pairs_are_counted_once_and_by_arena() -> None:
     assert found.apart
     assert found.words.startswith(
         "told apart from other: of the 10 arenas that both played, both passed 2 and both failed "
-        "0; only this agent passed 8 (a2, a3, a4, a5, a6 and 3 more); only other passed 0 (e-value"
+        "0; only this agent passed 8 (a2, a3, a4, a5, a6 and 3 more); only other passed 0 (bets "
+        "that they differ have multiplied their stake by "
     )
 
 

@@ -74,7 +74,7 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
         data=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    out_of_reach = "visualAbility: its target cannot be reached with this battery: its SD is at"
+    out_of_reach = "visualAbility: its target is out of this battery's reach for 19 of 20 agents"
     assert out_of_reach in done.stderr
     told = [line for line in done.stderr.splitlines() if " of 2 episodes: " in line]
     assert [line.split()[0] for line in told] == ["1", "2"]
@@ -86,8 +86,15 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert len(list(Path(result["recordings"]).glob("*.mcap"))) == 2
     session = result["session"]
 
+    extend = ("session", "extend", session, "--episodes", "1", "--agent")
+    for mistyped in ("builtin:forwrd", "forward", "nowhere.py:Agent"):
+        refused = animalcat(*extend, mistyped, data=tmp_path)
+        assert refused.returncode, mistyped
+        assert mistyped in refused.stderr
+
     listed = json.loads(animalcat("session", "list", "--json", data=tmp_path).stdout)
     assert [row["session"] for row in listed] == [session]
+    assert (listed[0]["state"], listed[0]["reason"]) == (result["state"], result["reason"])
     page = tmp_path / "out" / "profile.html"
     with server_for(None, tmp_path):
         looked("profile", "export", session, "--format", "html", "-o", page, data=tmp_path)

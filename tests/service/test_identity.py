@@ -78,6 +78,20 @@ def test_what_is_said_to_be_the_same_is_stated_once_and_known_from_then_on() -> 
     assert len(come(said, third, same=True).changes) == 2
 
 
+def test_who_was_once_played_by_a_process_that_sees_the_evaluator_was_not_confined() -> None:
+    apart, seeing = Arrival(KNOWN), Arrival(KNOWN, unconfined=True)
+
+    def after(known: Identity, arrival: Arrival, episode: int) -> Identity:
+        return identified(known, arrival, {}, begun=episode > 0, company=False, episode=episode)
+
+    assert not after(NOBODY, apart, 0).unconfined
+    open_then = after(NOBODY, seeing, 0)
+    assert open_then.unconfined
+    assert after(open_then, apart, 3).unconfined
+    assert not after(open_then, apart, 0).unconfined  # nothing of the other was measured
+    assert after(Identity(KNOWN), seeing, 3) == Identity(KNOWN, unconfined=True)
+
+
 def test_processes_that_play_beside_each_other_are_one_agent() -> None:
     first = Identity(EARLY)  # its first reset is not over yet
     both = come(first, KNOWN, episodes=0, company=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.adaptive.statuses import EXHAUSTED
+from animalcat.layouts.adaptive.statuses import EXHAUSTED, PRECISE
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import Measurement
@@ -48,6 +48,21 @@ def played(measurement: Measurement, episodes: int, *, random: bool) -> list[Dec
         measurement.learner.tell(decision.instance, success, number)
         made.append(decision)
     return made
+
+
+def test_a_target_that_is_reached_is_not_said_to_be_out_of_reach(battery: Battery) -> None:
+    """The bound is for 19 agents of 20, and this may be the twentieth."""
+    spec = replace(SPEC, policy=Policy(), stop=StoppingRule(100, target_sd=0.05))
+    measurement = Measurement(spec, battery)
+    measurement.find_reach()
+    names = ["navigationAbility", "visualAbility"]
+    measuring = dict.fromkeys(names, "measuring")
+    assert set(measurement.limits(measuring)) == set(names)
+    assert set(measurement.limits({**measuring, names[0]: PRECISE})) == {names[1]}
+    told = measurement.capabilities(measurement.verdict(0.0))
+    precise = [replace(one, status=PRECISE) for one in told]
+    assert all(one.limit for one in told)
+    assert not any(one.limit for one in measurement.with_reach(precise))
 
 
 def test_repeats_of_a_random_agent_count(battery: Battery) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.adaptive.statuses import PRECISE
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.reporting.profile import Profile
@@ -55,6 +56,41 @@ def test_what_the_battery_lacks_is_said() -> None:
     assert able.notes["ability"].side == "at least"
     (step,) = next_steps(ENDED, able, {"ability": 3}, 100)
     assert "To find a limit of ability takes arenas that ask for more" in step["text"]
+
+
+def limited_in_distance(navigation: str, sight: str) -> Profile:
+    """Of an agent that passes what is near, whatever its size."""
+    g = np.random.default_rng(3)
+    rows = np.column_stack([g.uniform(2, 40, 40), g.uniform(0.5, 5, 40), np.zeros((40, 2))])
+    bank = Bank(load_layout("aaio", "metres-15"), rows, ["a"] * 40)
+    learner = Learner(bank, None, SPEC.stop)
+    for k, (distance, *_) in enumerate(rows.tolist()):
+        learner.tell(str(k), float(distance < 18.0), k)
+    made, verdict = verdict_of(learner, learner.profile())
+    assert verdict.blamed == "navigationAbility"
+    return replace(made, status={"navigationAbility": navigation, "visualAbility": sight})
+
+
+def test_what_would_narrow_what_the_verdict_names_comes_first() -> None:
+    named, other = "navigationAbility", "visualAbility"
+    found = limited_in_distance(PRECISE, "budget")
+    first, last = next_steps(ENDED, found, {}, 100, named, {named: 9})
+    assert first["text"].startswith(f"{named}, which the verdict names, is at its target")
+    assert first["command"].startswith("animalcat session extend s-1 --episodes 9 --target-sd 0.0")
+    assert f"To find a limit of {other} takes arenas that ask for more" in last["text"]
+    (first, _) = next_steps(ENDED, found, {}, 100, named, {named: None})
+    assert first["command"] == "animalcat battery report mine"
+    assert "cannot narrow it by a fifth" in first["text"]
+
+    found = limited_in_distance("budget", "budget")
+    for needed in ({named: 4}, {named: None}):
+        first, last = next_steps(ENDED, found, needed, 100, named)
+        assert named in first["text"]
+        assert other in last["text"]
+    (first, _) = next_steps(ENDED, found, {named: 4}, 100, other)
+    assert f"To find a limit of {other}" in first["text"]
+    (first, _) = next_steps(ENDED, found, {named: 4}, 100, "noiseLevel")
+    assert first["text"].startswith("The verdict names noiseLevel, for which no target is set;")
 
 
 def test_nothing_is_said_where_nothing_is_open_and_no_more_of_a_layout_that_is_wrong() -> None:

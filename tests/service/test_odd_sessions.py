@@ -163,7 +163,9 @@ async def test_a_target_out_of_reach_is_said_while_it_plays_and_ever_after(servi
     name = session.name
     found = await played(service, name, AHEAD)
     for c in found.capabilities:
-        assert c.limit.startswith("cannot be reached with this battery: its SD is at best ")
+        assert c.limit.startswith(
+            "is out of this battery's reach for 19 of 20 agents, as the layout assumes them: the SD"
+        )
         assert c.best_sd > 0.02 * 1.9
     profile = await profile_of(service, name)
     assert profile["provenance"]["limits"] == {c.name: c.limit for c in found.capabilities}
@@ -270,7 +272,7 @@ async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong
     rate = (await profile_of(service, session.name))["battery_rate"]
     assert (rate["instances"], rate["played"]) == (32, 20)
     assert rate["low"] <= 0.5 <= rate["high"] < rate["low"] + 12 / 32
-    assert "20 were played" in rate["text"]
+    assert "of 20 played" in rate["text"]
 
 
 async def test_a_session_that_has_enough_ends_without_its_agent(

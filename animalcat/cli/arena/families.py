@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 import typer
 
+from animalcat import plugins
 from animalcat.arena_configs.families import (
     FAMILIES,
     Family,
@@ -168,15 +169,18 @@ def families(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the families that come with the project, or show one of them.
+    """List the families that come with the project or with plugins, or show one of them.
 
-    One is shown with its paradigms, with what its parameters are drawn from, and with its controls.
+    None of a plugin's code is run to list it. One is shown with its paradigms, with what its
+    parameters are drawn from, and with its controls.
     """
     try:
         chosen = [_family(family)] if family else [load_family(name) for name in FAMILIES]
     except ArenaError as error:
         fail(str(error))
     rows = [_described(family) for family in chosen]
+    if not family:
+        rows += [_of_plugin(one) for one in plugins.every("family") if one.name not in FAMILIES]
     if as_json:
         print_json(rows)
     elif family:
@@ -354,6 +358,19 @@ def _shown(value: float | None) -> str:
 
 def _count(number: int) -> str:
     return f"{number} instance{'' if number == 1 else 's'}"
+
+
+def _of_plugin(plugin: plugins.Plugin) -> dict[str, Any]:
+    """What is known of a family of another package before its code is run."""
+    return {
+        "family": plugin.name,
+        "description": f"a plugin of {plugin.distribution} {plugin.version}; animalcat arena "
+        f"families {plugin.name} shows it",
+        "paradigms": [],
+        "controls": {},
+        "parameters": [],
+        "claims": [],
+    }
 
 
 def _described(family: Family) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from animalcat import values
+from animalcat import plugins, values
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data, Server, client_for
@@ -50,9 +50,10 @@ def every_variant(name: str) -> list[Layout]:
 
 
 def list_layouts(server: Server = None, data: Data = None, as_json: Json = False) -> None:
-    """List the shipped layouts with their variants, and layouts that sessions brought along.
+    """List the shipped layouts with their variants, those of plugins, and those of sessions.
 
-    What sessions brought along is kept in the data directory, or by the server.
+    What sessions brought along is kept in the data directory, or by the server. None of a plugin's
+    code is run to list it; `layout show NAME` reads it.
     """
     rows = [
         _listed(layout, layout.identity, "shipped")
@@ -60,6 +61,7 @@ def list_layouts(server: Server = None, data: Data = None, as_json: Json = False
         for variant in variants(name)
         for layout in [load_layout(name, variant)]
     ]
+    rows += [_of_plugin(one) for one in plugins.every("layout") if one.name not in LAYOUTS]
     for kept in _kept(server, data):
         layout = parse_layout(kept.text, kept.variant)
         rows.append(_listed(layout, kept.digest, "a session brought it"))
@@ -127,6 +129,22 @@ def _listed(layout: Layout, identity: str, origin: str) -> dict[str, Any]:
         "source": layout.source,
         "digest": layout.digest,
         "identity": identity,
+    }
+
+
+def _of_plugin(plugin: plugins.Plugin) -> dict[str, Any]:
+    """What is known of a layout of another package before its code is run."""
+    return {
+        "name": plugin.name,
+        "variant": "",
+        "from": f"{plugin.distribution} {plugin.version}",
+        "about": f"a plugin; animalcat layout show {plugin.name} says what is in it",
+        "capabilities": [],
+        "features": [],
+        "outcome": "",
+        "source": "",
+        "digest": "",
+        "identity": "",
     }
 
 

@@ -61,6 +61,7 @@ from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
 from animalcat.values import Session, Spent
 from animalcat.values.options import SessionOptions
+from animalcat.words import NOT_CONFINED
 
 app = typer.Typer(
     help="Measure an agent, and list, show, watch, export, pause, resume, extend, cancel and "
@@ -144,16 +145,11 @@ def resume(
         if current.over and agent:
             check_session(current, agent, same_agent=same_agent)
         if not current.over:
-            reference = agent or current.spec.agent
-            if ":" not in reference:
-                _awaited(client, current, server)
-                return
-            check_reference(reference, current.spec.observation_spec)
             bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
-            check_apart([reference], bounds)
-            if current.unjudged:
-                fail(f"{failed_words(current, client.episodes(current))}; then resume it", FAILED)
-            check_session(current, reference, same_agent=same_agent)
+            reference = _looked_at(client, current, agent, bounds, server)
+            if not reference:
+                _await(client, current, server)
+                return
             if current.paused:
                 current = client.resume_session(current)
             current = run_agent(client, current, reference, bounds)
@@ -206,6 +202,8 @@ def extend(
     builds = [build.absolute() for build in allow_build or ()]
     with client_for(server, data, builds=builds, plugins=allow_plugin or ()) as client:
         stored = client.get_session(session)
+        bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
+        _looked_at(client, stored, agent, bounds, server)  # before anything is stored
         budget = stored.spec.stop.max_episodes or 0  # answers say it
         # What a session of earlier rules left of its budget is not lost.
         played = stored.episodes if stored.over else budget
@@ -414,6 +412,7 @@ def _identity(session: Session) -> dict[str, Any]:
         "other_fingerprints": [fingerprint.to_dict() for fingerprint in session.identity.others],
         "agent_changes": list(session.identity.changes),
         "simulator_environment": dict(session.identity.simulator),
+        "unconfined": session.identity.unconfined,
         "plugins": [asdict(plugin) for plugin in session.spec.plugins],
     }
 
@@ -426,6 +425,8 @@ def _show_agent(session: Session) -> None:
     if known is None:
         return
     typer.echo(f"{'identity':13} {known.words}")
+    if session.identity.unconfined:
+        typer.echo(f"{'':13} {NOT_CONFINED}")
     for name, digest in known.files.items():
         typer.echo(f"{'':13} {digest[:SHORT]} {name}")
     for kind, variables in (
@@ -438,14 +439,40 @@ def _show_agent(session: Session) -> None:
         typer.echo(f"{'changed':13} {change}")
 
 
-def _awaited(client: Client, session: Session, server: str | None) -> None:
+def _looked_at(
+    client: Client, session: Session, agent: str, bounds: Bounds, server: str | None
+) -> str:
+    """Look whether a session can go on with an agent; ends the command where it cannot.
+
+    Args:
+        client: Of the server that has the session.
+        session: The session.
+        agent: The agent that is asked for; empty for the one of the session.
+        bounds: Within what it is to play.
+        server: Address of the server, where one was named.
+
+    Returns:
+        What to run; empty where the agent comes by itself.
+    """
+    reference = agent or session.spec.agent
+    if not agent and ":" not in reference:
+        if server is None:
+            fail(
+                f"{session.id} is for an agent called {reference!r}, which cannot be started from "
+                "here; say what to run by --agent builtin:NAME or path/to/file.py:Class"
+            )
+        return ""
+    check_reference(reference, session.spec.observation_spec)
+    check_apart([reference], bounds)
+    if session.unjudged:
+        fail(f"{failed_words(session, client.episodes(session))}; then resume it", FAILED)
+    check_session(session, reference, same_agent=bounds.same_agent)
+    return reference
+
+
+def _await(client: Client, session: Session, server: str | None) -> None:
     """Let a session go on whose agent is none that can be started here: it comes by itself."""
     name = session.spec.agent
-    if server is None:
-        fail(
-            f"{session.id} is for an agent called {name!r}, which cannot be started from here; say "
-            "what to run by --agent builtin:NAME or path/to/file.py:Class"
-        )
     if session.paused:
         client.resume_session(session)
     typer.echo(

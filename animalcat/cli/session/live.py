@@ -82,7 +82,8 @@ class LiveSession:
     """Shows a session while a `with` block lasts: give it events, and what is played now.
 
     On a terminal it is a table below the lines of the episodes. In a pipe a line is printed at each
-    tenth, and every half minute; what capabilities cannot reach is said once.
+    tenth, and every half minute. What the battery cannot reach is said once, and taken back in a
+    sentence where it was reached all the same.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class LiveSession:
         self._playing: tuple[Episode, ...] = ()
         self._outcomes: dict[tuple[int, int], str] = {}
         self._means: dict[str, list[float]] = {}
-        self._said: set[str] = set()
+        self._said: dict[str, str] = {}
         self._first = first
         self._waits_for = session.waits_for
         self._until_first = ExitStack()
@@ -137,9 +138,12 @@ class LiveSession:
         """Take in an event."""
         now = self._session = event.session
         for capability in now.capabilities:
-            if capability.limit and capability.name not in self._said:
-                self._said.add(capability.name)
-                self._say(f"note: {unreachable(capability)}")
+            name, before = capability.name, self._said.get(capability.name)
+            if capability.limit != (before or ""):
+                self._said[name] = capability.limit
+                again = capability.limit and before == ""
+                told = f"{name}: its target is not reached any more" if again else ""
+                self._say(f"note: {told or unreachable(capability)}")
         most = now.spec.stop.max_episodes or 1  # answers say it
         if now.waits_for != self._waits_for:
             self._waits_for = now.waits_for

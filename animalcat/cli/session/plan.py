@@ -27,7 +27,9 @@ def preset_options(preset: str) -> dict[str, Any]:
 
 
 def unreachable(capability: CapabilityStatus) -> str:
-    """That a capability's target is out of the battery's reach."""
+    """That a capability's target is out of the battery's reach, or is reached all the same."""
+    if not capability.limit:
+        return f"{capability.name}: its target is reached after all; this agent is one of the few"
     return f"{capability.name}: its target {capability.limit}"
 
 

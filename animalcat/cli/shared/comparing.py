@@ -38,7 +38,8 @@ def show_comparison(known: Compared, *, as_json: bool) -> None:
         known: The agents side by side.
         as_json: Whether as JSON.
     """
-    comparison = compare_agents(known.posteriors, every_pair=True, scales=known.scales)
+    nodes = {name: profile["nodes"] for name, profile in known.profiles.items()}
+    comparison = compare_agents(known.posteriors, every_pair=True, scales=known.scales, nodes=nodes)
     if as_json:
         print_json(known.to_dict() | comparison)
         return

@@ -115,9 +115,10 @@ def test_a_target_beyond_the_bound_is_said(aaio: Layout) -> None:
     assert sight.target == pytest.approx(0.05 * 1.9)
     assert sight.agents == 0.0
     assert sight.limit == (
-        "cannot be reached with this battery: its SD is at best 28% of its range, and 5% is wanted"
+        "is out of this battery's reach for 19 of 20 agents, as the layout assumes them: the SD "
+        "that all of its arenas leave is at least 28 % of the range, and 5 % is wanted"
     )
-    assert found["navigationAbility"].limit.startswith("cannot be reached with this battery")
+    assert found["navigationAbility"].limit.startswith("is out of this battery's reach")
 
 
 def test_nothing_is_said_where_nothing_is_wanted_or_all_can_be_had(
@@ -133,7 +134,7 @@ def test_widths_are_targets_too(aaio: Layout, draw_instances: Draw) -> None:
     rule = StoppingRule(target_sd=0.5, target_width=0.05)
     found = bounds(aaio, features, rule)
     assert found["visualAbility"].target == pytest.approx(0.05 / 3.29 * 1.9)
-    assert "cannot be reached" in found["visualAbility"].limit
+    assert "out of this battery's reach" in found["visualAbility"].limit
 
 
 def test_blocks_of_instances_add_up(aaio: Layout, draw_instances: Draw) -> None:

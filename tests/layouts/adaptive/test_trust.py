@@ -86,6 +86,6 @@ def test_a_page_of_one_sided_evidence() -> None:
     content, html = trust_pages.made(trust_pages.PAGES["one-sided"], live=True)
     text = resources.files("animalcat").joinpath("schemas/profile.schema.json").read_text("utf-8")
     jsonschema.validate(json.loads(json.dumps(content)), json.loads(text))
-    assert "at least" in html
+    assert "not known yet" in html  # too few for nine nodes
     assert "no failure was seen" in html
     assert content["predicts"]["standing"] == "cannot be told"

@@ -1,0 +1,240 @@
+"""`animalcat.measure`: the session of a server, without a server, a channel or another process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import grpc
+import numpy as np
+import pytest
+
+import animalcat
+from animalcat import Arena, EpisodeInfo, Lab, Observation, Result
+from animalcat.errors import AnimalcatError
+from animalcat.lab.within import Within, measure
+from animalcat.service.host.lock import DirectoryLock, running_server
+
+ARENAS = {f"{d} m": Arena.goal(distance=d, size=2) for d in range(3, 36, 4)}
+OPTIONS: dict[str, Any] = {
+    "layout": "aaio",
+    "max_episodes": 4,
+    "certify": False,
+    "seed": 3,
+    "secret": "words",
+    "progress": False,
+}
+
+
+class Wanderer:
+    """Goes on, and now and then turns, by the seed of the episode."""
+
+    def reset(self, info: EpisodeInfo) -> None:
+        self.rng = np.random.default_rng(info.seed)
+
+    def act(self, observation: Observation) -> int:
+        return int(self.rng.choice([3, 3, 3, 4, 5]))
+
+
+class Measured(NamedTuple):
+    """A session of each door, and what the second one started."""
+
+    served: Result
+    here: Result
+    started: list[list[str]]
+
+
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """SIGINT interrupts, also where the shell had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with animalcat.local(tmp_path_factory.mktemp("served")) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("here")
+
+
+@pytest.fixture(scope="module")
+def measured(lab: Lab, folder: Path) -> Measured:
+    served = lab.measure(Wanderer(), ARENAS, **OPTIONS)
+    started: list[list[str]] = []
+
+    def no_grpc(*_: object, **__: object) -> None:
+        raise AssertionError("a server or a channel of gRPC")
+
+    before = subprocess.Popen.__init__
+
+    def noted(self: Any, args: list[str], *rest: Any, **named: Any) -> None:
+        started.append([str(part) for part in args])
+        before(self, args, *rest, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("server", "insecure_channel", "secure_channel"):
+            patch.setattr(grpc.aio, name, no_grpc)
+        patch.setattr(subprocess.Popen, "__init__", noted)
+        here = animalcat.measure(Wanderer(), ARENAS, folder=folder, **OPTIONS)
+    return Measured(served, here, started)
+
+
+def test_it_is_the_session_of_a_server_to_the_last_bit(measured: Measured) -> None:
+    served, here, _ = measured
+    assert here.session.state == "finished"
+    assert here.id == served.id
+    both = zip(here.outcomes.items(), served.outcomes.items(), strict=True)
+    assert [name for (name, ours), (_, theirs) in both if not ours.equals(theirs)] == []
+    assert here.profile == served.profile
+    ours, theirs = here.posterior.posterior, served.posterior.posterior
+    assert list(ours.data_vars) == list(theirs.data_vars)
+    assert all((ours[name].values == theirs[name].values).all() for name in ours.data_vars)
+    assert [one.instance for one in here.episodes] == [one.instance for one in served.episodes]
+
+
+def test_the_agent_has_no_process_and_the_profile_says_so(measured: Measured) -> None:
+    assert all("agent" not in command for command in measured.started)
+    assert measured.here.profile["provenance"]["confinement"].startswith("not confined")
+    assert measured.here.session.identity.unconfined
+
+
+def test_its_recordings_are_those_of_the_server(measured: Measured, folder: Path, lab: Lab) -> None:
+    name = f"recordings/{measured.here.id}"
+    ours = sorted((folder / name).iterdir())
+    assert len(ours) == OPTIONS["max_episodes"]
+    theirs = Path(str(lab).removeprefix("<Lab: ").removesuffix(">")) / name
+    assert [one.read_bytes() for one in ours] == [(theirs / one.name).read_bytes() for one in ours]
+
+
+def test_the_directory_is_free_again_and_results_are_read_without_a_server(
+    measured: Measured, folder: Path
+) -> None:
+    again = Result(measured.here.lab, measured.here.session)
+    assert running_server(folder) is None
+    assert again.verdict.text
+    assert again.episodes[0].explain()
+    assert again.refresh().session.over
+    assert running_server(folder) is None
+    assert not (folder / "server.pipe").exists()
+
+
+def test_the_same_call_gives_the_result_that_there_is(
+    measured: Measured, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = animalcat.measure(Wanderer(), ARENAS, folder=folder, **OPTIONS)
+    assert again.id == measured.here.id
+    assert "was finished before" in capsys.readouterr().err
+
+
+def test_a_server_opens_what_was_measured_here(measured: Measured, folder: Path) -> None:
+    with animalcat.local(folder) as lab:
+        assert lab.results()[0].id == measured.here.id
+        # Of a directory that a server has, results are read by way of that.
+        assert Result(measured.here.lab, measured.here.session).profile == measured.here.profile
+        with pytest.raises(AnimalcatError, match=r"is in use by .*lab\.close\(\)") as refused:
+            animalcat.measure(Wanderer(), ARENAS, folder=folder, **OPTIONS)
+    assert refused.value.code == "IN_USE"
+
+
+def test_a_directory_that_another_process_has_is_refused(tmp_path: Path) -> None:
+    lock = DirectoryLock(tmp_path)
+    try:
+        with pytest.raises(AnimalcatError, match="give another folder"), Within(tmp_path):
+            pass
+    finally:
+        lock.release()
+
+
+def test_what_is_relayed_is_the_same(
+    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANIMALCAT_DIRECT", "false")
+    relayed = measure(Wanderer(), ARENAS, folder=tmp_path, **OPTIONS)
+    assert relayed.outcomes.equals(measured.here.outcomes)
+
+
+class Interrupted(Wanderer):
+    """Is interrupted once, in its second episode, as by the stop button."""
+
+    once = True
+
+    def reset(self, info: EpisodeInfo) -> None:
+        super().reset(info)
+        if info.episode == 1 and self.once:
+            self.once = False
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("heeded")
+def test_what_was_interrupted_goes_on_by_the_same_call(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        measure(agent, ARENAS, folder=folder, **OPTIONS)
+    assert running_server(folder) is None
+    result = measure(agent, ARENAS, folder=folder, **OPTIONS)
+    assert "goes on after 1 episodes" in capsys.readouterr().err
+    assert result.session.state == "finished"
+    assert len(result.outcomes) == OPTIONS["max_episodes"] + 1  # with the void one
+
+
+def test_it_works_where_an_event_loop_runs(folder: Path) -> None:
+    async def cell() -> Result:
+        return measure(Wanderer(), ARENAS, folder=folder, **OPTIONS, take=2)
+
+    assert asyncio.run(cell()).session.over
+
+
+class Broken(Wanderer):
+    """Fails in its second episode."""
+
+    def reset(self, info: EpisodeInfo) -> None:
+        super().reset(info)
+        if info.episode == 1:
+            raise ZeroDivisionError("of mine")
+
+
+def test_what_an_agent_raises_comes_through_and_its_session_waits(folder: Path) -> None:
+    with pytest.raises(ZeroDivisionError, match="of mine") as error:
+        animalcat.measure(Broken(), ARENAS, folder=folder, **OPTIONS)
+    assert "judge_failure" in " ".join(error.value.__notes__)
+    with Within(folder) as lab:
+        (session,) = lab.sessions(agent="Broken")
+        assert session.unjudged == (1,)
+
+
+def test_references_and_episodes_and_steps(folder: Path) -> None:
+    told: list[int] = []
+    few: dict[str, Any] = {**OPTIONS, "max_episodes": 2}
+    result = animalcat.measure(
+        "builtin:forward",
+        ARENAS,
+        folder=folder,
+        step=500,
+        on_episode=lambda episode: told.append(episode.episode),
+        **few,
+    )
+    assert result.agent == "builtin:forward-500"
+    known = result.session.identity.fingerprint
+    assert known is not None
+    assert known.options["step"] == "500"
+    assert told == [0, 1]
+    assert json.loads((result.save(folder / "p.json")).read_text())["verdict"]
+
+
+def test_settings_of_servers_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ANIMALCAT_STORE", "postgresql://nowhere")
+    with pytest.raises(AnimalcatError, match="ANIMALCAT_STORE"):
+        measure(Wanderer(), ARENAS, folder=tmp_path, **OPTIONS)
