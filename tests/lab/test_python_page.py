@@ -34,7 +34,7 @@ KINDS: dict[str, Any] = {
 """What a name means on the pages."""
 QUICK = {
     "max_episodes=20": "max_episodes=4, certify=False, progress=False",
-    "budget=20": "budget=4, common=2, certify=False, progress=False",
+    "budget=40": "budget=4, common=2, certify=False, progress=False",
     '"scout": "builtin:scout"': '"scout": Forward()',
     "seed=1)\noak": "seed=1, chains=2, draws=200, tune=200)\noak",
 }
