@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -106,7 +107,7 @@ def connect(
         AnimalcatError: The address is malformed, or no animalcat server answers there.
     """
     shown = {"token": token, "ca": ca, "certificate": certificate, "wait_seconds": wait_seconds}
-    return Lab(partial(_reach_server, address, shown), address)
+    return Lab(partial(_reach_server, address, shown), address, option="--server")
 
 
 class Lab(Client):
@@ -120,15 +121,22 @@ class Lab(Client):
     """
 
     def __init__(
-        self, reach: Callable[[ExitStack], PendingConnection], place: str, *, now: bool = True
+        self,
+        reach: Callable[[ExitStack], PendingConnection],
+        place: str,
+        *,
+        option: str = "--data",
+        now: bool = True,
     ) -> None:
         """Connect.
 
         Args:
             reach: Connects; what it puts on the stack ends when the lab is closed.
-            place: Where it is, in words.
+            place: The data directory, or the address of a server elsewhere.
+            option: How commands name it.
             now: Connect at once, and not when it is first used.
         """
+        self._option = option
         self._stack = ExitStack()
         self._place = place
         self._reach_in = reach
@@ -141,7 +149,12 @@ class Lab(Client):
 
     def again(self) -> Lab:
         """Another connection to the same server, for another thread."""
-        return Lab(self._reach_in, self._place)
+        return Lab(self._reach_in, self._place, option=self._option)
+
+    @property
+    def where(self) -> str:
+        """The options by which a command finds what this lab has."""
+        return f"{self._option} {shlex.quote(self._place)}"
 
     def interrupt(self) -> None:
         """Interrupt, from another thread, the call that waits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,9 @@ from animalcat.values import Verdict, verdict_of
 if TYPE_CHECKING:
     import pandas as pd
 
+_EXTENSION: Final = re.compile(
+    r"animalcat session extend (\S+) --episodes (\d+)(?: --target-sd (\S+))?"
+)
 _COLUMNS: Final = ("capability", "estimate", "90 % interval", "status")
 
 
@@ -19,6 +23,16 @@ class Profile(dict[str, Any]):
 
     It is a dictionary, as JSON has it: `profile["nodes"]["visualAbility"]["mean"]`.
     """
+
+    def __init__(self, content: Mapping[str, Any], where: str = "") -> None:
+        """Take a profile.
+
+        Args:
+            content: As the schema has it.
+            where: Options by which commands find its session.
+        """
+        super().__init__(content)
+        self._where = where
 
     @property
     def verdict(self) -> Verdict:
@@ -71,8 +85,24 @@ class Profile(dict[str, Any]):
 
         steps: Sequence[Mapping[str, Any]] = self.get("what_now") or ()
         told = [judgement_words(self), battery_rate(self), self.verdict.text]
-        told += [f"What now? {step['text']} {step['command']}".rstrip() for step in steps]
+        told += map(self.next_step, steps)
         return [text for text in told if text]
+
+    def next_step(self, step: Mapping[str, Any]) -> str:
+        """What would close what is open, with the call that does it, or else the command.
+
+        Args:
+            step: One of `what_now`.
+        """
+        return f"What now? {step['text']} {self._call(step)}".rstrip()
+
+    def _call(self, step: Mapping[str, Any]) -> str:
+        extended = _EXTENSION.fullmatch(step["command"])
+        if extended is not None:
+            session, episodes, target = extended.groups()
+            finer = f", target_sd={target}" if target else ""
+            return f"lab.resume({session!r}, agent, episodes={episodes}{finer})"
+        return f"{step['command']} {self._where}".strip() if step["command"] else ""
 
     def __repr__(self) -> str:
         table = table_text(_COLUMNS, self._rows(), self.title)

@@ -76,7 +76,8 @@ class Result:
     @cached_property
     def profile(self) -> Profile:
         """The cognitive profile: certified by a full fit once the session is finished."""
-        return Profile(self.lab.profile(self._session))
+        where = getattr(self.lab, "where", "")  # a lab has it, and no client
+        return Profile(self.lab.profile(self._session), where)
 
     @property
     def verdict(self) -> Verdict:

@@ -11,6 +11,7 @@ import pytest
 
 import animalcat as ac
 from animalcat.lab.batteries import LabBattery
+from animalcat.lab.profile import Profile
 
 ARENAS = {
     f"{d} m, {s} m": ac.Arena.goal(distance=d, size=s, angle=4) for d in (4, 14, 30) for s in (1, 4)
@@ -201,3 +202,27 @@ def test_an_arena_is_what_was_asked_for() -> None:
         assert ac.Arena(arena.to_yaml()) == arena
     assert np.isclose(ac.Arena.goal(10, angle=90).demands()["rewardBehind"], 0.5)
     assert "<svg" in arena._repr_html_()
+
+
+def test_what_now_is_a_call_or_a_command_that_finds_the_session() -> None:
+    command = "animalcat session extend s-1 --episodes 7 --target-sd 0.08"
+    steps = [
+        {"text": "Play on:", "command": command, "episodes": 7},
+        {"text": "Add arenas:", "command": "animalcat battery report mine", "episodes": None},
+        {"text": "The campaign has the budget.", "command": "", "episodes": 7},
+    ]
+    profile = Profile({}, "--data study")
+    assert list(map(profile.next_step, steps)) == [
+        "What now? Play on: lab.resume('s-1', agent, episodes=7, target_sd=0.08)",
+        "What now? Add arenas: animalcat battery report mine --data study",
+        "What now? The campaign has the budget.",
+    ]
+
+
+def test_a_command_is_told_where_a_result_is(lab: ac.Lab, result: ac.Result) -> None:
+    step = {"text": "", "command": "animalcat battery report mine", "episodes": None}
+    assert result.profile.next_step(step).endswith(f" {lab.where}")
+    assert lab.where.startswith("--data ")
+    with ac.connect(lab.address) as remote:
+        there = remote.result(result.id).profile.next_step(step)
+    assert there.endswith(f" --server {lab.address}")
