@@ -6,6 +6,7 @@ A row is a call as somebody would write it, and what its sentence has to contain
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from animalcat.layouts import (
 )
 from animalcat.plots import comparison, densities, forest, graph, radar, reliability, save
 
+PYARROW: Final[Any] = import_module("pyarrow")
 EXAMPLES: Final = Path(__file__).resolve().parent.parent / "docs" / "examples"
 READING: Final = load_layout(EXAMPLES / "reading.yaml")
 SUMS: Final = load_layout(EXAMPLES / "sums.yaml")
@@ -40,6 +42,10 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     "a file for a table": (
         lambda: fit(READING, any_of("reading.csv"), "oak"),
         ("df is a str", "pandas.read_csv"),
+    ),
+    "a table of another library": (
+        lambda: fit(READING, any_of(PYARROW.table({"words": [1.0]})), "oak"),
+        ("df is a Table", "df.to_pandas()"),
     ),
     "a layout and a table the wrong way round": (
         lambda: fit(any_of(DF), any_of(READING), "oak"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -26,7 +25,7 @@ from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fit import fit as fit_by_nuts
 from animalcat.layouts.inference.summary import NodeSummary
-from animalcat.layouts.library import load_layout
+from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.model.frames import insist_frame, instances_in, outcomes_in
 from animalcat.layouts.model.instances import Instances, TableError, left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
@@ -159,7 +158,7 @@ class Fit(FitResult):
 
 
 def fit(
-    layout: Layout | str | Path,
+    layout: LayoutSource,
     df: pd.DataFrame,
     outcome: str | Sequence[str] = SUCCESS,
     *,
