@@ -25,7 +25,16 @@ from animalcat.layouts import (
     load_layout,
     predict,
 )
-from animalcat.plots import comparison, densities, forest, graph, radar, reliability, save
+from animalcat.plots import (
+    comparison,
+    densities,
+    forest,
+    graph,
+    radar,
+    read_results,
+    reliability,
+    save,
+)
 
 PYARROW: Final[Any] = import_module("pyarrow")
 EXAMPLES: Final = Path(__file__).resolve().parent.parent / "docs" / "examples"
@@ -62,6 +71,18 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     "outcomes that are no successes": (
         lambda: fit(READING, DF.assign(oak=DF["oak"] * 100), "oak"),
         ("outcome", "100", "success is 1, failure 0"),
+    ),
+    "two agents at once": (
+        lambda: fit(READING, DF, ["oak", "sprout"]),
+        ("outcome names 2 columns", "one by one: fit(layout, df, outcome='oak')"),
+    ),
+    "no draws": (
+        lambda: fit(READING, DF, "oak", draws=0),
+        ("draws is 0", "a whole number from 4 on"),
+    ),
+    "a number for a file of results": (
+        lambda: read_results(any_of(3)),
+        ("source is an int", "profile export"),
     ),
     "the outcomes themselves": (
         lambda: fit(READING, DF, any_of(DF["oak"])),

@@ -211,9 +211,12 @@ def fit(
     if len(layout.outcomes) > 1 and outcome == SUCCESS:
         columns = list(layout.outcome_names)
     if len(columns) != len(layout.outcomes):
+        each = f". Several agents are fitted one by one: fit(layout, df, outcome={columns[0]!r})"
         raise TableError(
-            f"outcome names {len(columns)} columns, and layout {layout.name} has "
-            f"{len(layout.outcomes)} outcomes: {', '.join(layout.outcome_names)}"
+            f"fit: outcome names {len(columns)} columns, {', '.join(map(repr, columns))}, and "
+            f"layout {layout.name} has {len(layout.outcomes)}: {', '.join(layout.outcome_names)}"
+            + each
+            * (len(layout.outcomes) == 1)
         )
     values = outcomes_in(frame, columns)
     played = [bool(np.isfinite(row).any()) for row in values]

@@ -81,7 +81,7 @@ def load_layout(source: LayoutSource, variant: str = "") -> Layout:
     try:
         return _chosen(_read(source), variant)
     except SpecificationError as error:
-        if str(source) in LAYOUTS or str(error).startswith(f"{source}: "):
+        if str(source) in ("", *LAYOUTS) or str(error).startswith(f"{source}: "):
             raise
         raise SpecificationError(f"{source}: {error}") from None
 
