@@ -137,7 +137,17 @@ def __getattr__(name: str) -> Any:
         return import_module(f"animalcat.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'animalcat' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"animalcat.{_HOME[name]}"), name)
+    try:
+        home = import_module(f"animalcat.{_HOME[name]}")
+    except ModuleNotFoundError as error:
+        from animalcat.installing import install
+
+        raise ModuleNotFoundError(
+            f"animalcat.{name} needs the extra `server` ({error.name} is missing): "
+            f"{install('server')}",
+            name=error.name,
+        ) from None
+    value = globals()[name] = getattr(home, name)
     return value
 
 

@@ -3,7 +3,8 @@
 `local` and `connect` give a `Lab`, and `Arena` makes arenas; animalcat has these names too, with
 `Result` and `measure`. The others are what a lab gives back: a `LabBattery`; a `Running`
 measurement; of a result its `Profile`, `Pictures`, `Reanalysis`, a `Comparison`, and `Episodes`, of
-which each `LabEpisode` has an `Explanation` and a `Video`; and a `CampaignResult`.
+which each `LabEpisode` has an `Explanation` and a `Video`; a `ResultList` of several sessions, and
+a `CampaignResult` of several agents.
 
 `lab` has `local` and `connect`. `arena` makes arenas and `batteries` batteries of them; `agents`
 reads what an agent may be given as. `result` is what a session found out, with its `profile`,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from animalcat.lab.lab import Lab, connect, local
     from animalcat.lab.pictures import Pictures
     from animalcat.lab.profile import Profile
-    from animalcat.lab.result import Reanalysis, Result
+    from animalcat.lab.result import Reanalysis, Result, ResultList
     from animalcat.lab.running import Running
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "Profile",
     "Reanalysis",
     "Result",
+    "ResultList",
     "Running",
     "Video",
     "connect",
@@ -63,6 +65,7 @@ _HOME = {
     "Profile": "profile",
     "Reanalysis": "result",
     "Result": "result",
+    "ResultList": "result",
     "Running": "running",
     "Video": "episodes",
     "connect": "lab",

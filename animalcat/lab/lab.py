@@ -29,7 +29,7 @@ from animalcat.lab.agents import AgentSource, GivenAgent, changed, read_agent
 from animalcat.lab.batteries import Arenas, LabBattery, find
 from animalcat.lab.campaigns import CampaignResult, named, play
 from animalcat.lab.progress import Progress
-from animalcat.lab.result import Result
+from animalcat.lab.result import Result, ResultList
 from animalcat.layouts.adaptive.plan import PRESETS
 from animalcat.values import Session
 from animalcat.values.options import CampaignOptions, SessionOptions, described
@@ -402,7 +402,7 @@ class Lab(Client):
         """
         return Result(self, self.get_session(session))
 
-    def results(self, *, agent: str = "", battery: str = "") -> list[Result]:
+    def results(self, *, agent: str = "", battery: str = "") -> ResultList:
         """What all sessions found out that have ended, newest first.
 
         Args:
@@ -410,7 +410,7 @@ class Lab(Client):
             battery: Only those on this battery.
         """
         ended = self.sessions(agent=agent, battery=battery, states=["finished"])
-        return [Result(self, session) for session in ended]
+        return ResultList(Result(self, session) for session in ended)
 
     def _session(
         self,
