@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -26,7 +25,7 @@ from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fit import fit as fit_by_nuts
 from animalcat.layouts.inference.summary import NodeSummary
-from animalcat.layouts.library import load_layout
+from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.model.frames import insist_frame, instances_in, outcomes_in
 from animalcat.layouts.model.instances import Instances, TableError, left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
@@ -159,7 +158,7 @@ class Fit(FitResult):
 
 
 def fit(
-    layout: Layout | str | Path,
+    layout: LayoutSource,
     df: pd.DataFrame,
     outcome: str | Sequence[str] = SUCCESS,
     *,
@@ -212,9 +211,12 @@ def fit(
     if len(layout.outcomes) > 1 and outcome == SUCCESS:
         columns = list(layout.outcome_names)
     if len(columns) != len(layout.outcomes):
+        each = f". Several agents are fitted one by one: fit(layout, df, outcome={columns[0]!r})"
         raise TableError(
-            f"outcome names {len(columns)} columns, and layout {layout.name} has "
-            f"{len(layout.outcomes)} outcomes: {', '.join(layout.outcome_names)}"
+            f"fit: outcome names {len(columns)} columns, {', '.join(map(repr, columns))}, and "
+            f"layout {layout.name} has {len(layout.outcomes)}: {', '.join(layout.outcome_names)}"
+            + each
+            * (len(layout.outcomes) == 1)
         )
     values = outcomes_in(frame, columns)
     played = [bool(np.isfinite(row).any()) for row in values]

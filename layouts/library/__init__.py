@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import yaml
 
@@ -25,6 +25,8 @@ LAYOUTS: Final = (
 )
 """Names of the shipped layouts; each is a file here."""
 
+LayoutSource: TypeAlias = str | Path | Mapping[str, Any] | Layout
+"""What a layout is loaded from: a name, a file, a text, what a text says, or a layout itself."""
 MAX_DEPTH: Final = 50
 """How deeply a layout's text may be nested; parsers that call themselves crash at some depth."""
 _TAGGED: Final = ("link", "prior", "outcome")
@@ -45,7 +47,7 @@ def variants(name: str | Path) -> tuple[str, ...]:
     return _ordered(_read(name))
 
 
-def load_layout(source: str | Path | Mapping[str, Any] | Layout, variant: str = "") -> Layout:
+def load_layout(source: LayoutSource, variant: str = "") -> Layout:
     """Load a shipped layout, one of another package, or one of your own.
 
     Args:
@@ -79,7 +81,7 @@ def load_layout(source: str | Path | Mapping[str, Any] | Layout, variant: str = 
     try:
         return _chosen(_read(source), variant)
     except SpecificationError as error:
-        if str(source) in LAYOUTS or str(error).startswith(f"{source}: "):
+        if str(source) in ("", *LAYOUTS) or str(error).startswith(f"{source}: "):
             raise
         raise SpecificationError(f"{source}: {error}") from None
 

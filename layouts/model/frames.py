@@ -54,7 +54,10 @@ def insist_frame(frame: object, call: str) -> pd.DataFrame:
         "dict": "make a table of it by pandas.DataFrame(columns)",
         "list": "make a table of it by pandas.DataFrame(rows)",
     }.get(kind, "it has a row for each instance and a column for each meta-feature")
-    hint = "read a file by pandas.read_csv(path) first" if hasattr(frame, "__fspath__") else hint
+    if hasattr(frame, "__fspath__"):
+        hint = "read a file by pandas.read_csv(path) first"
+    elif hasattr(frame, "to_pandas"):
+        hint = "convert it by df.to_pandas()"
     raise TypeError(f"{call}: df is {of_kind(frame)}, and a pandas DataFrame is wanted; {hint}")
 
 
