@@ -1,33 +1,34 @@
 """Computerised adaptive testing for agents in Animal-AI.
 
-Measure an agent on a server, which `animalcat serve` starts:
+Measure an agent here, and look at what it can do:
 
-    import animalcat
+    import animalcat as ac
 
-    class MyAgent:
+    class Forward:
         def reset(self, info): ...
-        def act(self, observation): return 3  # forward
+        def act(self, observation): return 3
 
-    with animalcat.connect("localhost:50051") as client:
-        session = client.create_session(agent="mine", battery="navigation", max_episodes=20)
-        client.evaluate(MyAgent(), session)
-        for capability in client.get_session(session).capabilities:
-            print(capability.name, capability.mean, capability.sd, capability.unit)
+    arenas = {f"{d} m": ac.Arena.goal(distance=d, angle=4) for d in range(3, 36, 4)}
+    with ac.local("study") as lab:
+        result = lab.measure(Forward(), lab.battery(arenas, name="mine"), max_episodes=20)
+    print(result)
 
-`connect` gives a `Client`, for programs and for notebooks; `aconnect` gives an `AsyncClient`, which
-has the same methods as coroutines. `RemoteEnv` is a session as a Gymnasium environment; it raises
-`SessionOver` at its end. `measure` measures an agent or a policy in this process, without a server.
+`local` gives a `Lab` with a private server, `connect` one with a server elsewhere, and `measure`
+measures in this process, without a server. `Arena` makes arenas of a few words, and a `Result` has
+what was found out. docs/python.md has the rest by task.
+
+An agent is an `Agent`, or any object like it: it is told an `EpisodeInfo` with its `Allowance`, and
+answers an `Observation`, which an `ObservationSpec` with its `RaySpec` and `CameraSpec` describes;
+`Rays` reads each `Ray` of it. `Actions` are several actions in one answer; a `Noted` answer has a
+`Note` on it. An `AgentFingerprint` tells versions of an agent apart.
+
+`RemoteEnv` is a session as a Gymnasium environment; it raises `SessionOver` at its end. `Client`
+has the calls of a server alone, and `aconnect` an `AsyncClient` with the same ones as coroutines.
 What goes wrong is an `AnimalcatError`.
 
-An agent is an `Agent` or an `AsyncAgent`: it is told an `EpisodeInfo`, and answers an
-`Observation`, which an `ObservationSpec` with its `CameraSpec` and `RaySpec` describes; `Rays`
-reads each `Ray` of it. `Actions` are several actions in one answer; a `Noted` answer has a `Note`
-on it. `evaluate` gives an `EvaluationSummary` of each `PlayedEpisode`.
-
-The other names are what a server tells: frozen dataclasses, documented in
-`animalcat.values`.
-
-Importing it makes `animalcat/Arena-v0` known to Gymnasium. The names load when they are first used.
+`layouts` fits layouts to tables and tests adaptively, `plots` draws, and `values` has what servers
+tell: frozen dataclasses. Importing animalcat makes `animalcat/Arena-v0` known to Gymnasium. All
+else loads when it is first used.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ if not (Path(__file__).parent / "envs").is_dir():
 from animalcat.registering import register_with_gymnasium
 
 if TYPE_CHECKING:
+    from animalcat import layouts as layouts
+    from animalcat import plots as plots
+    from animalcat import values as values
     from animalcat.client.async_client import AsyncClient, aconnect
     from animalcat.client.blocking_client import Client
-    from animalcat.client.evaluation import AsyncAgent, EvaluationSummary, PlayedEpisode
     from animalcat.client.remote_env import RemoteEnv
     from animalcat.client.remote_episodes import SessionOver
     from animalcat.envs.agents.base import Agent, Allowance, EpisodeInfo
@@ -58,113 +61,67 @@ if TYPE_CHECKING:
     from animalcat.lab.lab import Lab, connect, local
     from animalcat.lab.result import Result
     from animalcat.lab.within import measure
-    from animalcat.values import (
-        Battery,
-        Campaign,
-        CampaignSpec,
-        CapabilityStatus,
-        Decision,
-        Episode,
-        EpisodeFooter,
-        EpisodeHeader,
-        Feature,
-        Instance,
-        Layout,
-        Operation,
-        Policy,
-        RecordedStep,
-        Session,
-        SessionEvent,
-        SessionSpec,
-        Spent,
-        StoppingRule,
-        Verdict,
-    )
 
 __version__: str
 
-__all__ = [
-    "Actions",
-    "Agent",
-    "AgentFingerprint",
-    "Allowance",
-    "AnimalcatError",
+__all__ = [  # noqa: RUF022  in the order in which they are met
+    "local",
+    "connect",
+    "measure",
     "Arena",
-    "AsyncAgent",
-    "AsyncClient",
-    "Battery",
-    "CameraSpec",
-    "Campaign",
-    "CampaignSpec",
-    "CapabilityStatus",
-    "Client",
-    "Decision",
-    "Episode",
-    "EpisodeFooter",
-    "EpisodeHeader",
-    "EpisodeInfo",
-    "EvaluationSummary",
-    "Feature",
-    "Instance",
     "Lab",
-    "Layout",
-    "Note",
-    "Noted",
+    "Result",
+    "Agent",
+    "EpisodeInfo",
+    "Allowance",
     "Observation",
     "ObservationSpec",
-    "Operation",
-    "PlayedEpisode",
-    "Policy",
-    "Ray",
     "RaySpec",
+    "CameraSpec",
     "Rays",
-    "RecordedStep",
+    "Ray",
+    "Actions",
+    "Note",
+    "Noted",
+    "AgentFingerprint",
     "RemoteEnv",
-    "Result",
-    "Session",
-    "SessionEvent",
     "SessionOver",
-    "SessionSpec",
-    "Spent",
-    "StoppingRule",
-    "Verdict",
+    "Client",
+    "AsyncClient",
     "aconnect",
-    "connect",
-    "local",
-    "measure",
+    "AnimalcatError",
 ]
 
 _HOME = {
-    "Actions": "envs.answers",
+    "local": "lab.lab",
+    "connect": "lab.lab",
+    "Arena": "lab.arena",
+    "Lab": "lab.lab",
+    "Result": "lab.result",
     "Agent": "envs.agents.base",
-    "AgentFingerprint": "envs.agents.fingerprint",
-    "Allowance": "envs.agents.base",
-    "AnimalcatError": "errors",
-    "AsyncAgent": "client.evaluation",
-    "AsyncClient": "client.async_client",
-    "CameraSpec": "envs.types",
-    "Client": "client.blocking_client",
     "EpisodeInfo": "envs.agents.base",
-    "EvaluationSummary": "client.evaluation",
-    "Note": "envs.answers",
-    "Noted": "envs.answers",
+    "Allowance": "envs.agents.base",
     "Observation": "envs.types",
     "ObservationSpec": "envs.types",
-    "PlayedEpisode": "client.evaluation",
-    "Ray": "envs.rays",
     "RaySpec": "envs.types",
+    "CameraSpec": "envs.types",
     "Rays": "envs.rays",
+    "Ray": "envs.rays",
+    "Actions": "envs.answers",
+    "Note": "envs.answers",
+    "Noted": "envs.answers",
+    "AgentFingerprint": "envs.agents.fingerprint",
     "RemoteEnv": "client.remote_env",
     "SessionOver": "client.remote_episodes",
+    "Client": "client.blocking_client",
+    "AsyncClient": "client.async_client",
     "aconnect": "client.async_client",
-    "connect": "lab.lab",
-    "local": "lab.lab",
-    "Lab": "lab.lab",
-    "Arena": "lab.arena",
-    "Result": "lab.result",
     "measure": "lab.within",
+    "AnimalcatError": "errors",
 }
-"""Where a public name lives; what is not here is one of `animalcat.values`."""
+"""Where each name lives."""
+_PACKAGES = ("layouts", "plots", "values")
+"""Packages with public names of their own, as `animalcat.layouts.fit`."""
 
 
 register_with_gymnasium()
@@ -176,13 +133,24 @@ def __getattr__(name: str) -> Any:
         from animalcat.protocol import version
 
         return version()
-    if name not in __all__:
+    if name in _PACKAGES:
+        return import_module(f"animalcat.{name}")
+    if name not in _HOME:
         raise AttributeError(f"module 'animalcat' has no attribute {name!r}")
-    home = import_module(f"animalcat.{_HOME.get(name, 'values')}")
+    try:
+        home = import_module(f"animalcat.{_HOME[name]}")
+    except ModuleNotFoundError as error:
+        from animalcat.installing import install
+
+        raise ModuleNotFoundError(
+            f"animalcat.{name} needs the extra `server` ({error.name} is missing): "
+            f"{install('server')}",
+            name=error.name,
+        ) from None
     value = globals()[name] = getattr(home, name)
     return value
 
 
 def __dir__() -> list[str]:
-    """What there is, also before it is loaded, for completion."""
-    return sorted({*globals(), *__all__, "__version__"})
+    """What there is, for completion: the public names, and not where they live."""
+    return [*__all__, *_PACKAGES, "__version__"]

@@ -92,7 +92,9 @@ def _speed(episodes: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _played(client: animalcat.Client, session: animalcat.Session) -> tuple[list[float], float]:
+def _played(
+    client: animalcat.Client, session: animalcat.values.Session
+) -> tuple[list[float], float]:
     """When each episode ended, and decisions an episode."""
     ends: list[float] = []
     client.evaluate(SlowAgent, session, on_episode=lambda _: ends.append(time.perf_counter()))

@@ -1,4 +1,4 @@
-"""Installs animalcat's own wheel and sdist afresh, and runs each command of the README in them.
+"""Installs animalcat's own wheel and sdist afresh, and runs the README and a notebook in them.
 
 Run it by `make packages`, or by hand with the interpreters to try:
 `python -m tests.packages PYTHON...`.
@@ -26,6 +26,8 @@ README_PORT: Final = "50051"
 """Port that the README's commands name; a free one takes its place."""
 BASE: Final = ("--version", "--help", "session list --help", "doctor")
 """Commands of the base install that need no server."""
+NOTEBOOK: Final = ROOT / "docs" / "notebooks" / "first_study.ipynb"
+"""The notebook that begins with the front page's example."""
 
 
 class Done(NamedTuple):
@@ -55,7 +57,7 @@ def readme_commands() -> list[str]:
 def readme_agent() -> str:
     """The agent that the README shows, which its commands call my_agent.py."""
     text = (ROOT / "README.md").read_text("utf-8")
-    (code,) = [block for language, block in FENCE.findall(text) if language == "python"]
+    (code,) = [block for _, block in FENCE.findall(text) if block.startswith("# my_agent.py")]
     return code
 
 
@@ -133,7 +135,7 @@ def try_base(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
 
 
 def try_readme(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
-    """Every command of the README, in its order."""
+    """Every command of the README, in its order, and the notebook of a first study."""
     (folder / "my_agent.py").write_text(readme_agent())
     port = str(free_port())
     commands = [shlex.split(line.replace(README_PORT, port)) for line in readme_commands()]
@@ -142,6 +144,19 @@ def try_readme(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
         for command in commands:
             if command is not serve:
                 yield timed(command, folder, bin_, where)
+    (folder / NOTEBOOK.name).write_bytes(NOTEBOOK.read_bytes())
+    added = [
+        uv(),
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        str(bin_.parent),
+        "nbclient",
+        "ipykernel",
+    ]
+    run([*added, "--constraint", str(ROOT / "requirements.lock")], folder)
+    yield timed(["jupyter-execute", NOTEBOOK.name], folder, bin_, where)
 
 
 def timed(command: Sequence[str], folder: Path, path: Path, where: str) -> Done:

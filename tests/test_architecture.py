@@ -21,7 +21,10 @@ ALLOWED = {
     "service": {"arena_configs", "envs", "layouts"},
 }
 MAY_SEE_PROTOBUF = {"animalcat", "service"}
-OWN = ("animalcat/apart", "animalcat/bench", "animalcat/cli", "animalcat/client", "animalcat/maps")
+OWN = tuple(
+    f"animalcat/{name}"
+    for name in ("apart", "bench", "cli", "client", "lab", "maps", "plots", "values")
+)
 """Packages beside the folders that say what lives in them."""
 HOUSES = ("layouts", "service", "animalcat/cli")
 """Folders of packages that have arrows between them."""

@@ -361,7 +361,9 @@ def plugin_there() -> Plugin:
     return Plugin("policy", "hardest", row["package"], row["version"], row["digest"])
 
 
-def _is_kept_everywhere(client: animalcat.Client, session: animalcat.Session) -> dict[str, Any]:
+def _is_kept_everywhere(
+    client: animalcat.Client, session: animalcat.values.Session
+) -> dict[str, Any]:
     """The package stands in the session, its agent's fingerprint, and all that leaves it."""
     used = session.spec.plugins
     assert [(one.kind, one.name) for one in used] == [

@@ -6,6 +6,7 @@ A row is a call as somebody would write it, and what its sentence has to contain
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,8 +25,18 @@ from animalcat.layouts import (
     load_layout,
     predict,
 )
-from animalcat.plots import comparison, densities, forest, graph, radar, reliability, save
+from animalcat.plots import (
+    comparison,
+    densities,
+    forest,
+    graph,
+    radar,
+    read_results,
+    reliability,
+    save,
+)
 
+PYARROW: Final[Any] = import_module("pyarrow")
 EXAMPLES: Final = Path(__file__).resolve().parent.parent / "docs" / "examples"
 READING: Final = load_layout(EXAMPLES / "reading.yaml")
 SUMS: Final = load_layout(EXAMPLES / "sums.yaml")
@@ -40,6 +51,10 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     "a file for a table": (
         lambda: fit(READING, any_of("reading.csv"), "oak"),
         ("df is a str", "pandas.read_csv"),
+    ),
+    "a table of another library": (
+        lambda: fit(READING, any_of(PYARROW.table({"words": [1.0]})), "oak"),
+        ("df is a Table", "df.to_pandas()"),
     ),
     "a layout and a table the wrong way round": (
         lambda: fit(any_of(DF), any_of(READING), "oak"),
@@ -56,6 +71,22 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     "outcomes that are no successes": (
         lambda: fit(READING, DF.assign(oak=DF["oak"] * 100), "oak"),
         ("outcome", "100", "success is 1, failure 0"),
+    ),
+    "two agents at once": (
+        lambda: fit(READING, DF, ["oak", "sprout"]),
+        ("outcome names 2 columns", "one by one: fit(layout, df, outcome='oak')"),
+    ),
+    "no draws": (
+        lambda: fit(READING, DF, "oak", draws=0),
+        ("draws is 0", "a whole number from 4 on"),
+    ),
+    "a number for a file of results": (
+        lambda: read_results(any_of(3)),
+        ("source is an int", "profile export"),
+    ),
+    "the outcomes themselves": (
+        lambda: fit(READING, DF, any_of(DF["oak"])),
+        ("outcome is a Series", "name the column", 'outcome="success"'),
     ),
     "a table without the layout's columns": (
         lambda: fit(READING, PAGES, "oak"),
@@ -100,6 +131,14 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     "the rule in the policy's place": (
         lambda: Learner(LEARNER.bank, any_of(StoppingRule(5))),
         ("policy is a StoppingRule", 'policy=Policy("information")'),
+    ),
+    "a number for a rule": (
+        lambda: Learner(LEARNER.bank, rule=any_of(40)),
+        ("rule is an int, not a StoppingRule", "rule=StoppingRule(max_episodes=40)"),
+    ),
+    "nothing for a layout": (
+        lambda: load_layout(any_of(None)),
+        ("source is None", "the name of a layout"),
     ),
     "a policy that is not there": (
         lambda: Policy(any_of("infomation")),
@@ -153,6 +192,14 @@ BAD: Final[dict[str, tuple[Callable[[], Any], tuple[str, ...]]]] = {
     "a fit for predictions made before": (
         lambda: reliability(DF),
         ("no column 'outcome'", "Client.outcomes(session)"),
+    ),
+    "several agents in a picture of one": (
+        lambda: forest([LEARNER, LEARNER]),
+        ("forest", "this is a list", "comparison([one, other])"),
+    ),
+    "several agents one after another": (
+        lambda: comparison([LEARNER, LEARNER], LEARNER),
+        ("ax is a Learner", "comparison([one, other])"),
     ),
     "one agent compared": (
         lambda: comparison({"mine": LEARNER}),

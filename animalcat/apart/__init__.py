@@ -44,3 +44,8 @@ __all__ = [
     "run_agent",
     "way",
 ]
+
+
+def __dir__() -> list[str]:
+    """What there is, for completion: the public names, and not where they live."""
+    return list(__all__)

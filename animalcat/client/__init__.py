@@ -1,5 +1,8 @@
 """The client: play sessions of a server, and ask it for sessions, batteries, episodes and profiles.
 
+`connect` gives a `Client` and `aconnect` an `AsyncClient`. Their `evaluate` lets an agent play, an
+`AsyncAgent` too, and gives an `EvaluationSummary` of each `PlayedEpisode`.
+
 `async_client` defines every call once; `blocking_client` has the same calls for ordinary code, on
 the event loop of its own that `connection` keeps. `credentials` are what both show to a server, and
 `traces` shorten what both raise. Both give values of `animalcat.values`. `evaluation` is the
@@ -9,7 +12,21 @@ that asks for the next step itself: `remote_env` is a Gymnasium environment, `se
 code for Animal-AI play a session.
 """
 
-from animalcat.client.async_client import AsyncClient as AsyncClient
-from animalcat.client.async_client import aconnect as aconnect
-from animalcat.client.blocking_client import Client as Client
-from animalcat.client.blocking_client import connect as connect
+from animalcat.client.async_client import AsyncClient, aconnect
+from animalcat.client.blocking_client import Client, connect
+from animalcat.client.evaluation import AsyncAgent, EvaluationSummary, PlayedEpisode
+
+__all__ = [
+    "AsyncAgent",
+    "AsyncClient",
+    "Client",
+    "EvaluationSummary",
+    "PlayedEpisode",
+    "aconnect",
+    "connect",
+]
+
+
+def __dir__() -> list[str]:
+    """What there is, for completion: the public names, and not where they live."""
+    return list(__all__)

@@ -144,6 +144,7 @@ class PrivateLoop:
     def __init__(self) -> None:
         """Make the loop, which `close` closes."""
         self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_told)
         self._thread: futures.ThreadPoolExecutor | None = None
         self._task: asyncio.Task[Any] | None = None
 
@@ -234,6 +235,19 @@ class PrivateLoop:
 
 def _nothing() -> None:
     pass
+
+
+def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Say what went wrong in a loop, but that the last events of another one came too late.
+
+    All loops of a process share the queue of gRPC's events, and each hands out what it finds. What
+    it finds for a loop that was closed meanwhile concerns nobody.
+    """
+    if "PollerCompletionQueue" in repr(context.get("handle")) and "closed" in str(
+        context.get("exception")
+    ):
+        return
+    loop.default_exception_handler(context)
 
 
 async def _check(channel: grpc.aio.Channel, address: str, wait_seconds: float) -> None:

@@ -1,10 +1,87 @@
 """A whole study from Python: make batteries, measure agents, and look at what was found.
 
-`lab` has `local` and `connect`, which give a `Lab`. `arena` makes arenas and `batteries` batteries
-of them; `agents` reads what an agent may be given as. `result` is what a session found out, with
-its `profile`, `episodes` and `pictures`; `campaigns` are of several agents, `comparison` puts
-several side by side, and `forecast` predicts a battery. `recordings`, `path` and `received` read
-what they need from the server. `progress` shows how far a session is, and `running` is one that
-goes on in the background. `within` measures in this process, without a server; `policies` makes
-agents of what was trained, and `training` measures what is being trained.
+`local` and `connect` give a `Lab`, and `Arena` makes arenas; animalcat has these names too, with
+`Result` and `measure`. The others are what a lab gives back: a `LabBattery`; a `Running`
+measurement; of a result its `Profile`, `Pictures`, `Reanalysis`, a `Comparison`, and `Episodes`, of
+which each `LabEpisode` has an `Explanation` and a `Video`; a `ResultList` of several sessions, and
+a `CampaignResult` of several agents.
+
+`lab` has `local` and `connect`. `arena` makes arenas and `batteries` batteries of them; `agents`
+reads what an agent may be given as. `result` is what a session found out, with its `profile`,
+`episodes` and `pictures`; `campaigns` are of several agents, `comparison` puts several side by
+side, and `forecast` predicts a battery. `recordings`, `path` and `received` read what they need
+from the server. `progress` shows how far a session is, and `running` is one that goes on in the
+background. `within` measures in this process, without a server; `policies` makes agents of what
+was trained, and `training` measures what is being trained.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from animalcat.lab.arena import Arena
+    from animalcat.lab.batteries import LabBattery
+    from animalcat.lab.campaigns import CampaignResult
+    from animalcat.lab.comparison import Comparison
+    from animalcat.lab.episodes import Episodes, Explanation, LabEpisode, Video
+    from animalcat.lab.lab import Lab, connect, local
+    from animalcat.lab.pictures import Pictures
+    from animalcat.lab.profile import Profile
+    from animalcat.lab.result import Reanalysis, Result, ResultList
+    from animalcat.lab.running import Running
+
+__all__ = [
+    "Arena",
+    "CampaignResult",
+    "Comparison",
+    "Episodes",
+    "Explanation",
+    "Lab",
+    "LabBattery",
+    "LabEpisode",
+    "Pictures",
+    "Profile",
+    "Reanalysis",
+    "Result",
+    "ResultList",
+    "Running",
+    "Video",
+    "connect",
+    "local",
+]
+
+_HOME = {
+    "Arena": "arena",
+    "CampaignResult": "campaigns",
+    "Comparison": "comparison",
+    "Episodes": "episodes",
+    "Explanation": "episodes",
+    "Lab": "lab",
+    "LabBattery": "batteries",
+    "LabEpisode": "episodes",
+    "Pictures": "pictures",
+    "Profile": "profile",
+    "Reanalysis": "result",
+    "Result": "result",
+    "ResultList": "result",
+    "Running": "running",
+    "Video": "episodes",
+    "connect": "lab",
+    "local": "lab",
+}
+"""Where each name lives."""
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when they are first used: an arena must not load gRPC."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'animalcat.lab' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"animalcat.lab.{_HOME[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """What there is, for completion: the public names, and not where they live."""
+    return list(__all__)

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from animalcat.client.evaluation import AnyAgent
-from animalcat.envs.agents.fingerprint import AgentFingerprint
+from animalcat.envs.agents.fingerprint import AgentFingerprint, differences, in_words
+from animalcat.envs.agents.load import check_name
 from animalcat.envs.agents.objects import fingerprint_of
+from animalcat.envs.agents.watching import as_now
 from animalcat.errors import AnimalcatError
-from animalcat.values import Battery
+from animalcat.values import Battery, Session
 
 AgentSource: TypeAlias = "AnyAgent | Callable[[], Any] | str | os.PathLike[str] | GivenAgent"
 """What an agent may be given as."""
@@ -117,3 +119,21 @@ def _reference(text: str) -> str:
             "INVALID_REQUEST",
         )
     return f"{path}:{classes[0]}"
+
+
+def changed(session: Session, agent: str | AgentFingerprint) -> str:
+    """In what an agent differs from the one that a session has, in words; empty if in nothing.
+
+    Args:
+        session: One without episodes has no agent yet, whoever came.
+        agent: The fingerprint of an object; or a reference, of which only files that the agent is
+            known to have read are looked at: the rest is seen when it plays.
+    """
+    known = session.identity.fingerprint
+    if known is None or not session.episodes + session.practised or known.source == "declared":
+        return ""
+    changes = [
+        differences(before, as_now(before, check_name(agent)) if isinstance(agent, str) else agent)
+        for before in (known, *session.identity.others)
+    ]
+    return in_words(changes[0]) if all(changes) else ""

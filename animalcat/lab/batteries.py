@@ -28,7 +28,7 @@ _SHOWN: Final = 12
 """Most demands that a battery's table lists."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabBattery(Battery):
     """A battery that a lab has: its arenas, and what they ask for.
 
@@ -96,9 +96,6 @@ class LabBattery(Battery):
             "UNKNOWN_INSTANCE",
         )
 
-    def __repr__(self) -> str:
-        return f"<Battery {self.id}: {self.instances} arenas, digest {self.digest[:12]}>"
-
     def _repr_html_(self) -> str:
         frame = self.to_frame().drop(columns=["paradigm", "pass_mark", "time_limit"])
         rows = [
@@ -107,8 +104,10 @@ class LabBattery(Battery):
             if column.nunique() > 1
         ]
         title = f"Battery {self.id}: {self.instances} arenas"
-        heads, digest = ("demand", "least", "most", "values"), f"digest {self.digest[:12]}"
-        table = table_html(heads, rows[:_SHOWN], title, digest)
+        heads, note = ("demand", "least", "most", "values"), f"digest {self.digest[:12]}"
+        if len(rows) > _SHOWN:
+            note = f"{len(rows) - _SHOWN} more differ, which to_frame() has; {note}"
+        table = table_html(heads, rows[:_SHOWN], title, note)
         return stacked_html(table, *map(line_html, (*self.said, *self.notes)))
 
 

@@ -16,11 +16,8 @@ from animalcat.layouts.checking.compare import (
     node_differences,
     ranking,
 )
-from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of
+from animalcat.layouts.explaining.wording import Scale, plain_scale
 from animalcat.layouts.inference.summary import hdi
-from animalcat.layouts.library import LAYOUTS, load_layout
-from animalcat.layouts.model.codec import SpecificationError
-from animalcat.layouts.model.spec import Layout
 from animalcat.plots.given import numbered
 from animalcat.plots.results import Results
 from animalcat.showing import line_html, stacked_html, table_html, table_text
@@ -90,7 +87,7 @@ class Comparison:
         """
         from animalcat import plots
 
-        return plots.comparison(self.known.results, self.known.scales, ax=ax)
+        return plots.comparison(self.known.results, ax, scales=self.known.scales)
 
     def _ranks(self) -> list[tuple[Any, ...]]:
         return [
@@ -207,23 +204,6 @@ def compare_agents(
         ],
         "approximate": any(posterior.approximate for posterior in posteriors),
     }
-
-
-def scales_of(profile: Mapping[str, Any]) -> dict[str, Scale]:
-    """How the values of a profile's nodes are read; empty where its layout is not at hand."""
-    about = profile["layout"]
-    if about["name"] not in LAYOUTS:
-        return {}
-    try:
-        layout = load_layout(about["name"], about.get("variant") or "")
-    except SpecificationError:  # it had this variant once
-        return {}
-    return layout_scales(layout) if layout.digest == about["digest"] else {}
-
-
-def layout_scales(layout: Layout) -> dict[str, Scale]:
-    """How the values of a layout's nodes are read."""
-    return {name: scale_of(layout, k) for k, name in enumerate(layout.latent_names)}
 
 
 def _standing(

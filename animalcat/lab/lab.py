@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -24,11 +25,11 @@ from animalcat.compiling import LAYOUTS, SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import differences, in_words
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.lab.agents import AgentSource, GivenAgent, read_agent
+from animalcat.lab.agents import AgentSource, GivenAgent, changed, read_agent
 from animalcat.lab.batteries import Arenas, LabBattery, find
 from animalcat.lab.campaigns import CampaignResult, named, play
 from animalcat.lab.progress import Progress
-from animalcat.lab.result import Result
+from animalcat.lab.result import Result, ResultList
 from animalcat.layouts.adaptive.plan import PRESETS
 from animalcat.values import Session
 from animalcat.values.options import CampaignOptions, SessionOptions, described
@@ -342,6 +343,57 @@ class Lab(Client):
                 begun = play(self, begun, given, bounds or Bounds(), shown)
         return CampaignResult(self, begun)
 
+    def resume(
+        self,
+        session: Result | SessionLike,
+        agent: AgentSource,
+        *,
+        episodes: int = 0,
+        target_sd: float | None = None,
+        same_agent: bool = False,
+        bounds: Bounds | None = None,
+        on_episode: Callable[[PlayedEpisode], None] | None = None,
+        progress: bool = True,
+    ) -> Result:
+        """Go on with a session where it stopped, also with one that was finished.
+
+        Args:
+            session: Which.
+            agent: The agent, as `measure` takes it; the session refuses another one.
+            episodes: Play so many more than were played, at most; 0 for the budget that it has.
+            target_sd: From now on a capability is known when its standard deviation is this share
+                of its range; None for as it is.
+            same_agent: Say that it is the agent that the session has, whatever its fingerprint; the
+                profile states it.
+            bounds: As in `measure`.
+            on_episode: As in `measure`.
+            progress: Show how far it is.
+
+        Raises:
+            AnimalcatError: It is another agent; the server refuses, fails or is lost.
+            Exception: Whatever an agent in this process raises.
+        """
+        stored = self.get_session(session.session if isinstance(session, Result) else session)
+        given = read_agent(agent, stored.spec.agent)
+        if not same_agent and (changes := changed(stored, given.fingerprint or given.reference)):
+            raise AnimalcatError(
+                f"{stored.id} has {stored.episodes} episodes of another agent: {changes}. Measure "
+                "this one in a session of its own, or say same_agent=True; the profile then states "
+                "it",
+                "INVALID_REQUEST",
+            )
+        if episodes or target_sd is not None:
+            most = stored.episodes + episodes if episodes else 0
+            stored = self.extend_session(stored, most, target_sd)
+        if stored.paused:
+            stored = self.resume_session(stored)
+        with Progress(shown=progress) as shown:
+            shown.know(stored)
+            if not stored.over:
+                stored = self._play(given, stored, bounds, on_episode, shown, same_agent=same_agent)
+                shown.know(stored)
+        return Result(self, stored)
+
     def result(self, session: SessionLike) -> Result:
         """What a session found out, also one that goes on.
 
@@ -350,7 +402,7 @@ class Lab(Client):
         """
         return Result(self, self.get_session(session))
 
-    def results(self, *, agent: str = "", battery: str = "") -> list[Result]:
+    def results(self, *, agent: str = "", battery: str = "") -> ResultList:
         """What all sessions found out that have ended, newest first.
 
         Args:
@@ -358,7 +410,7 @@ class Lab(Client):
             battery: Only those on this battery.
         """
         ended = self.sessions(agent=agent, battery=battery, states=["finished"])
-        return [Result(self, session) for session in ended]
+        return ResultList(Result(self, session) for session in ended)
 
     def _session(
         self,
@@ -422,12 +474,15 @@ class Lab(Client):
         bounds: Bounds | None,
         on_episode: Callable[[PlayedEpisode], None] | None,
         shown: Progress,
+        *,
+        same_agent: bool = False,
     ) -> Session:
         if given.player is None:
             from animalcat.apart import Bounds, run_agent
 
-            return run_agent(self, session, given.reference, bounds or Bounds(), shown.tell)
-        self.run(_playing(self.aio, given, session, on_episode, shown))
+            within = replace(bounds or Bounds(), same_agent=same_agent)
+            return run_agent(self, session, given.reference, within, shown.tell)
+        self.run(_playing(self.aio, given, session, on_episode, shown, same_agent))
         return self.get_session(session)
 
     def __repr__(self) -> str:
@@ -440,6 +495,7 @@ async def _playing(
     session: Session,
     on_episode: Callable[[PlayedEpisode], None] | None,
     shown: Progress,
+    same_agent: bool,
 ) -> None:
     """Let an agent play, and follow its session meanwhile."""
     import asyncio
@@ -457,6 +513,7 @@ async def _playing(
             on_episode=on_episode,
             in_thread=False,
             fingerprint=given.fingerprint,
+            same_agent=same_agent,
         )
     finally:
         following.cancel()

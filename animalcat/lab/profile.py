@@ -39,28 +39,14 @@ class Profile(dict[str, Any]):
         """The nodes of the layout, one row each, by name.
 
         Returns:
-            The columns `mean`, `sd`, `low` and `high` (the 90 % interval) in the unit of `unit`;
-            `known`, whether the outcomes tell of it at all, else the numbers are the prior's;
-            `status`; and `estimate` and `interval` in words.
+            Kind, estimate, low and high ends of the 90 % interval, unit, status and note, in the
+            units in which nodes are read, as `animalcat.layouts.Fit.to_frame` has them. An estimate
+            is missing where next to nothing was learnt. Of a layout that is not shipped the numbers
+            are in its own units; `Result.to_frame` knows how it is read.
         """
-        import pandas as pd
+        from animalcat.layouts.fitting.estimates import estimates_frame, profile_scales
 
-        rows: dict[str, dict[str, Any]] = {
-            name: {
-                "mean": node["mean"],
-                "sd": node["sd"],
-                "low": node["hdi"][0],
-                "high": node["hdi"][1],
-                "unit": "" if node["unit"] == "1" else node["unit"],
-                "known": node.get("known", True),
-                "kind": node["kind"],
-                "status": node["status"] or "",
-                "estimate": _words(node)[0],
-                "interval": _words(node)[1],
-            }
-            for name, node in self["nodes"].items()
-        }
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("capability")
+        return estimates_frame(self["nodes"], profile_scales(self))
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
         nodes: Mapping[str, Mapping[str, Any]] = self["nodes"]
@@ -85,7 +71,7 @@ class Profile(dict[str, Any]):
 
         steps: Sequence[Mapping[str, Any]] = self.get("what_now") or ()
         told = [judgement_words(self), battery_rate(self), self.verdict.text]
-        told += [f"What now? {step['text']}" for step in steps]
+        told += [f"What now? {step['text']} {step['command']}".rstrip() for step in steps]
         return [text for text in told if text]
 
     def __repr__(self) -> str:

@@ -36,7 +36,7 @@ class Progress:
             shown: Whether anything is ever shown.
         """
         self._session: Session | None = None
-        self._words = ""
+        self._words = "beginning"
         self._last = 0.0
         self._show: _Notebook | _Terminal | _Lines | None = None
         if shown:

@@ -84,8 +84,8 @@ class Result:
         return self.profile.verdict
 
     def to_frame(self) -> pd.DataFrame:
-        """The capabilities, one row each; see `Profile.to_frame`."""
-        return self.profile.to_frame()
+        """The capabilities in the units in which they are read; see `Profile.to_frame`."""
+        return self.fit.to_frame()
 
     @cached_property
     def outcomes(self) -> pd.DataFrame:
@@ -228,6 +228,32 @@ class Result:
     _repr_html_ = to_html
 
 
+class ResultList(list[Result]):
+    """Results of several sessions; at the end of a notebook's cell they show as a table."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a session, by its id."""
+        import pandas as pd
+
+        return pd.DataFrame(self._rows(), columns=list(_LISTED)).set_index("session")
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        sessions = [result.session for result in self]
+        return [
+            (s.id, s.spec.agent, s.spec.battery, s.spec.layout, s.episodes, s.successes, s.state)
+            for s in sessions
+        ]
+
+    def __repr__(self) -> str:
+        return table_text(_LISTED, self._rows()) if self else "no results"
+
+    def to_html(self) -> str:
+        """What a notebook shows."""
+        return table_html(_LISTED, self._rows(), "Results, newest first")
+
+    _repr_html_ = to_html
+
+
 class Reanalysis(dict[str, Any]):
     """What a session says of the whole battery, as JSON has it; it shows its table."""
 
@@ -265,4 +291,5 @@ class Reanalysis(dict[str, Any]):
     _repr_html_ = to_html
 
 
+_LISTED: Final = ("session", "agent", "battery", "layout", "episodes", "passed", "state")
 _REANALYSED: Final = ("paradigm", "arenas", "played", "passed of those", "success", "low", "high")

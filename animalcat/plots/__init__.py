@@ -57,3 +57,8 @@ __all__ = [
     "save",
     "trajectory",
 ]
+
+
+def __dir__() -> list[str]:
+    """What there is, for completion: the public names, and not where they live."""
+    return list(__all__)

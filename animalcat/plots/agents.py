@@ -50,7 +50,7 @@ _SHORT: Final = 14
 
 
 def comparison(
-    agents: Subjects, scales: Mapping[str, Scale] | None = None, *, ax: Any = None
+    agents: Subjects, ax: Any = None, *, scales: Mapping[str, Scale] | None = None
 ) -> Figure:
     """Draw the agents' intervals node by node, and how probable each rank is.
 
@@ -148,9 +148,9 @@ def population(
     x: str = "",
     y: str = "",
     noise: str = "noiseLevel",
-    scales: Mapping[str, Scale] | None = None,
     *,
     ax: Any = None,
+    scales: Mapping[str, Scale] | None = None,
 ) -> Figure:
     """Draw two capabilities of many agents; size is noise, and colour the share of success.
 
@@ -246,7 +246,7 @@ def population(
     return drawn.figure
 
 
-def heat(agents: Subjects, scales: Mapping[str, Scale] | None = None, *, ax: Any = None) -> Figure:
+def heat(agents: Subjects, ax: Any = None, *, scales: Mapping[str, Scale] | None = None) -> Figure:
     """Draw a table of all agents' means and standard deviations, shaded within each node.
 
     Figures 13 and 14 of Burden et al. (2023) are of this kind.
@@ -296,7 +296,7 @@ def heat(agents: Subjects, scales: Mapping[str, Scale] | None = None, *, ax: Any
     return drawn.figure
 
 
-def categories(agents: Subjects, *, ax: Any = None) -> Figure:
+def categories(agents: Subjects, ax: Any = None) -> Figure:
     """Draw a table of the share of success by paradigm and agent, with counts.
 
     Args:
@@ -333,7 +333,7 @@ def categories(agents: Subjects, *, ax: Any = None) -> Figure:
     return drawn.figure
 
 
-def radar(agents: Subjects, *, ax: Any = None) -> Figure:
+def radar(agents: Subjects, ax: Any = None) -> Figure:
     """Draw the share of success by paradigm as a polygon for each agent.
 
     Figure 4 of the testbed paper (Crosby et al. 2020) is of this kind. A paradigm that an agent did
@@ -374,7 +374,7 @@ def radar(agents: Subjects, *, ax: Any = None) -> Figure:
     return drawn.figure
 
 
-def brier(agents: Subjects, *, ax: Any = None) -> Figure:
+def brier(agents: Subjects, ax: Any = None) -> Figure:
     """Draw how well each agent was predicted against how often it succeeded.
 
     Figure 6 of Burden et al. (2023) is of this kind. The predictions are those of the decisions,
@@ -471,7 +471,7 @@ def generality_of(tables: Mapping[str, pd.DataFrame]) -> dict[str, Generality]:
     }
 
 
-def generality(agents: Subjects, *, ax: Any = None) -> Figure:
+def generality(agents: Subjects, ax: Any = None) -> Figure:
     """Draw the spread of each agent's successes over difficulty against its capability.
 
     Figure 5 of the testbed paper (Crosby et al. 2020) is of this kind. The lower an agent stands,

@@ -11,11 +11,11 @@ import pandas as pd
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.explaining.limits import thinned
 from animalcat.layouts.explaining.wording import Scale
-from animalcat.layouts.fitting.estimates import scales_of
+from animalcat.layouts.fitting.estimates import profile_scales, scales_of
 from animalcat.layouts.fitting.fits import Fit
 from animalcat.layouts.inference.fit import FitData, FitResult
-from animalcat.layouts.library import load_layout
-from animalcat.layouts.model.spec import Layout, SpecificationError
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.tables import of_kind
 from animalcat.layouts.reporting.profile import Profile
 
 Json: TypeAlias = Mapping[str, Any]
@@ -98,8 +98,7 @@ def estimated_of(what: Subject, call: str) -> Estimated:
     if isinstance(fitted, FitResult):
         features = None if fitted.data is None else fitted.data.features
         return Estimated(told, _scales(fitted.layout, features))
-    layout = layout or _layout_of(told)
-    return Estimated(told, {} if layout is None else scales_of(layout))
+    return Estimated(told, profile_scales(told) if layout is None else scales_of(layout))
 
 
 def common_scales(agents: Sequence[Subject]) -> Mapping[str, Scale]:
@@ -108,10 +107,10 @@ def common_scales(agents: Sequence[Subject]) -> Mapping[str, Scale]:
         own = what if isinstance(what, Fit | FitResult | Learner | Profile) else None
         layout = getattr(own or _part(what, "fitted"), "layout", None)
         profile: Any = what if _is_profile(what) else _part(what, "profile")
-        if layout is None and isinstance(profile, Mapping):
-            layout = _layout_of(cast("Json", profile))
         if isinstance(layout, Layout):
             return scales_of(layout)
+        if _is_profile(profile) and (scales := profile_scales(profile)):
+            return scales
     return {}
 
 
@@ -181,7 +180,7 @@ def several(what: Subjects, call: str) -> dict[str, Subject]:
         names = [_name(subject) for subject in subjects]
         return dict(zip(numbered(names), subjects, strict=True))
     raise TypeError(
-        f"{call}: this is a {type(what).__name__}; give agents by name, as "
+        f"{call}: this is {of_kind(what)}; give agents by name, as "
         f'{call}({{"mine": one, "other": another}}), or a list of them'
     )
 
@@ -231,24 +230,15 @@ def _scales(layout: Layout, features: Any) -> Mapping[str, Scale]:
     )
 
 
-def _layout_of(profile: Json) -> Layout | None:
-    """The shipped layout that a profile is of; None where it is of another."""
-    told = profile.get("layout", {})
-    try:
-        layout = load_layout(str(told.get("name", "")), str(told.get("variant", "")))
-    except SpecificationError:
-        return None
-    return layout if layout.digest == told.get("digest") else None
-
-
 def _wrong(what: object, call: str, wanted: str) -> TypeError:
     kind = type(what).__name__
     hint = {
         "DataFrame": ". Fit it first: fit(layout, df)",
+        "list": ". Several agents are drawn by comparison([one, other])",
         "Layout": ". A layout alone is drawn by graph(layout)",
         "str": ". Read a file first: read_results(path)",
         "PosixPath": ". Read a file first: read_results(path)",
         "InferenceData": ". Draw ArviZ's own by arviz.plot_forest(data)",
         "DataTree": ". Draw ArviZ's own by arviz.plot_forest(data)",
     }.get(kind, "")
-    return TypeError(f"{call}: this is a {kind}; give {wanted}{hint}")
+    return TypeError(f"{call}: this is {of_kind(what)}; give {wanted}{hint}")

@@ -22,7 +22,7 @@ from animalcat.showing import figure_html
 _PLACES: Final = 60
 
 
-def graph(what: Subject | Layout, *, ax: Any = None) -> Figure:
+def graph(what: Subject | Layout, ax: Any = None) -> Figure:
     """Draw a layout's graph, from demands to outcome, with the posterior of each latent node.
 
     Args:

@@ -46,15 +46,15 @@ _PARTICLES: Final = 1000
 """Particles with which a course is told again."""
 
 
-def forest(what: Subject, scales: Mapping[str, Scale] | None = None, *, ax: Any = None) -> Figure:
+def forest(what: Subject, ax: Any = None, *, scales: Mapping[str, Scale] | None = None) -> Figure:
     """Draw the interval of every node on the range of its prior.
 
     Each node has an axis of its own, because their units differ.
 
     Args:
         what: A fit, a learner, results, or a profile.
-        scales: How nodes are read, by name, where that is not to follow from `what`.
         ax: An axis for each node to draw on; by default a new figure has them.
+        scales: How nodes are read, by name, where that is not to follow from `what`.
 
     Returns:
         The figure that was drawn on.

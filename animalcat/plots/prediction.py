@@ -312,7 +312,7 @@ def judged(table: pd.DataFrame) -> PredictionRecord:
     return PredictionRecord(predicted, np.asarray(seen, np.float64), success=success)
 
 
-def reliability(what: Subject, *, ax: Any = None) -> Figure:
+def reliability(what: Subject, ax: Any = None) -> Figure:
     """Draw how often episodes were passed against how often that was predicted beforehand.
 
     The predictions are those of the decisions, made before each episode was played. If they are of

@@ -22,6 +22,7 @@ from animalcat.layouts.inference.arviz_data import documents_of
 from animalcat.layouts.inference.fit import FitData
 from animalcat.layouts.inference.summary import summarise
 from animalcat.layouts.model.spec import Layout, from_dict
+from animalcat.layouts.model.tables import of_kind
 from animalcat.plots.prediction import with_observed
 
 
@@ -80,7 +81,13 @@ def read_results(source: Path | str | bytes) -> Results:
     Raises:
         ValueError: It is no such file.
         OSError: The file cannot be read.
+        TypeError: It is neither a file nor the content of one.
     """
+    if not isinstance(source, str | bytes | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"read_results: source is {of_kind(source)}; give a file of "
+            "`profile export --format netcdf`, or its content"
+        )
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "posterior.nc"

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from animalcat.files import write_whole
+from animalcat.layouts.model.tables import of_kind
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -125,9 +126,10 @@ def canvas(
     subplots = "figure, ax = plt.subplots(" + (f"{rows}, {columns}" if count > 1 else "") + ")"
     for one in each:
         if not isinstance(one, Axes):
+            several = ". Several agents go into a list: comparison([one, other])"
             raise TypeError(
-                f"{call}: ax is a {type(one).__name__}, not Axes of matplotlib; make them by "
-                f"{subplots}"
+                f"{call}: ax is {of_kind(one)}, not Axes of matplotlib; make them by {subplots}"
+                + several * hasattr(one, "to_frame")
             )
         found: Any = one
         if projection and found.name != projection:
@@ -209,8 +211,9 @@ def save(figure: Figure | Axes, path: Path | str, about: str = "") -> None:
     given: Any = figure
     whole = given.get_figure(root=True) if isinstance(figure, Axes) else given
     if not isinstance(whole, Figure):
-        kind = type(given).__name__
-        raise TypeError(f"save: figure is a {kind}; give a picture first: save(forest(fit), path)")
+        raise TypeError(
+            f"save: figure is {of_kind(given)}; give a picture first: save(forest(fit), path)"
+        )
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"{path}: call it {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")

@@ -54,6 +54,9 @@ class Battery:
     features: tuple[Feature, ...] = ()
     manifest: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
 
+    def __repr__(self) -> str:
+        return f"<Battery {self.id}: {self.instances} arenas, digest {self.digest[:12]}>"
+
     @property
     def name(self) -> str:
         """Resource name, "batteries/{id}"."""

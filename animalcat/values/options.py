@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
 from textwrap import wrap
@@ -355,8 +355,12 @@ class Option:
         if not _fits(value, self.kind):
             wanted = _wanted(self.kind)
             if is_dataclass(value) and not isinstance(value, type):
-                parts = "its parts are options of their own"
-                raise ValueError(f"{self.name} is a {type(value).__name__}; give {wanted}: {parts}")
+                own = [f.name for f in fields(value) if f.name in SessionOptions.__annotations__]
+                parts = ", ".join(f"{name}={getattr(value, name)!r}" for name in own)
+                raise ValueError(
+                    f"{self.name} is a {type(value).__name__}; give {wanted}: its parts are "
+                    f"options of their own, as in {parts}"
+                )
             raise ValueError(f"{self.name} is {value!r}; give {wanted}")
         if self.span is not None and not self.span.has(value):
             raise ValueError(f"{self.name} {value} is out of range; give {self.span}")

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.retest import Retest
 from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.library import load_layout
+from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.model.frames import insist_described, insist_frame, instances_in
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
@@ -148,7 +147,7 @@ class Bank:
             self.variants = np.unique(groups, return_inverse=True)[1]
 
     @classmethod
-    def of(cls, layout: Layout | str | Path, items: pd.DataFrame | Instances) -> Bank:
+    def of(cls, layout: LayoutSource, items: pd.DataFrame | Instances) -> Bank:
         """Make a bank from a table of items.
 
         The table has a row for each item, and a column for each meta-feature of the layout,

@@ -28,6 +28,7 @@ from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
+from animalcat.layouts.model.tables import of_kind
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.layouts.watching.alarm import MOST, Suspect
 from animalcat.layouts.watching.beyond import expected
@@ -173,8 +174,9 @@ class Learner:
             ("rule", rule or StoppingRule(), StoppingRule, "rule=StoppingRule(max_episodes=40)"),
         ):
             if not isinstance(given, kind):
-                what = type(given).__name__
-                raise TypeError(f"Learner: {name} is a {what}, not a {kind.__name__}; give {call}")
+                raise TypeError(
+                    f"Learner: {name} is {of_kind(given)}, not {of_kind(kind)}; give {call}"
+                )
         self.layout = bank.layout
         self.bank = bank
         self.policy = policy or Policy()

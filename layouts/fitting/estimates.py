@@ -16,7 +16,8 @@ from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.session import played_by
 from animalcat.layouts.explaining.verdict import DRAWS
 from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of, words_of
-from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.library import LAYOUTS, load_layout
+from animalcat.layouts.model.spec import Layout, SpecificationError
 from animalcat.layouts.model.units import NOT_KNOWN
 from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.showing import line_html, stacked_html, table_html, table_text
@@ -39,6 +40,18 @@ def scales_of(layout: Layout, features: Floats | None = None) -> dict[str, Scale
         features: (instances, features) of what was played, which decides between several demands.
     """
     return {node.name: scale_of(layout, k, features) for k, node in enumerate(layout.latents)}
+
+
+def profile_scales(profile: Mapping[str, Any]) -> dict[str, Scale]:
+    """How the nodes of a profile in JSON are read; empty where its layout is not at hand."""
+    told: Mapping[str, Any] = profile.get("layout") or {}
+    if told.get("name") not in LAYOUTS:
+        return {}
+    try:
+        layout = load_layout(str(told["name"]), str(told.get("variant") or ""))
+    except SpecificationError:  # it had this variant once
+        return {}
+    return scales_of(layout) if layout.digest == told.get("digest") else {}
 
 
 def with_words(profile: Profile, draws: Floats, played: PlayedEpisodes) -> Profile:

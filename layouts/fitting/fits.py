@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -26,11 +25,11 @@ from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fit import fit as fit_by_nuts
 from animalcat.layouts.inference.summary import NodeSummary
-from animalcat.layouts.library import load_layout
+from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.model.frames import insist_frame, instances_in, outcomes_in
 from animalcat.layouts.model.instances import Instances, TableError, left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.tables import guess
+from animalcat.layouts.model.tables import guess, of_kind
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.outcomes import COLUMNS, check_outcomes
 
@@ -159,7 +158,7 @@ class Fit(FitResult):
 
 
 def fit(
-    layout: Layout | str | Path,
+    layout: LayoutSource,
     df: pd.DataFrame,
     outcome: str | Sequence[str] = SUCCESS,
     *,
@@ -195,6 +194,11 @@ def fit(
         ValueError: A column is missing, a cell does not fit, or the layout describes no row.
     """
     layout = load_layout(layout)
+    if not isinstance(outcome, str | list | tuple):
+        raise TypeError(
+            f"fit: outcome is {of_kind(outcome)}; name the column of df that has the outcomes, as "
+            'outcome="success"'
+        )
     sampling: dict[str, Any] = {"seed": seed, "chains": chains, "draws": draws, "tune": tune}
     frame = insist_frame(df, 'fit(layout, df, outcome="COLUMN")')
     if _is_export(frame) and outcome in (SUCCESS, "outcome") and SUCCESS not in frame.columns:
@@ -207,9 +211,12 @@ def fit(
     if len(layout.outcomes) > 1 and outcome == SUCCESS:
         columns = list(layout.outcome_names)
     if len(columns) != len(layout.outcomes):
+        each = f". Several agents are fitted one by one: fit(layout, df, outcome={columns[0]!r})"
         raise TableError(
-            f"outcome names {len(columns)} columns, and layout {layout.name} has "
-            f"{len(layout.outcomes)} outcomes: {', '.join(layout.outcome_names)}"
+            f"fit: outcome names {len(columns)} columns, {', '.join(map(repr, columns))}, and "
+            f"layout {layout.name} has {len(layout.outcomes)}: {', '.join(layout.outcome_names)}"
+            + each
+            * (len(layout.outcomes) == 1)
         )
     values = outcomes_in(frame, columns)
     played = [bool(np.isfinite(row).any()) for row in values]
@@ -217,7 +224,8 @@ def fit(
         raise TableError(f"column {columns[0]!r} is empty: there is no outcome to fit")
     instances = instances_in(frame[played], layout, columns)
     name = who or (columns[0] if len(columns) == 1 and outcome != SUCCESS else "")
-    return _fit_covered(layout, instances, values[played], None, name, (), sampling)
+    told = values[played, 0] if len(columns) == 1 else values[played]
+    return fit_instances(layout, instances, told, agent=name, **sampling)
 
 
 def _fit_export(
@@ -227,21 +235,38 @@ def _fit_export(
     insist_success(layout)
     who = _only_agent(frame, agent)
     table, noted = of_export(check_outcomes(frame.reset_index(drop=True)), [who] if who else [])
-    instances, outcomes = table.of(table.agents[0])
-    weights, values = table.weights_of(table.agents[0]), outcomes[:, np.newaxis]
-    return _fit_covered(layout, instances, values, weights, table.agents[0], noted, sampling)
+    (who,) = table.agents
+    instances, outcomes = table.of(who)
+    weights = table.weights_of(who)
+    return fit_instances(
+        layout, instances, outcomes, weights=weights, agent=who, notes=noted, **sampling
+    )
 
 
-def _fit_covered(
+def fit_instances(
     layout: Layout,
     instances: Instances,
-    values: Floats,
-    weights: Floats | None,
-    agent: str,
-    noted: Sequence[str],
-    sampling: Mapping[str, Any],
+    outcomes: Floats,
+    *,
+    weights: Floats | None = None,
+    agent: str = "",
+    notes: Sequence[str] = (),
+    **sampling: Any,
 ) -> Fit:
-    """Fit what a layout describes of (instances, outcomes)."""
+    """Fit what a layout describes of instances with their outcomes.
+
+    Args:
+        layout: The layout.
+        instances: The instances.
+        outcomes: (instances,), or (instances, outcomes) for a layout of several.
+        weights: (instances,): how many outcomes each counts as; None for one each.
+        agent: Who played.
+        notes: What was assumed or left out before, in sentences.
+        **sampling: Seed and further settings of `FitRequest`.
+
+    Raises:
+        ValueError: An outcome does not fit, or the layout describes no instance.
+    """
     covered = instances.covered(layout)
     rows, kept = covered.rows, covered.instances
     if not rows:
@@ -249,7 +274,7 @@ def _fit_covered(
     request = FitRequest(
         layout,
         kept.features(layout),
-        values[rows, 0] if len(layout.outcomes) == 1 else values[rows],
+        outcomes[rows],
         weights=None if weights is None else weights[rows],
         **sampling,
     )
@@ -259,7 +284,7 @@ def _fit_covered(
         instances=kept.names,
         paradigms=kept.paradigms,
         reasons=covered.reasons,
-        notes=(*noted, *covered.notes),
+        notes=(*notes, *covered.notes),
     )
 
 
@@ -288,7 +313,7 @@ def predict(fitted: FitResult | Learner, df: pd.DataFrame) -> pd.DataFrame:
         draws, weights = fitted.flat_draws, None
     else:
         raise TypeError(
-            f"predict: fitted is a {type(fitted).__name__}; give what fit(layout, df) returned, or "
+            f"predict: fitted is {of_kind(fitted)}; give what fit(layout, df) returned, or "
             "a Learner"
         )
     layout = fitted.layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ _MIN_EBFMI: Final = 0.3
 """A fit with a lower E-BFMI explores the posterior's tails badly (Betancourt 2016)."""
 FEW: Final = 5
 """With fewer outcomes, a fit notes that it is little more than the prior."""
+
+_LEAST: Final = {"seed": 0, "chains": 1, "draws": 4, "tune": 1}
+"""Least numbers with which there is a fit; of fewer draws there is no R-hat."""
 
 
 class FitError(RuntimeError):
@@ -79,6 +82,11 @@ class FitRequest:
     def __post_init__(self) -> None:
         if self.sampler not in ("nutpie", "pymc"):
             raise ValueError(f"sampler {self.sampler!r} is unknown; valid: nutpie, pymc")
+        for name, least in _LEAST.items():
+            value: object = getattr(self, name)
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not whole or int(cast("int", value)) < least:
+                raise ValueError(f"{name} is {value!r}; give a whole number from {least} on")
 
 
 class FitData(NamedTuple):

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import yaml
 
 from animalcat import plugins
 from animalcat.layouts.model.codec import SpecificationError, as_mapping, check_choices
 from animalcat.layouts.model.spec import Layout, from_dict
+from animalcat.layouts.model.tables import of_kind
 
 LAYOUTS: Final = (
     "aaio",
@@ -24,6 +25,8 @@ LAYOUTS: Final = (
 )
 """Names of the shipped layouts; each is a file here."""
 
+LayoutSource: TypeAlias = str | Path | Mapping[str, Any] | Layout
+"""What a layout is loaded from: a name, a file, a text, what a text says, or a layout itself."""
 MAX_DEPTH: Final = 50
 """How deeply a layout's text may be nested; parsers that call themselves crash at some depth."""
 _TAGGED: Final = ("link", "prior", "outcome")
@@ -44,13 +47,13 @@ def variants(name: str | Path) -> tuple[str, ...]:
     return _ordered(_read(name))
 
 
-def load_layout(source: str | Path | Mapping[str, Any] | Layout, variant: str = "") -> Layout:
+def load_layout(source: LayoutSource, variant: str = "") -> Layout:
     """Load a shipped layout, one of another package, or one of your own.
 
     Args:
         source: One of `LAYOUTS`, the name of a plugin (`animalcat.plugins`), a YAML file of the
             same form (its name ends in .yaml or .yml), the text of one, or what such a text says as
-            a dict. A layout is returned as it is.
+            a dict; or what `Client.get_layout` returns. A layout is returned as it is.
         variant: Name of a variant; empty for the default.
 
     Raises:
@@ -64,11 +67,13 @@ def load_layout(source: str | Path | Mapping[str, Any] | Layout, variant: str = 
                 f"load_layout(NAME, {variant!r})"
             )
         return source
+    if isinstance(text := getattr(source, "text", None), str) and text:
+        return parse_layout(text, variant)
     if isinstance(source, Mapping):
         return _chosen(as_mapping(source, "layout"), variant)
     if not isinstance(source, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"load_layout: source is a {type(source).__name__}; give the name of a layout, a file "
+            f"load_layout: source is {of_kind(source)}; give the name of a layout, a file "
             "NAME.yaml, its text, or a dict of what it says"
         )
     if isinstance(source, str) and "\n" in source.strip():
@@ -76,7 +81,7 @@ def load_layout(source: str | Path | Mapping[str, Any] | Layout, variant: str = 
     try:
         return _chosen(_read(source), variant)
     except SpecificationError as error:
-        if str(source) in LAYOUTS or str(error).startswith(f"{source}: "):
+        if str(source) in ("", *LAYOUTS) or str(error).startswith(f"{source}: "):
             raise
         raise SpecificationError(f"{source}: {error}") from None
 

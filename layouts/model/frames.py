@@ -11,7 +11,14 @@ import numpy.typing as npt
 
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.tables import Sheet, TableError, guess, name_and_unit, nearest
+from animalcat.layouts.model.tables import (
+    Sheet,
+    TableError,
+    guess,
+    name_and_unit,
+    nearest,
+    of_kind,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,8 +54,11 @@ def insist_frame(frame: object, call: str) -> pd.DataFrame:
         "dict": "make a table of it by pandas.DataFrame(columns)",
         "list": "make a table of it by pandas.DataFrame(rows)",
     }.get(kind, "it has a row for each instance and a column for each meta-feature")
-    hint = "read a file by pandas.read_csv(path) first" if hasattr(frame, "__fspath__") else hint
-    raise TypeError(f"{call}: df is a {kind}, and a pandas DataFrame is wanted; {hint}")
+    if hasattr(frame, "__fspath__"):
+        hint = "read a file by pandas.read_csv(path) first"
+    elif hasattr(frame, "to_pandas"):
+        hint = "convert it by df.to_pandas()"
+    raise TypeError(f"{call}: df is {of_kind(frame)}, and a pandas DataFrame is wanted; {hint}")
 
 
 def instances_in(frame: pd.DataFrame, layout: Layout, without: Sequence[str] = ()) -> Instances:

@@ -264,6 +264,14 @@ def guess(name: str, known: Sequence[str]) -> str:
     return f" Did you mean {close!r}?" if close else ""
 
 
+def of_kind(value: object) -> str:
+    """What something is, or what a class makes, for messages: "a DataFrame", "an int", "None"."""
+    if value is None:
+        return "None"
+    name = value.__name__ if isinstance(value, type) else type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 def _distance(first: str, other: str) -> int:
     """How many letters are changed, left out, put in, or swapped with the next."""
     before: list[int] = []

@@ -53,6 +53,8 @@ _T = TypeVar("_T")
 
 FIRST_CHECKPOINT: Final = 16
 """Number of episodes before the first certificate; each later checkpoint is at twice as many."""
+_MOST_TARGET: Final = 0.99
+"""Greatest target of a standard deviation, as a share of a range that may have no ends."""
 CERTIFICATE_DELAY: Final = 8
 """Number of episodes after its checkpoint at which a certificate takes effect."""
 
@@ -330,7 +332,7 @@ class Measurement:
         layout = self.learner.layout
         sds = {node.name: node.sd for node in profile.nodes}
         targets = {
-            node.name: share * sds[node.name] / node.prior.span
+            node.name: min(share * sds[node.name] / node.prior.span, _MOST_TARGET)
             for node in (layout.latents[k] for k in layout.capabilities)
         }
         rule = replace(self.learner.rule, targets=targets, target_width=0.0)
@@ -356,7 +358,7 @@ class Measurement:
 
     def with_reach(self, statuses: Sequence[CapabilityStatus]) -> tuple[CapabilityStatus, ...]:
         """Add to each status the best that the battery can tell, if that is known yet."""
-        limits = self.limits({one.name: one.status or "" for one in statuses})
+        limits = self.limits({status.name: status.status or "" for status in statuses})
         return tuple(
             replace(
                 status, best_sd=self._reach[status.name].best, limit=limits.get(status.name, "")

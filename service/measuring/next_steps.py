@@ -30,7 +30,7 @@ def next_steps(
         session: The session, with the reason of its end.
         profile: Its profile, with statuses, notes and judgement.
         needed: How many more episodes each capability is expected to take to its target, as
-            `Verdict.episodes_needed`.
+            `StopVerdict.episodes_needed`.
         left: How many arenas of the battery may still be played.
         blamed: The node that the verdict names as what makes the agent fail; empty for none.
         narrower: How many more episodes it is expected to take to narrow each capability to `FINER`
@@ -122,7 +122,7 @@ def _narrowing(
         )
     episodes = max(1, episodes)
     at = profile.layout.latent_names.index(name)
-    finer = FINER * profile.nodes[at].sd / profile.layout.latents[at].prior.span
+    finer = min(FINER * profile.nodes[at].sd / profile.layout.latents[at].prior.span, 0.99)
     command = _extension(session, episodes, finer, again=True)
     return _step(
         f"{said}. To narrow it by a fifth takes at least about {_more(episodes)} of the battery "

@@ -63,6 +63,20 @@ class Verification:
     looks: ChangedVersion | None = None
     motion: ChangedVersion | None = None
 
+    def __repr__(self) -> str:
+        if self.difference is not None:
+            first = self.difference
+            return (
+                f"<Verification: differs at step {first.step}: {first.field} was {first.recorded}, "
+                f"now {first.replayed}>"
+            )
+        if self.motion is not None:
+            return (
+                f"<Verification: not compared, since it was played under rules of motion "
+                f"{self.motion.recorded}, which are {self.motion.here} here>"
+            )
+        return f"<Verification: all numbers of {self.steps} steps came out again>"
+
 
 @dataclass(frozen=True, slots=True)
 class BackendComparison:

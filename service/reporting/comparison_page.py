@@ -49,7 +49,7 @@ def comparison_page(
     )
     wide = [
         drawn.of(
-            lambda: plots.heat(profiles, known.scales),
+            lambda: plots.heat(profiles, scales=known.scales),
             f"Table of means and SDs of {names} by node.",
         ),
     ]

@@ -14,7 +14,7 @@ import pytest
 import animalcat
 from animalcat.service.host.private import server_for
 
-MakeSession = Callable[..., animalcat.Session]
+MakeSession = Callable[..., animalcat.values.Session]
 
 
 class Server(NamedTuple):
@@ -43,7 +43,7 @@ def client(server: Server) -> Iterator[animalcat.Client]:
 def make_session(client: animalcat.Client, request: pytest.FixtureRequest) -> MakeSession:
     """Makes sessions of few episodes; each test has agents, and so sessions, of its own."""
 
-    def make(**fields: object) -> animalcat.Session:
+    def make(**fields: object) -> animalcat.values.Session:
         spec = {"battery": "navigation", "max_episodes": 2, "certify": False, **fields}
         spec.setdefault("agent", request.node.name)
         return client.create_session(**spec)  # pyright: ignore[reportArgumentType]

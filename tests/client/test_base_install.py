@@ -116,3 +116,11 @@ def test_gymnasium_names_it_too(base: dict[str, str]) -> None:
     )
     assert "animalcat/Arena-v0 needs the package" in done.stderr
     assert install("server") in done.stderr
+
+
+def test_python_says_what_needs_the_extra(base: dict[str, str]) -> None:
+    code = "import animalcat as ac; print(ac.connect, ac.Rays); ac.Arena"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=base)
+    assert "connect" in done.stdout
+    assert "animalcat.Arena needs the extra `server` (yaml is missing)" in done.stderr

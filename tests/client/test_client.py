@@ -14,7 +14,7 @@ import grpc
 import pytest
 
 import animalcat
-from animalcat.client import Client
+from animalcat.client import Client, EvaluationSummary, PlayedEpisode
 from animalcat.codec import decode
 from animalcat.envs.agents import BraitenbergAgent
 from animalcat.envs.types import Observation
@@ -77,7 +77,7 @@ def test_an_agent_plays_a_session_to_its_end(
     client: Client, make_session: MakeSession, server: Server
 ) -> None:
     session = make_session(max_episodes=3)
-    told: list[animalcat.PlayedEpisode] = []
+    told: list[PlayedEpisode] = []
     summary = client.evaluate(BraitenbergAgent(), session, on_episode=told.append)
 
     assert summary.session == session.name
@@ -100,11 +100,11 @@ def test_an_agent_plays_a_session_to_its_end(
         assert found.versions == ()
         header, *steps, footer = client.stream_episode(session, episode.number)
         assert header == decode(EpisodeHeader, recording.header)
-        assert isinstance(footer, animalcat.EpisodeFooter)
+        assert isinstance(footer, animalcat.values.EpisodeFooter)
         assert (footer.outcome, footer.ended_by) == (episode.outcome, episode.ended_by)
         assert footer.steps == episode.steps
         for told_of, kept in zip(steps, recording.steps, strict=True):
-            assert isinstance(told_of, animalcat.RecordedStep)
+            assert isinstance(told_of, animalcat.values.RecordedStep)
             assert (told_of.step, told_of.reward) == (kept.step, kept.reward)
             assert observation_to_proto(told_of.observation) == kept.observation
 
@@ -178,9 +178,9 @@ def test_what_an_agent_raises_comes_through_and_another_process_may_go_on(
     assert first.outcome == "void"
     assert (again.number, again.attempt, again.instance) == (0, 1, first.instance)
     left = list(client.stream_episode(session, 0, 0))
-    assert [f.step for f in left if isinstance(f, animalcat.RecordedStep)] == list(range(8))
+    assert [f.step for f in left if isinstance(f, animalcat.values.RecordedStep)] == list(range(8))
     whole = list(client.stream_episode(session, 0))
-    assert isinstance(whole[0], animalcat.EpisodeHeader)
+    assert isinstance(whole[0], animalcat.values.EpisodeHeader)
     assert whole[0].attempt == 1
 
 
@@ -232,7 +232,7 @@ def test_it_works_inside_a_running_event_loop(
 ) -> None:
     session = make_session(max_episodes=1)
 
-    async def notebook() -> animalcat.EvaluationSummary:
+    async def notebook() -> EvaluationSummary:
         with animalcat.connect(server.address) as inner:
             return inner.evaluate(Scripted(animalcat.Actions([1] * 100)), session)
 
@@ -275,7 +275,7 @@ def test_a_server_that_dies_is_said_to_be_lost(tmp_path: Path) -> None:
 
 
 def test_python_command_and_wire_have_the_same_defaults(server: Server, client: Client) -> None:
-    def made() -> animalcat.SessionSpec:
+    def made() -> animalcat.values.SessionSpec:
         """The spec of the session that was made last; it is gone then, so that none is reused."""
         (session,) = client.sessions(agent="defaults")
         client.cancel_session(session)

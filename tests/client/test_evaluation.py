@@ -15,6 +15,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 import animalcat
+from animalcat.client import PlayedEpisode
 from animalcat.envs.answers import NOTES_USED_UP
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.protocol import PROTOCOL
@@ -140,8 +141,8 @@ def test_each_slot_has_an_agent_of_its_own() -> None:
         summary = client.evaluate(Remembering, "s")
     assert summary.counted == 2
     assert summary.episodes == (
-        animalcat.PlayedEpisode(1, 1.5, 2, truncated=False, fault=False),
-        animalcat.PlayedEpisode(0, 2.5, 3, truncated=True, fault=False),
+        PlayedEpisode(1, 1.5, 2, truncated=False, fault=False),
+        PlayedEpisode(0, 2.5, 3, truncated=True, fault=False),
     )
 
 

@@ -42,11 +42,13 @@ def cheat(
     client: animalcat.Client,
     make_session: MakeSession,
     monkeypatch: pytest.MonkeyPatch,
-) -> Callable[..., tuple[animalcat.Session, dict[str, Any]]]:
+) -> Callable[..., tuple[animalcat.values.Session, dict[str, Any]]]:
     """Runs one of the agents until its process ends, and returns its session and what it got."""
     other = make_session(agent="somebody-else", seed=11)
 
-    def run(name: str, times: int = 1, **fields: Any) -> tuple[animalcat.Session, dict[str, Any]]:
+    def run(
+        name: str, times: int = 1, **fields: Any
+    ) -> tuple[animalcat.values.Session, dict[str, Any]]:
         monkeypatch.setenv("ANIMALCAT_AGENT_HOME", str(server.home))
         monkeypatch.setenv("ANIMALCAT_AGENT_PORT", server.address.rpartition(":")[2])
         monkeypatch.setenv("ANIMALCAT_AGENT_OTHER", other.id)
@@ -372,7 +374,7 @@ def test_an_honest_agent_plays_and_is_the_same_agent_outside(
     monkeypatch.chdir(agent.parent)
     played = {"max_episodes": 50}
 
-    def first(session: animalcat.Session, ended: Callable[[], bool]) -> None:
+    def first(session: animalcat.values.Session, ended: Callable[[], bool]) -> None:
         """Wait until it has played an episode; the fit at the end would take longer."""
         while not client.get_session(session).episodes and not ended():
             time.sleep(0.05)

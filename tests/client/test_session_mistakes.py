@@ -45,7 +45,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "no policy is named 'varianz'; there are: information, listed",
     ),
     "S18 one that is made": (
-        {"policy": animalcat.Policy("random")},
+        {"policy": animalcat.values.Policy("random")},
         "give a text",
     ),
     "S21 a misspelt variant": ({"layout_variant": "metres"}, "'metres' is unknown; valid: scaled"),
@@ -137,7 +137,7 @@ def test_a_layout_that_is_edited_is_another(client: animalcat.Client, tmp_path: 
     """S11: a session keeps what it began with, and another one takes the file as it is."""
     file = tmp_path / "mine.yaml"
 
-    def make() -> animalcat.Session:
+    def make() -> animalcat.values.Session:
         return client.create_session(agent="layouts", battery="navigation", layout=file)
 
     file.write_text(LAYOUT)

@@ -73,7 +73,7 @@ def run(*arguments: Any, **settings: Any) -> tuple[list[dict[str, Any]], str, in
         )
 
 
-def rows(episodes: list[animalcat.Episode]) -> list[Row]:
+def rows(episodes: list[animalcat.values.Episode]) -> list[Row]:
     """Everything of episodes that depends on what the agent did."""
     return [
         (e.number, e.attempt, e.instance, e.outcome, e.episode_return, e.steps, e.ended_by,

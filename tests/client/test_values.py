@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
@@ -27,7 +28,7 @@ def test_times_are_utc_and_values_do_not_change() -> None:
 @pytest.mark.parametrize("state", SessionState)
 def test_a_session_that_plays_or_waits_is_not_over(state: SessionState) -> None:
     session = Session(
-        "s", animalcat.SessionSpec("a", "b"), state, "", datetime(2026, 1, 1, tzinfo=UTC)
+        "s", animalcat.values.SessionSpec("a", "b"), state, "", datetime(2026, 1, 1, tzinfo=UTC)
     )
     assert decode(Session, encode(session)).over == (state not in ("waiting", "running"))
 
@@ -57,6 +58,20 @@ def test_no_message_of_the_wire_is_seen() -> None:
 def test_public_names_are_there_and_documented() -> None:
     for name in animalcat.__all__:
         assert (getattr(animalcat, name).__doc__ or "").strip(), name
-    assert {*animalcat.__all__, "__version__"} <= set(dir(animalcat))
+    packages = {"layouts", "plots", "values"}
+    assert {*dir(animalcat)} == {*animalcat.__all__, *packages, "__version__"}
+    assert all(getattr(animalcat, name).__all__ for name in packages)
     with pytest.raises(AttributeError, match="nonsense"):
         animalcat.nonsense  # pyright: ignore[reportAttributeAccessIssue]  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "package", ["apart", "client", "lab", "layouts", "maps", "plots", "values"]
+)
+def test_packages_show_what_is_public_and_nothing_else(package: str) -> None:
+    home = importlib.import_module(f"animalcat.{package}")
+    assert sorted(home.__all__) == dir(home)
+    for name in dir(home):
+        thing = getattr(home, name)
+        named = inspect.isclass(thing) or inspect.isroutine(thing)
+        assert thing.__doc__ or not named, name

@@ -47,7 +47,7 @@ class Visit:
     folder: Path
     patch: pytest.MonkeyPatch
 
-    def session(self, **fields: Any) -> animalcat.Session:
+    def session(self, **fields: Any) -> animalcat.values.Session:
         """The same session for each door, but for the agent's name."""
         spec = {"agent": self.name, "battery": "navigation", "certify": False, "seed": 5}
         spec |= {"max_episodes": EPISODES, "target_sd": 0.0, "futility": 0.0}

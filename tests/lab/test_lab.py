@@ -142,6 +142,15 @@ def test_agents_of_references_and_files_run_apart(
     assert measured.session.episodes == 2
 
 
+def test_a_session_is_gone_on_with_by_its_agent_alone(lab: ac.Lab, battery: LabBattery) -> None:
+    options = {**OPTIONS, "max_episodes": 1, "secret": "resumed"}
+    first = lab.measure(Forward, battery, layout="aaio", **options)
+    with pytest.raises(ac.AnimalcatError, match="other content"):
+        lab.resume(first, Still, episodes=1, progress=False)
+    more = lab.resume(first, Forward, episodes=1, progress=False)
+    assert (more.id, more.session.episodes) == (first.id, 2)
+
+
 def test_a_campaign_of_objects_and_references_is_compared(lab: ac.Lab, battery: LabBattery) -> None:
     agents = {"forward": Forward, "still": Still(), "turner": "builtin:braitenberg"}
     options = {"common": 2, "certify": False, "secret": "lab", "progress": False}

@@ -149,7 +149,7 @@ BAD: Final[dict[str, tuple[Callable[[Made], Any], tuple[str, ...]]]] = {
         ("'varience'", "variance"),
     ),
     "a policy of the learner": (
-        lambda m: m.lab.measure(Forward(), m.battery, policy=ac.Policy("random")),
+        lambda m: m.lab.measure(Forward(), m.battery, policy=ac.values.Policy("random")),
         ("policy is a Policy", "options of their own"),
     ),
     "a preset that is not there": (

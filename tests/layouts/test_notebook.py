@@ -6,19 +6,15 @@ After a change that means to print something else, store it:
 
 from __future__ import annotations
 
-import base64
-import builtins
-import contextlib
 import importlib
-import io
 import json
-import os
 import platform
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from nbclient import NotebookClient
 
 from tests.printed import Tolerance, agrees
 
@@ -45,106 +41,88 @@ def versions() -> dict[str, str]:
     }
 
 
-def _pictures() -> list[Json]:
-    """The figures that a cell has left open, as a notebook stores them."""
-    plt: Any = importlib.import_module("matplotlib.pyplot")
-    outputs: list[Json] = []
-    for number in plt.get_fignums():
-        file = io.BytesIO()
-        plt.figure(number).savefig(file, format="png", metadata={"Software": None})
-        picture = base64.b64encode(file.getvalue()).decode("ascii")
-        outputs.append(
-            {"output_type": "display_data", "data": {"image/png": picture}, "metadata": {}}
-        )
-    plt.close("all")
-    return outputs
-
-
-def play(name: str) -> tuple[Json, dict[str, Any]]:
-    """Run a notebook's code in the notebook's folder.
+def play(name: str, check: str = "") -> Json:
+    """Run a notebook in the notebook's folder, in a kernel of its own, as Jupyter does.
 
     Args:
         name: The notebook's file.
+        check: Code that is run in the same kernel at its end, and fails where something is wrong.
 
     Returns:
-        The notebook with the outputs of this run, and the names that its code has defined.
+        The notebook with the outputs of this run.
     """
-    notebook: Json = json.loads((NOTEBOOKS / name).read_text("utf-8"))
-    names: dict[str, Any] = {"__name__": "notebook"}
-    importlib.import_module("matplotlib.pyplot").close("all")  # what other tests have left open
-    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    for count, cell in enumerate(cells, start=1):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile("".join(cell["source"]), f"{name}: {cell['id']}", "exec"), names)
-        text = printed.getvalue().splitlines(keepends=True)
-        stream: Json = {"output_type": "stream", "name": "stdout", "text": text}
-        cell["execution_count"] = count
-        cell["outputs"] = [*([stream] if text else []), *_pictures()]
-    return notebook, names
+    stored: Json = json.loads((NOTEBOOKS / name).read_text("utf-8"))
+    nbformat: Any = importlib.import_module("nbformat")
+    notebook = nbformat.reads(json.dumps(stored), as_version=4)
+    if check:
+        notebook.cells.append(nbformat.v4.new_code_cell(check))
+    where = {"metadata": {"path": str(NOTEBOOKS)}}
+    NotebookClient(notebook, timeout=900, coalesce_streams=True, resources=where).execute()
+    played = json.loads(nbformat.writes(notebook))["cells"]
+    for cell, seen in zip(stored["cells"], played, strict=False):
+        if cell["cell_type"] == "code":
+            cell |= {key: seen[key] for key in ("execution_count", "outputs")}
+    return stored
 
 
 def printed(notebook: Json) -> dict[str, str]:
-    """What each cell has printed, and `[picture]` for every figure, by the cell's id."""
+    """What each cell has printed and shown as text, `[picture]` for a figure, by the cell's id."""
     return {
-        cell["id"]: "".join(
-            "".join(output["text"]) if output["output_type"] == "stream" else "[picture]\n"
-            for output in cell["outputs"]
-        )
+        cell["id"]: "".join(map(_text, cell["outputs"]))
         for cell in notebook["cells"]
         if cell["cell_type"] == "code"
     }
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs a notebook, compares what it prints with what it has stored; gives what it defined."""
+def _text(output: Json) -> str:
+    if output["output_type"] == "stream":
+        return "".join(output["text"])
+    data: Json = output["data"]
+    return "[picture]\n" if "image/png" in data else "".join([*data["text/plain"], "\n"])
 
-    def run(name: str) -> dict[str, Any]:
-        monkeypatch.chdir(NOTEBOOKS)
-        monkeypatch.setenv("MPLBACKEND", "agg")
-        notebook, names = play(name)
-        stored = json.loads((NOTEBOOKS / name).read_text("utf-8"))
-        alike = stored["metadata"]["printed_with"].items() <= versions().items()
-        tolerance = Tolerance() if alike else ELSEWHERE
-        shown = printed(stored)
-        for cell, seen in printed(notebook).items():
-            same = agrees(shown[cell], seen, tolerance)
-            assert same, f"{cell} shows\n{shown[cell]}but prints\n{seen}"
-        return names
 
-    return run
+def run(name: str, check: str = "") -> None:
+    """Run a notebook, and compare what it shows with what it has stored."""
+    notebook = play(name, check)
+    stored = json.loads((NOTEBOOKS / name).read_text("utf-8"))
+    alike = stored["metadata"]["printed_with"].items() <= versions().items()
+    tolerance = Tolerance() if alike else ELSEWHERE
+    shown = printed(stored)
+    for cell, seen in printed(notebook).items():
+        same = agrees(shown[cell], seen, tolerance)
+        assert same, f"{cell} shows\n{shown[cell]}but prints\n{seen}"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_layout_is_designed(run: Any) -> None:
-    names = run("design_a_layout.ipynb")
-    assert all(fitted.converged for fits in ("fits", "mended") for fitted in names[fits].values())
-    nodes = {node.name: node.mean for node in names["mended"]["oak"].nodes}
-    assert nodes["tableReading"] < 0.5
-    assert nodes["carelessness"] < 0.1 < 0.2 < names["fits"]["oak"].nodes[2].mean
+def test_a_layout_is_designed() -> None:
+    run(
+        "design_a_layout.ipynb",
+        """
+assert all(one.converged for by_agent in (fits, mended) for one in by_agent.values())
+nodes = {node.name: node.mean for node in mended["oak"].nodes}
+assert nodes["tableReading"] < 0.5
+assert nodes["carelessness"] < 0.1 < 0.2 < fits["oak"].nodes[2].mean
+""",
+    )
 
 
-def test_anything_is_tested(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anything_is_tested() -> None:
     """The one who forgets the third carry is found, by right or wrong, counts and scores."""
-    typed: list[str] = []
-
-    def typing(prompt: str) -> str:
-        typed.append(prompt)
-        return person(prompt)
-
-    monkeypatch.setattr(builtins, "input", typing)
-    names = run("test_anything.ipynb")
-    nodes = {node.name: node for node in names["learner"].summary()}
-    assert 1.5 < nodes["carrying"].mean < 3.5
-    assert nodes["span"].mean > 5.5
-    assert names["learner"].n <= 40
-    assert len(typed) == names["asked"].n == 5
-    assert names["asked"].data().outcomes.all()
-    found = {variant: nodes["carrying"].mean for variant, nodes in names["found"].items()}
-    assert 1.0 < found["tries"] < 3.5
-    assert 3.0 < found["share"] < 6.0  # half of the digits are right where five are carried
+    run(
+        "test_anything.ipynb",
+        """
+nodes = {node.name: node for node in learner.summary()}
+assert 1.5 < nodes["carrying"].mean < 3.5
+assert nodes["span"].mean > 5.5
+assert learner.n <= 40
+assert asked.n == 5
+assert asked.data().outcomes.all()
+carrying = {variant: nodes["carrying"].mean for variant, nodes in found.items()}
+assert 1.0 < carrying["tries"] < 3.5
+assert 3.0 < carrying["share"] < 6.0  # half of the digits are right where five are carried
+""",
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,12 +150,11 @@ def test_numbers_of_other_versions_may_be_further_apart() -> None:
 
 
 def _store() -> None:
-    """Run the notebooks and write what they print and draw."""
-    os.environ["MPLBACKEND"] = "agg"
-    os.chdir(NOTEBOOKS)
-    builtins.input = person
+    """Run the notebooks that keep what they print and draw, and write it."""
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        notebook, _ = play(path.name)
+        if "printed_with" not in json.loads(path.read_text("utf-8"))["metadata"]:
+            continue  # tests/lab/test_first_study.py runs it
+        notebook = play(path.name)
         notebook["metadata"]["printed_with"] = versions()
         path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

@@ -141,13 +141,14 @@ def test_a_pipe_gets_a_line_at_each_tenth(capsys: pytest.CaptureFixture[str]) ->
 
 def test_what_was_said_to_be_out_of_reach_is_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
     shown = LiveSession(SESSION, Console(file=io.StringIO(), quiet=True))
-    for number, limit in enumerate(("is out of reach", "is out of reach", "", "")):
+    for number, limit in enumerate(("is out of reach", "is out of reach", "", "", "is out")):
         now = replace(SESSION, episodes=number + 1, capabilities=(capability(1.0, limit),))
         shown.tell(SessionEvent(now, episode(number, PASSED)))
     notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
     assert notes == [
         "note: sight [red]: its target is out of reach",
         "note: sight [red]: its target is reached after all; this agent is one of the few",
+        "note: sight [red]: its target is not reached any more",
     ]
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import animalcat
 from animalcat import names
+from animalcat.client import EvaluationSummary
 from animalcat.envs.agents import BUILTIN
 from animalcat.service.session.evidence import AHEAD, Evidence
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
@@ -171,7 +172,7 @@ async def test_a_class_of_agents_fills_all_slots(service: Service) -> None:
     session = await service.create(6, slots=2, seed=14, certify=False, agent="builtin:random")
     told: list[int] = []
 
-    def play() -> animalcat.EvaluationSummary:
+    def play() -> EvaluationSummary:
         with animalcat.connect(service.running.address) as client:
             return client.evaluate(
                 BUILTIN["random"], session, on_episode=lambda e: told.append(e.episode)

@@ -195,7 +195,7 @@ async def test_an_answer_beyond_the_allowance_ends_the_episode_alike_relayed_and
     assert found[0] == found[1]
 
 
-def replace_time(episode: animalcat.Episode) -> animalcat.Episode:
+def replace_time(episode: animalcat.values.Episode) -> animalcat.values.Episode:
     """An episode without how long it took."""
     return replace(episode, seconds=0.0, spent=replace(episode.spent, thinking_seconds=0.0))
 

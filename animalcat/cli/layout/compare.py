@@ -24,11 +24,12 @@ from animalcat.cli.shared.agent_comparison import print_comparison
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data
-from animalcat.lab.comparison import compare_agents, layout_scales, scales_of
+from animalcat.lab.comparison import compare_agents
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
 from animalcat.layouts.checking.walking import Start, walked
 from animalcat.layouts.explaining.wording import Scale
+from animalcat.layouts.fitting.estimates import profile_scales, scales_of
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import OutcomeTable
 from animalcat.layouts.reporting.profile import Profile
@@ -103,7 +104,7 @@ def command(
         fits = fit_layouts(chosen, outcomes, seed)
         bad = warn_of_bad_fits(fits)
         posteriors = [Posterior.of_fit(name, fitted) for name, fitted in fits[0].items()]
-        starts, scales = Start.of_layout(chosen[0]), layout_scales(chosen[0])
+        starts, scales = Start.of_layout(chosen[0]), scales_of(chosen[0])
         nodes = {name: Profile.of_fit(fitted).nodes_dict() for name, fitted in fits[0].items()}
         notes = list(given.notes)
         report: Report = {
@@ -197,7 +198,7 @@ def _taken(
     first = next(iter(profiles.values()))
     try:
         posteriors = [Posterior.of_profile(name, profile) for name, profile in profiles.items()]
-        return posteriors, Start.of_profile(first) if walks else {}, scales_of(first)
+        return posteriors, Start.of_profile(first) if walks else {}, profile_scales(first)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         fail(f"no profile: {error}")
 

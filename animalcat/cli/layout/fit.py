@@ -25,10 +25,9 @@ from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data
-from animalcat.layouts.inference.fit import FitResult
+from animalcat.layouts.fitting.fits import Fit
 from animalcat.layouts.model.instances import CoveredOutcomes
 from animalcat.layouts.model.spec import Bernoulli, Layout
-from animalcat.layouts.reporting.profile import Profile
 
 
 def command(
@@ -117,8 +116,8 @@ def command(
         raise typer.Exit(FAILED)
 
 
-def _entry(agent: str, fitted: FitResult, played: CoveredOutcomes) -> dict[str, Any]:
-    profile = Profile.of_fit(fitted).to_dict()
+def _entry(agent: str, fitted: Fit, played: CoveredOutcomes) -> dict[str, Any]:
+    profile = fitted.profile.to_dict()
     outcomes = played.table.of(agent)[1]
     counted = isinstance(fitted.layout.outcome, Bernoulli)
     return {
@@ -133,25 +132,28 @@ def _entry(agent: str, fitted: FitResult, played: CoveredOutcomes) -> dict[str, 
 
 
 def _print_entries(layout: Layout, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Print what each node of each agent means, as `Fit` shows it in Python."""
     rows = [
         {
-            "agent": entry["agent"],
-            **_outcome(entry),
-            **{
-                node.name: "{mean:.2f} ± {sd:.2f}".format(**entry["nodes"][node.name])
-                for node in layout.latents
-            },
-            "converged": "yes" if entry["diagnostics"]["converged"] else "NO",
+            **{key: "" if k else told for key, told in _head(entry).items()},
+            "node": name,
+            "what it means": node["words"]["estimate"],
+            "90 % interval": node["words"]["interval"],
+            "note": "; ".join(filter(None, (node["status"], node["note"]))),
         }
         for entry in entries
+        for k, (name, node) in enumerate(entry["nodes"].items())
     ]
-    units = ", ".join(f"{n.name} in {n.unit}" for n in layout.latents if n.unit != "1")
-    title = f"{layout.name} ({layout.variant}), mean ± sd{f'; {units}' * bool(units)}"
-    print_rows(rows, list(rows[0]), as_json=False, title=title)
+    columns = [*rows[0]][: None if any(row["note"] for row in rows) else -1]
+    title = f"{layout.name} ({layout.variant})" if layout.variant else layout.name
+    print_rows(rows, columns, as_json=False, title=title)
 
 
-def _outcome(entry: Mapping[str, Any]) -> dict[str, str]:
+def _head(entry: Mapping[str, Any]) -> dict[str, str]:
+    """What is said of an agent once: its name, and how much it passed."""
     if entry["successes"] is not None:
-        return {"passed": f"{entry['successes']}/{entry['instances']}"}
+        passed = f"{entry['successes']}/{entry['instances']}"
+        return {"agent": entry["agent"], "passed": passed}
     mean = entry["mean_outcome"]
-    return {"mean outcome": "-" if mean is None else f"{mean:.3f} of {entry['instances']}"}
+    told = "-" if mean is None else f"{mean:.3f} of {entry['instances']}"
+    return {"agent": entry["agent"], "mean outcome": told}

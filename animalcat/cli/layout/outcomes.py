@@ -15,7 +15,7 @@ from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import data_folder
 from animalcat.layouts.fitting.exports import insist_success, of_export
-from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
+from animalcat.layouts.fitting.fits import Fit, fit_instances
 from animalcat.layouts.model.instances import (
     CoveredOutcomes,
     OutcomeTable,
@@ -110,27 +110,21 @@ def _source(path: Path, data: Path | None) -> Path:
     return path if path.exists() else kept
 
 
-def fit_layouts(
-    layouts: Sequence[Layout], table: OutcomeTable, seed: int
-) -> list[dict[str, FitResult]]:
+def fit_layouts(layouts: Sequence[Layout], table: OutcomeTable, seed: int) -> list[dict[str, Fit]]:
     """Fit every layout to every agent, by agent; ends the command where they do not fit."""
-    results: list[dict[str, FitResult]] = []
+    results: list[dict[str, Fit]] = []
     total, done = len(layouts) * len(table.agents), 0
     with progress("fitting", wait=0.0) as tell:
         for layout in layouts:
-            fits: dict[str, FitResult] = {}
+            fits: dict[str, Fit] = {}
             for agent in table.agents:
                 tell(f"fitting {layout.name} ({layout.variant}) to {agent}", done, total)
                 instances, outcomes = table.of(agent)
                 try:
-                    request = FitRequest(
-                        layout,
-                        instances.features(layout),
-                        outcomes,
-                        seed,
-                        weights=table.weights_of(agent),
+                    weights = table.weights_of(agent)
+                    fits[agent] = fit_instances(
+                        layout, instances, outcomes, weights=weights, agent=agent, seed=seed
                     )
-                    fits[agent] = fit(request)
                 except ValueError as error:
                     fail(f"{agent}: {error}")
                 done += 1
@@ -151,7 +145,7 @@ def say_what_was_left_out(played: CoveredOutcomes) -> None:
         typer.echo(f"note: {note}")
 
 
-def warn_of_bad_fits(fits: Sequence[dict[str, FitResult]]) -> bool:
+def warn_of_bad_fits(fits: Sequence[dict[str, Fit]]) -> bool:
     """Say which fits have not converged; whether there are any."""
     bad = [
         (agent, fitted)

@@ -138,10 +138,12 @@ class LiveSession:
         """Take in an event."""
         now = self._session = event.session
         for capability in now.capabilities:
-            before = self._said.get(capability.name, "")
-            if capability.limit != before:
-                self._said[capability.name] = capability.limit
-                self._say(f"note: {unreachable(capability)}")
+            name, before = capability.name, self._said.get(capability.name)
+            if capability.limit != (before or ""):
+                self._said[name] = capability.limit
+                again = capability.limit and before == ""
+                told = f"{name}: its target is not reached any more" if again else ""
+                self._say(f"note: {told or unreachable(capability)}")
         most = now.spec.stop.max_episodes or 1  # answers say it
         if now.waits_for != self._waits_for:
             self._waits_for = now.waits_for

@@ -3,29 +3,8 @@
 from __future__ import annotations
 
 from animalcat.cli.shared.output import fail
-from animalcat.envs.agents.fingerprint import differences, in_words
-from animalcat.envs.agents.load import check_name
-from animalcat.envs.agents.watching import as_now
+from animalcat.lab.agents import changed
 from animalcat.values import Campaign, Session
-
-
-def changed(session: Session, reference: str) -> str:
-    """In what an agent differs from the one that a session has, in words; empty if in nothing.
-
-    Args:
-        session: One without episodes has no agent yet, whoever came. Only files that the agent is
-            known to have read are looked at; the rest is seen when it plays.
-        reference: The agent.
-    """
-    known = session.identity.fingerprint
-    if known is None or not session.episodes + session.practised or known.source == "declared":
-        return ""
-    read = check_name(reference)
-    changes = [
-        differences(fingerprint, as_now(fingerprint, read))
-        for fingerprint in (known, *session.identity.others)
-    ]
-    return in_words(changes[0]) if all(changes) else ""
 
 
 def check_session(session: Session, reference: str, *, same_agent: bool) -> None:
