@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import norm
 
-from animalcat.cli.shared.agent_comparison import compare_agents
+from animalcat.lab.comparison import compare_agents
 from animalcat.layouts.checking.compare import (
     Posterior,
     node_differences,
