@@ -79,6 +79,7 @@ def said(shown: list[dict[str, Any]]) -> str:
     return "".join(each["text"] for each in shown if each["kind"] == "stream")
 
 
+@pytest.mark.slow
 def test_the_stop_button_interrupts_the_cell_and_a_killed_kernel_ends_the_server(
     kernel: Kernel, tmp_path: Path
 ) -> None:
