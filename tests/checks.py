@@ -78,7 +78,9 @@ CHECKS: Final = (
     _slow("arenas", "tests/arena_configs", "arena_configs"),
     _slow("simulator", "tests/envs", "envs", first=CLIENTS),
     _slow("unity", "tests/unity", "envs/unity envs/mlagents", first=CLIENTS),
-    _slow("agents", "tests/client", "animalcat/client animalcat/cli/shared"),
+    _slow(
+        "agents", "tests/client tests/lab", "animalcat/client animalcat/cli/shared animalcat/lab"
+    ),
     _slow("layouts", "tests/layouts", "layouts benchmarks/reproduce"),
     _slow("service", "tests/service", "service protos", first=VIEWERS),
     _slow(
