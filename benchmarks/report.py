@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from animalcat.layouts.explaining.kinds import PlayedEpisodes
+from animalcat.layouts.explaining.verdict import verdict
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.inference.randomness import rng
@@ -106,7 +108,10 @@ def simulated(episodes: int) -> tuple[dict[str, Any], FitResult, list[dict[str, 
     }  # fmt: skip
     data = FitData(features, outcomes, None, tuple(range(episodes)))
     fitted = FitResult(layout, draws.reshape(4, 1000, -1), nodes, diagnostics, data)
-    profile = Profile.of_fit(fitted, {}, {"agent": "simulated", "battery": "simulated"}).to_dict()
+    made = Profile.of_fit(fitted, {}, {"agent": "simulated", "battery": "simulated"})
+    told = verdict(made, fitted.flat_draws, PlayedEpisodes(features, outcomes), features)
+    rate = {"text": f"Success rate over {episodes} arenas: {outcomes.mean():.0%}."}
+    profile = made.to_dict() | {"verdict": told.to_dict(), "battery_rate": rate}
     rows: list[dict[str, Any]] = [
         {
             "episode": k,

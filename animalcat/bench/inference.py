@@ -68,9 +68,7 @@ def rows(olympics: Floats, quick: bool) -> list[Row]:
 def _nuts(layout: Layout, features: Floats, target: float, repeats: int) -> list[Row]:
     """Least effective draws a second of sampling, 2 x (1000 + 1000) draws on two cores."""
     engine = Engine()
-    start = time.perf_counter()
     engine.compile(layout)
-    compiled = time.perf_counter() - start
     quick: list[float] = []
     plain: list[float] = []
     for seed in range(repeats):
@@ -92,13 +90,6 @@ def _nuts(layout: Layout, features: Floats, target: float, repeats: int) -> list
             "ratio": float(np.median(np.array(quick) / np.array(plain))),
             "target": target,
             "note": "ratio to PyMC's own NUTS, seed by seed",
-        },
-        {"name": f"{name}: compile", "median": compiled, "unit": "s"},
-        {
-            "name": f"{name}: compiled for {repeats} fits",
-            "median": engine.compiles,
-            "unit": "times",
-            "target": 1,
         },
     ]
 
