@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from animalcat.client import AsyncClient, Client
 from animalcat.client.async_client import (
@@ -31,7 +31,7 @@ from animalcat.lab.batteries import Arenas, LabBattery, find
 from animalcat.lab.campaigns import CampaignResult, named, play
 from animalcat.lab.progress import Progress
 from animalcat.lab.result import Result, ResultList
-from animalcat.layouts.adaptive.plan import PRESETS
+from animalcat.layouts.adaptive.plan import preset_options
 from animalcat.values import Session
 from animalcat.values.options import CampaignOptions, SessionOptions, described
 
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from animalcat.apart import Bounds
     from animalcat.client.evaluation import PlayedEpisode
     from animalcat.lab.running import Running
-
-_PRESET: Final = ("max_episodes", "target_sd", "futility")
-"""The options that a preset stands for."""
 
 
 def local(
@@ -438,7 +435,10 @@ class Lab(Client):
         options: SessionOptions,
     ) -> Session:
         """The session of a call: a new one, or the one that the same call began before."""
-        asked: dict[str, Any] = {**_preset(preset), **options}
+        try:
+            asked: dict[str, Any] = {**preset_options(preset), **options}
+        except ValueError as error:
+            raise AnimalcatError(str(error), "INVALID_REQUEST") from None
         if given.reference:
             from animalcat.envs.agents.limits import is_privileged
 
@@ -533,16 +533,6 @@ async def _playing(
         await asyncio.gather(following, return_exceptions=True)
 
 
-def _preset(name: str) -> dict[str, Any]:
-    """The options that a preset stands for."""
-    if name and name not in PRESETS:
-        raise AnimalcatError(
-            f"preset is {name!r}; give one of {', '.join(map(repr, PRESETS))}", "INVALID_REQUEST"
-        )
-    chosen = PRESETS.get(name)
-    return {key: getattr(chosen, key) for key in _PRESET} if chosen else {}
-
-
 def _text_of(layout: Any) -> str:
     """A layout as what tells it apart: its text, or its name."""
     if hasattr(layout, "to_yaml"):
@@ -567,15 +557,9 @@ def _reach_server(address: str, shown: dict[str, Any], stack: ExitStack) -> Pend
 def reach_private(
     home: Path, builds: tuple[Path, ...], plugins: tuple[str, ...], stack: ExitStack
 ) -> PendingConnection:
-    """Connect to the server of a data directory, which is started if there is none.
-
-    To it the lab shows that it can read that directory, and no token of the environment, which is
-    for a server elsewhere.
-    """
+    """Connect to the server of a data directory, which is started if there is none."""
     try:
-        from animalcat.service.access.tickets import Tickets
-        from animalcat.service.access.tokens import TokenError
-        from animalcat.service.host.private import server_for
+        from animalcat.service.host.private import server_for, shown_to_own
     except ImportError as error:
         from animalcat.installing import install
 
@@ -584,10 +568,4 @@ def reach_private(
             f"{install('server')}; or connect('host:port') to one elsewhere"
         ) from None
     address = stack.enter_context(server_for(None, home, builds, plugins))
-    try:
-        token = Tickets(home).local_pass()
-    except TokenError as error:
-        raise AnimalcatError(str(error)) from error
-    except OSError:  # the directory of another user
-        return aconnect(address)
-    return aconnect(address, token=token, ca="")
+    return aconnect(address, **shown_to_own(home))

@@ -169,6 +169,19 @@ PRESETS: Final[Mapping[str, StoppingRule]] = {
     "thorough": StoppingRule(max_episodes=400, target_sd=0.05, futility=0.005),
 }
 """Stopping rules by name."""
+_OF_PRESET: Final = ("max_episodes", "target_sd", "futility")
+
+
+def preset_options(name: str) -> dict[str, float]:
+    """The options of a session that a preset stands for; none where there is no name.
+
+    Raises:
+        ValueError: There is no such preset.
+    """
+    if name and name not in PRESETS:
+        raise ValueError(f"there is no preset {name!r}; there are: {', '.join(PRESETS)}")
+    chosen = PRESETS.get(name)
+    return {option: getattr(chosen, option) for option in _OF_PRESET} if chosen else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,11 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypedDict
 
 from animalcat.errors import AnimalcatError
+from animalcat.service.access.tickets import Tickets
+from animalcat.service.access.tokens import TokenError
 from animalcat.service.host.lock import local_address, running_server
 from animalcat.service.host.settings import Settings
 
@@ -77,6 +79,35 @@ def server_for(
     finally:
         with _gate(home):
             held.leave()
+
+
+class ShownToServer(TypedDict, total=False):
+    """Arguments of `connect`: what proves who one is, and how the server is known."""
+
+    token: str
+    ca: str
+
+
+def shown_to_own(home: Path) -> ShownToServer:
+    """What a client shows to the server of a data directory: that it can read the directory.
+
+    The token of the environment is for a server elsewhere.
+
+    Args:
+        home: The data directory.
+
+    Returns:
+        Arguments of `connect`; none where the directory is another user's.
+
+    Raises:
+        AnimalcatError: The key in the directory cannot be used.
+    """
+    try:
+        return {"token": Tickets(home).local_pass(), "ca": ""}
+    except TokenError as error:
+        raise AnimalcatError(str(error)) from error
+    except OSError:
+        return {}
 
 
 class _Held:

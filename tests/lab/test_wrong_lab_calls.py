@@ -154,7 +154,7 @@ BAD: Final[dict[str, tuple[Callable[[Made], Any], tuple[str, ...]]]] = {
     ),
     "a preset that is not there": (
         lambda m: m.lab.measure(Forward(), m.battery, preset="fast"),
-        ("preset is 'fast'", "'quick'"),
+        ("no preset 'fast'", "quick"),
     ),
     "a rival that is not there": (
         lambda m: m.lab.measure(Forward(), m.battery, against="nobody"),

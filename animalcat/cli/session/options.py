@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from animalcat.apart import Bounds, Permission
-from animalcat.cli.session.plan import preset_options
 from animalcat.cli.shared.agent_options import AgentEnv, AgentMay, AgentSees
 from animalcat.cli.shared.batteries import find_battery, say_layout
 from animalcat.cli.shared.calibrations import calibration_file
@@ -24,6 +23,7 @@ from animalcat.client import Client
 from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.envs.backends import AUTOMATIC
+from animalcat.layouts.adaptive.plan import preset_options
 from animalcat.values import Session
 from animalcat.values.options import SessionOptions
 
@@ -172,7 +172,11 @@ def _plan(
     **options: Any,
 ) -> SessionPlan:
     options["privileged"] = options["privileged"] or is_privileged(agent) or None
-    chosen = {**preset_options(preset), **read_options(SessionOptions, options)}
+    try:
+        chosen: dict[str, Any] = dict(preset_options(preset))
+    except ValueError as error:
+        fail(str(error))
+    chosen |= read_options(SessionOptions, options)
     chosen["backend"], builds = parse_backend(chosen.get("backend", ""), server)
     fields = {
         "layout": calibrated_layout(layout, variant, calibration, data),

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from animalcat.cli.shared.output import BAD_INPUT, fail
 from animalcat.envs.agents.base import Allowance
-from animalcat.layouts.adaptive.plan import PRESETS
 from animalcat.layouts.model.units import plain_unit
 from animalcat.values import (
     CapabilityStatus,
@@ -15,15 +12,6 @@ from animalcat.values import (
     Episode,
     Spent,
 )
-
-
-def preset_options(preset: str) -> dict[str, Any]:
-    """The options that a preset stands for; none where there is no name."""
-    if preset and preset not in PRESETS:
-        fail(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}", BAD_INPUT)
-    chosen = PRESETS.get(preset)
-    names = ("max_episodes", "target_sd", "futility") if chosen else ()
-    return {name: getattr(chosen, name) for name in names}
 
 
 def unreachable(capability: CapabilityStatus) -> str:

@@ -139,23 +139,12 @@ def client_for(
 
 
 def _connect(address: str, server: str | None, data: Path | None) -> Client:
-    """Connect to the server that is meant.
-
-    To a server that was found by its data directory, the command shows that it can read that
-    directory, and not the token of the environment, which is for a server elsewhere.
-    """
+    """Connect to the server that is meant."""
     if server:
         return connect(address)
-    from animalcat.service.access.tickets import Tickets
-    from animalcat.service.access.tokens import TokenError
+    from animalcat.service.host.private import shown_to_own
 
-    try:
-        shown = Tickets(data_folder(data)).local_pass()
-    except TokenError as error:
-        fail(str(error))
-    except OSError:  # the directory of another user
-        return connect(address)
-    return connect(address, token=shown, ca="")
+    return connect(address, **shown_to_own(data_folder(data)))
 
 
 @contextmanager
