@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
-
 from animalcat.bench.curves import (
-    Floats,
     Ints,
     bootstrap,
     checkpoints,
@@ -17,7 +14,7 @@ from animalcat.bench.curves import (
     row,
     sd_curves,
 )
-from animalcat.bench.saving import FULL_OP, GRID, RANDOM
+from animalcat.bench.saving import FULL_OP, GRID, RANDOM, errors, square_errors
 from animalcat.bench.sessions import Player, Task, Trajectory, World, players
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.retest import DeterminismPrior
@@ -101,12 +98,9 @@ def small_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[dic
     squares, _, all_squares = (square_errors(world, [r[k] for r in rounds]) for k in range(3))
     note = f"{len(rounds)} agents of the prior, random on repeats"
 
-    def rmse(squares: Floats) -> Floats:
-        return np.asarray(np.sqrt(squares.mean(axis=0)).mean(axis=-1), np.float64)
-
     def spent_by_error(rows: Ints) -> float:
-        level = float(rmse(all_squares[rows])[-1])
-        return crossing(SMALL, rmse(squares[rows]), level) / SMALL[-1]
+        level = float(errors(all_squares[rows])[-1])
+        return crossing(SMALL, errors(squares[rows]), level) / SMALL[-1]
 
     def spent(curves: Any, slack: float, rows: Ints) -> float:
         level = slack * float(random[rows, -1].mean())
@@ -147,16 +141,6 @@ def small_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[dic
             note=f"{size} agents of the prior, each once random and once deterministic",
         ),
     ]
-
-
-def square_errors(world: World, trajectories: Sequence[Trajectory]) -> Floats:
-    """Of posterior means, in shares of the ranges: (sessions, checkpoints, capabilities)."""
-    columns = list(world.layout.capabilities)
-    spans = np.array([world.layout.latents[i].prior.span for i in columns])
-    agents = players(world, len(trajectories))
-    truths = np.array([p.theta[columns] for p in agents if p.theta is not None]) / spans
-    means = np.array([[point.mean for point in t.points] for t in trajectories])
-    return np.asarray((means - truths[:, np.newaxis]) ** 2, np.float64)
 
 
 def generated_tasks(name: str, world: World, rounds: int) -> list[list[Task]]:

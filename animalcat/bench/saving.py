@@ -188,6 +188,16 @@ def rows(battery: BuiltBattery, rounds: Sequence[Sequence[Trajectory]]) -> Rows:
 
         name = f"{battery.name}: times fewer episodes than {count} random ones, by SD"
         made.append(row(name, bootstrap(len(rounds), saved), at_least=2.6, aim=4.0, note=note))
+    squares, all_squares = (square_errors(battery.world, [r[k] for r in rounds]) for k in (0, 1))
+    for vectors in RANDOM:
+        count = max(1, round(vectors * full / FULL_OP))
+
+        def nearer(rows: Ints, at: int = m.index(count), count: int = count) -> float:
+            level = float(errors(all_squares[rows])[at])
+            return count / crossing(n, errors(squares[rows]), level)
+
+        name = f"{battery.name}: times fewer episodes than {count} random ones, by error"
+        made.append(row(name, bootstrap(len(rounds), nearer), note=note))
     before = prior_sd(layout)
 
     def left(columns: list[int], rows: Ints) -> float:
@@ -200,6 +210,26 @@ def rows(battery: BuiltBattery, rounds: Sequence[Sequence[Trajectory]]) -> Rows:
         estimate = bootstrap(len(rounds), lambda rows, columns=columns: left(columns, rows))
         made.append(row(title, estimate, note=note))
     return made
+
+
+def square_errors(world: World, trajectories: Sequence[Trajectory]) -> Floats:
+    """Of posterior means, in shares of the ranges: (sessions, checkpoints, capabilities).
+
+    Args:
+        world: The world of the sessions.
+        trajectories: One of each of the first agents of `players(world, ...)`, in their order.
+    """
+    columns = list(world.layout.capabilities)
+    spans = np.array([world.layout.latents[i].prior.span for i in columns])
+    agents = players(world, len(trajectories))
+    truths = np.array([p.theta[columns] for p in agents if p.theta is not None]) / spans
+    means = np.array([[point.mean for point in t.points] for t in trajectories])
+    return np.asarray((means - truths[:, np.newaxis]) ** 2, np.float64)
+
+
+def errors(squares: Floats) -> Floats:
+    """Root mean square errors of square ones, as the mean of all capabilities: (checkpoints,)."""
+    return np.asarray(np.sqrt(squares.mean(axis=0)).mean(axis=-1), np.float64)
 
 
 def prior_sd(layout: Layout) -> Floats:
