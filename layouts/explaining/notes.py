@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
-from animalcat.layouts.explaining.wording import Scale, is_share
+from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
@@ -64,15 +64,17 @@ def notes(
             elif (own <= 0.0).all():
                 side, text = "at most", "no success was seen"
             elif learnt(node.sd, latent.prior.sd):
-                low, high = latent.prior.low, latent.prior.high
-                side = _open(node, low, high, scales[i])
-                text = "" if is_share(latent) else _ends(node, low, high, scales[i])
+                if latent.is_share and not scales[i].margin:
+                    side = _touched(node, scales[i])
+                else:
+                    side = node.side
+                    text = _beyond(node, latent.prior.low, latent.prior.high, scales[i])
         elif (
             latent.kind == "robustness"
-            and is_share(latent)
+            and latent.is_share
             and latent.noiseless == 0.0
             and learnt(node.sd, latent.prior.sd)
-            and _reaches(node, 0.0, 1.0, scales[i]) == (True, False)
+            and _touched(node, scales[i]) == "at most"
         ):
             side = "at most"  # it may have no noise
         bound: float | None = None
@@ -83,12 +85,9 @@ def notes(
     return noted
 
 
-def _open(node: NodeSummary, low: float, high: float, scale: Scale) -> Side | None:
-    """From which side alone a node is bounded, since its interval goes on where none is measured.
-
-    At the better end there may be no limit, and at the worse end no ability.
-    """
-    bottom, top = _reaches(node, low, high, scale)
+def _touched(node: NodeSummary, scale: Scale) -> Side | None:
+    """Which end of its own the interval of a chance reaches, if one alone."""
+    bottom, top = _reaches(node, 0.0, 1.0, scale)
     if bottom == top:
         return None
     return "at least" if top else "at most"
@@ -103,15 +102,14 @@ def _reaches(node: NodeSummary, low: float, high: float, scale: Scale) -> tuple[
     return first <= low + near or scale.none(first), last >= high - near or scale.past(last)
 
 
-def _ends(node: NodeSummary, low: float, high: float, scale: Scale) -> str:
-    """Whether the interval reaches an end of the range, in words and as readers read it."""
-    bottom, top = _reaches(node, low, high, scale)
-    if bottom and top:
-        return "its interval spans the whole range"
-    if top:
+def _beyond(node: NodeSummary, low: float, high: float, scale: Scale) -> str:
+    """What is not measured of a capability, in words and as readers read it."""
+    if node.side == "at least" and np.isfinite(high):
         beyond = "beyond" if scale.rising else "smaller than"
         return f"what is {beyond} {scale.exactly(high)} is not measured"
-    if bottom and not scale.floor(low):
+    if node.side == "at most" and np.isfinite(low) and not scale.floor(low):
         below = "below" if scale.rising else "larger than"
         return f"what is {below} {scale.exactly(low)} is not measured"
+    if node.side is None and not node.two_sided:
+        return "its interval spans the whole range"
     return ""

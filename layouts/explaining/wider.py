@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.explaining.wording import WIDER, is_share, scale_of
+from animalcat.layouts.explaining.wording import WIDER, scale_of
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.summary import NodeSummary, summarise
 from animalcat.layouts.model.codec import SpecificationError
@@ -45,7 +45,7 @@ def wider_prior(node: Latent) -> Prior | None:
         their ends.
     """
     prior = node.prior
-    if node.kind != "capability" or is_share(node):
+    if node.kind != "capability" or node.is_share:
         return None
     if isinstance(prior, Normal):
         return Normal(prior.mean, 2.0 * prior.sd)

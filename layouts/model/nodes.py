@@ -73,6 +73,11 @@ class Latent:
     noiseless: float = 0.0
     reads: str = ""
 
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a share or a chance, from 0 to 1, which has no more beyond its ends."""
+        return self.unit == "1" and (self.prior.low, self.prior.high) == (0.0, 1.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Derived:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple
 
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
-from animalcat.layouts.inference.summary import HDI_SHARE, NodeSummary
+from animalcat.layouts.inference.summary import HDI_SHARE, NodeSummary, Side
 from animalcat.layouts.model.spec import Layout, finite_range
-
-Side: TypeAlias = Literal["at least", "at most"]
 
 VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
