@@ -12,6 +12,7 @@ from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.priors import Prior
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.validation import reached
 from animalcat.layouts.reporting.profile import NodeNote, Side, learnt
@@ -20,6 +21,10 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 BOUND: Final = 0.9
 """Probability with which the value is beyond the bound of one-sided evidence."""
+LEANS: Final = "its prior already leans towards"
+"""Begins the note of a node whose prior is informative."""
+_TAIL: Final = 1.645
+"""Standard normal quantiles of a central 90 % interval."""
 _NEAR: Final = 0.02
 """Distance of an interval from an end of the range, as a share of it, at which they meet."""
 
@@ -77,12 +82,20 @@ def notes(
             and _touched(node, scales[i]) == "at most"
         ):
             side = "at most"  # it may have no noise
+        if latent.informative and latent.kind != "bias":
+            text = "; ".join(filter(None, (text, _leaning(latent.prior, scales[i]))))
         bound: float | None = None
         if side is not None:
             share = 1.0 - BOUND if side == "at least" else BOUND
             bound = float(np.quantile(draws[:, i], share))
         noted[node.name] = NodeNote(side, bound, text)
     return noted
+
+
+def _leaning(prior: Prior, scale: Scale) -> str:
+    """Where a prior leans before anything is played, as readers read it."""
+    low, high = prior.from_standard(np.array([-_TAIL, _TAIL])).tolist()
+    return f"{LEANS} {scale.brief(prior.mean, low, high).estimate}"
 
 
 def _touched(node: NodeSummary, scale: Scale) -> Side | None:

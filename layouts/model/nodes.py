@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from animalcat.layouts.model.expressions import ONE
 from animalcat.layouts.model.links import Link
-from animalcat.layouts.model.priors import Prior
+from animalcat.layouts.model.priors import Prior, ScaledBeta
 
 Kind: TypeAlias = Literal["capability", "bias", "robustness"]
 
@@ -72,6 +72,11 @@ class Latent:
     about: str = ""
     noiseless: float = 0.0
     reads: str = ""
+
+    @property
+    def informative(self) -> bool:
+        """Whether its prior leans somewhere before anything was played: it is not uniform."""
+        return not (isinstance(self.prior, ScaledBeta) and self.prior.flat)
 
     @property
     def is_share(self) -> bool:

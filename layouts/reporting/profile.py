@@ -69,7 +69,7 @@ class NodeNote:
 
 @dataclass(frozen=True, slots=True)
 class WiderPrior:
-    """What one node would be with the priors of all capabilities twice as wide.
+    """What one node would be with the priors of all capabilities and of noise twice as wide.
 
     Attributes:
         mean: Its posterior mean.
@@ -171,6 +171,7 @@ class Profile:
                 "range": list(finite_range(priors[node.name])),
                 "prior_mean": priors[node.name].mean,
                 "prior_sd": priors[node.name].sd,
+                "informative": latents[node.name].informative,
                 "contraction": 1.0 - node.sd / priors[node.name].sd,
                 "known": learnt(node.sd, priors[node.name].sd),
                 "side": self.notes.get(node.name, none).side,
