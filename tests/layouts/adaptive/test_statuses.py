@@ -245,7 +245,8 @@ def test_evidence_from_one_side_is_never_precise(target: float, passes: bool, si
     assert (node.side, node.two_sided) == (side, False)
     if stop.status["ability"] == BOUNDED:
         asked = [DIFFICULTIES[int(row)] for row in learner.played]
-        assert (max(asked) if passes else min(asked)) == (9.0 if passes else 0.5)
+        same = 10.0 * target
+        assert max(asked) >= 9.0 - same if passes else min(asked) <= 0.5 + same
         assert stop.end == "nothing left to learn"
 
 
