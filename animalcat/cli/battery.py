@@ -431,6 +431,9 @@ def report(
             )
         if as_json:
             print_json(result.to_dict())
+        elif rows := result.reliability_rows:
+            title = "Standard error (and reliability) of each capability by number of episodes"
+            print_rows(rows, list(rows[0]), as_json=False, title=title)
         if path is not None:
             write(page, path)
             wrote(f"report on {name}", path)

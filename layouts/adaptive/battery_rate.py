@@ -1,13 +1,26 @@
-"""The success rate on a whole battery, from choices of known probability, at any time.
+"""The success rate on a whole battery, from choices of known probability.
 
 The estimand is the share of successes if every instance of the battery were played once. What was
-played is known, so only the number of successes among the rest is in question. Each hypothetical
-number is tested by betting (Waudby-Smith and Ramdas 2020, Confidence sequences for sampling without
-replacement; 2024, Estimating means of bounded random variables by betting). When an instance is
-drawn, something is staked against every number, and those are rejected for good against which the
-stakes have grown tenfold. Under the true number no betting wins in the long run, so it is ever
-rejected with a probability of at most 0.1 (Ville's inequality). So the intervals of all episodes
-hold *together*, however instances are chosen and whenever one looks or stops.
+played is known, so only the number of successes among the rest is in question. The number that
+leads is the expected one: successes so far, and for the rest what layout and constant rates
+predict, mixed by how well each has predicted so far, but never outside the interval. They are mixed
+twice, and the mean counts: by outcomes as they are, which are the more, and by outcomes weighted by
+how much rarer than by even draws each was, which stand for the battery (`python -m benchmarks rate`
+compares this with other estimates).
+
+There are two intervals, and neither needs the layout. Where draws were even and the number of
+episodes was set beforehand, the successes are hypergeometric, and the interval is the exact one: of
+the numbers under which neither so few nor so many have a probability below 0.05 (Clopper and
+Pearson 1934; for finite populations Wright 1991, Exact confidence bounds when sampling from small
+finite universes). Everywhere else it is one that is valid at any time.
+
+For that each hypothetical number is tested by betting (Waudby-Smith and Ramdas 2020, Confidence
+sequences for sampling without replacement; 2024, Estimating means of bounded random variables by
+betting). When an instance is drawn, something is staked against every number, and those are
+rejected for good against which the stakes have grown tenfold. Under the true number no betting wins
+in the long run, so it is ever rejected with a probability of at most 0.1 (Ville's inequality). So
+the intervals of all episodes hold *together*, however instances are chosen and whenever one looks
+or stops.
 
 Draws are weighted by their propensities, and the layout's predictions serve as control variate
 (Shekhar, Xu, Lipton, Liang and Ramdas 2023, Risk-limiting financial audits via weighted sampling
@@ -29,7 +42,7 @@ outcome may be true, and the bet counts as that which wins less.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -41,7 +54,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 SHARE: Final = 0.9
-"""Probability with which the interval holds at all episodes together."""
+"""Probability with which an exact interval holds, and the others at all episodes together."""
 MOST_TOTALS: Final = 101
 """Numbers of successes that are tested; of a larger battery, evenly spaced ones."""
 
@@ -57,6 +70,8 @@ _LEAST: Final = -50.0
 _DIGITS: Final = 1e4
 """Logarithms of factors are rounded down to multiples of 1 / _DIGITS."""
 _NOTHING: Final = "nothing was played"
+_EVENLY: Final = 1e-9
+"""By how much propensities of even draws may differ, as a share of each."""
 _NO_DRAW: Final = "none of the arenas played was drawn at random"
 _TILTS: Final = np.concatenate([[0.0], np.geomspace(1e-4, 1e6, 41)])
 """Sizes of bets that are tried first, in units of the mean propensity."""
@@ -69,11 +84,17 @@ class Wager(NamedTuple):
         before: How many instances of the battery had been begun before.
         failure: Logarithm of the stake's factor if it fails, for each of `totals`.
         success: The same if it succeeds.
+        even: Whether all instances of the battery that had not been begun were equally likely.
+        planned: How many episodes were set beforehand; 0 if their number depends on outcomes.
+        weight: How many times less likely the instance was than by an even draw.
     """
 
     before: int
     failure: tuple[float, ...]
     success: tuple[float, ...]
+    even: bool = False
+    planned: int = 0
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +105,13 @@ class BatteryRate:
         instances: Instances of the battery that the layout covers.
         played: How many of them were played, with an outcome.
         passed: How many of those succeeded at the first play that had one.
-        value: Mean of the shares that are left, each weighted by the inverse of the stakes against
-            it (Grunwald 2023, The e-posterior); None if nothing can be told.
+        value: Expected share of successes, within the interval; None if nothing can be told.
         low: Lower end of the interval; None if nothing can be told.
         high: Its upper end; None if nothing can be told.
-        share: Probability with which the intervals of all episodes hold together.
+        share: Probability with which an exact interval holds, and with which those of all episodes
+            hold together if they are valid at any time.
+        exact: Whether the interval is exact; else it is valid at any time.
+        since: Why it is of that kind, in words; empty if nothing can be told or all were played.
         why: Why nothing can be told; empty if something can.
     """
 
@@ -99,6 +122,8 @@ class BatteryRate:
     low: float | None
     high: float | None
     share: float = SHARE
+    exact: bool = False
+    since: str = ""
     why: str = ""
 
     def to_dict(self, of: int) -> dict[str, Any]:
@@ -110,7 +135,7 @@ class BatteryRate:
         return {**asdict(self), "of": of, "text": self.words(of)}
 
     def words(self, of: int) -> str:
-        """A sentence for people.
+        """Sentences for people.
 
         Args:
             of: Instances of the battery, with those that the layout does not cover.
@@ -123,20 +148,15 @@ class BatteryRate:
             were = f"{self.played} were played"
             return f"{about}: cannot be told, since {self.why} ({were}{told})."
         value = f"{100 * self.value:.0f} %"
-        if self.low == self.high:
+        if self.played == self.instances:
             return f"{about}: {value} (all were played)."
         interval = f"{100 * self.share:g} %: {100 * self.low:.0f} to {100 * self.high:.0f} %"
-        raw = self.passed / max(self.played, 1)
-        differs = f"{100 * raw:.0f} %" != value
-        why = (
-            f" It is not the {100 * raw:.0f} % of those played: every rate was held equally likely "
-            "at first, and each outcome weighs by how likely its arena was to be chosen."
-            if differs and self.played
-            else ""
-        )
+        rest = (self.value * self.instances - self.passed) / (self.instances - self.played)
+        kind = "exact" if self.exact else "valid at any time"
         return (
-            f"{about}: {value} ({interval}), estimated from {self.passed} passed of {self.played} "
-            f"played, whether or not the layout describes the agent.{why}"
+            f"{about}: {value} ({interval}). It passed {self.passed} of {self.played} played, and "
+            f"is expected to pass {100 * rest:.0f} % of the rest. The interval holds whether or "
+            f"not the layout describes the agent. It is {kind}, since {self.since}."
         )
 
 
@@ -155,37 +175,56 @@ class RateBettor:
     It remembers how well the layout and constant rates have predicted, and mixes them accordingly.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, planned: int = 0) -> None:
         """Start before the first episode.
 
         Args:
             size: Number of instances.
+            planned: Number of episodes, if that is set beforehand; else 0.
         """
         self.size = size
+        self.planned = planned
         self.played = 0
         self.passed = 0
         layout = [(move, trust) for trust in _TRUSTS for move in _MOVES]
         rates = [(float(rate), 0.0) for rate in _RATES]
         self._moves, self._trusts = np.array([*layout, *rates]).T
         halves = [0.5 / len(part) for part in (layout, rates) for _ in part]
-        self._weights = np.log(halves)
+        self._prior = self._weights = np.log(halves)
+        self._weighted = np.zeros(len(halves))
+        self._sums = np.zeros(2)
 
-    def learn(self, predicted: float, success: bool) -> None:
+    def learn(self, predicted: float, success: bool, weight: float = 0.0) -> None:
         """Take in the outcome of an instance that was played for the first time.
 
         Args:
             predicted: Probability of success that the layout predicted.
             success: Whether it succeeded.
+            weight: That of its wager; 0 without one.
         """
         p = self._each(np.array([predicted]))[:, 0]
-        self._weights += np.log(p if success else 1.0 - p)
+        likelihoods = np.log(p if success else 1.0 - p)
+        self._weights = self._weights + likelihoods
+        self._weighted += weight * likelihoods
+        self._sums += weight, weight * weight
         self.played += 1
         self.passed += success
 
     def mixed(self, predicted: Floats) -> Floats:
         """Mix the predictions of layout and constant rates by how well each did, (instances,)."""
-        shares = np.exp(self._weights - self._weights.max())
-        return np.asarray(shares / shares.sum() @ self._each(predicted))
+        return np.asarray(_shares(self._weights) @ self._each(predicted))
+
+    def expected(self, predicted: Floats) -> float:
+        """How many instances are expected to succeed.
+
+        Args:
+            predicted: Probabilities of success that the layout predicts, (instances,).
+        """
+        total, squares = self._sums
+        # As many outcomes as they are worth (Kish 1965, Survey sampling).
+        weighted = self._prior + (total / squares * self._weighted if squares else 0.0)
+        shares = 0.5 * (_shares(self._weights) + _shares(weighted))
+        return float(shares @ self._each(predicted).sum(axis=1))
 
     def wager(self, predicted: Floats, propensities: Floats, drawn: int, before: int) -> Wager:
         """Stake on an instance that was drawn.
@@ -202,7 +241,11 @@ class RateBettor:
         rest = (totals(self.size) - self.passed).astype(np.float64)
         unknown = self.size - self.played - int(count.sum())
         success, failure = _factors(p, q, count, int(place[drawn]), rest, unknown)
-        return Wager(before, _rounded(failure), _rounded(success))
+        even = int(count.sum()) == self.size - before
+        even = even and bool(np.ptp(q) <= _EVENLY * q.max())
+        weight = 1.0 / float(q[place[drawn]] * count.sum())
+        stakes = _rounded(failure), _rounded(success)
+        return Wager(before, *stakes, even, self.planned, weight)
 
     def _each(self, predicted: Floats) -> Floats:
         """What each predictor says, (predictors, instances)."""
@@ -214,7 +257,9 @@ class RateBettor:
         return np.clip(p, _EDGE, 1.0 - _EDGE)
 
 
-def battery_rate(size: int, plays: Iterable[tuple[Wager | None, bool | None]]) -> BatteryRate:
+def battery_rate(
+    size: int, plays: Iterable[tuple[Wager | None, bool | None]], expected: float
+) -> BatteryRate:
     """Collect the wagers of a session.
 
     Args:
@@ -223,35 +268,80 @@ def battery_rate(size: int, plays: Iterable[tuple[Wager | None, bool | None]]) -
             and whether it succeeded; None if that was not observed. Without a wager a play says
             nothing of other instances: no other could be chosen, or outcomes that the wager
             rested on were taken back.
+        expected: How many of the instances without an outcome are expected to succeed.
     """
+    known = list(plays)
+    passed = sum(success is True for _, success in known)
+    played = sum(success is not None for _, success in known)
+    counting = [
+        (wager, success)
+        for begun, (wager, success) in enumerate(known)
+        if wager is not None and wager.before == begun and len(wager.success) == len(totals(size))
+    ]
+    if played < size and not (played and counting):
+        why = _NO_DRAW if played else _NOTHING
+        return BatteryRate(size, played, passed, None, None, None, why=why)
+    since, exact = "", False
+    if played == size:
+        low = high = passed
+    elif since := _not_exact([wager for wager, _ in counting], played, len(known)):
+        low, high = _at_any_time(size, counting, passed, size - played)
+    else:
+        exact = True
+        low, high = _exactly(size, played, passed)
+        since = f"arenas were drawn evenly and their number, {played}, was set beforehand"
+    value = min(max(passed + expected, low), high)
+    whole = max(size, 1)
+    ends = value / whole, low / whole, high / whole
+    return BatteryRate(size, played, passed, *ends, exact=exact, since=since)
+
+
+def _not_exact(wagers: Sequence[Wager], played: int, begun: int) -> str:
+    """Why successes are not hypergeometric; empty if they are."""
+    if len(wagers) < begun or not all(wager.even for wager in wagers):
+        return "arenas were not drawn evenly"
+    planned = {wager.planned for wager in wagers}
+    if planned == {begun}:
+        return "" if played == begun else "not every outcome was observed"
+    if len(planned) == 1 and min(planned) > begun:
+        return f"the {min(planned)} episodes that were set beforehand are not all played"
+    return "the number of episodes was not set beforehand"
+
+
+def _exactly(size: int, played: int, passed: int) -> tuple[int, int]:
+    """Fewest and most successes among all that even draws do not reject."""
+    # Imported here, since clients read wagers and have no SciPy.
+    from scipy.stats import hypergeom
+
+    numbers = np.arange(passed, size - played + passed + 1)
+    so_many = hypergeom.sf(passed - 1, size, numbers, played)
+    so_few = hypergeom.cdf(passed, size, numbers, played)
+    least = 0.5 * (1.0 - SHARE)
+    left = numbers[(so_many > least) & (so_few > least)]
+    return int(left[0]), int(left[-1])
+
+
+def _at_any_time(
+    size: int, plays: Sequence[tuple[Wager, bool | None]], passed: int, unknown: int
+) -> tuple[int, int]:
+    """Fewest and most successes among all against which no stake has ever grown tenfold."""
     tested = totals(size)
     stakes = np.zeros(len(tested))
     best = np.full(len(tested), -np.inf)
-    played = passed = wagers = 0
-    for begun, (wager, success) in enumerate(plays):
-        if wager is not None and wager.before == begun and len(wager.success) == len(tested):
-            if success is None:
-                stakes += np.minimum(wager.success, wager.failure)
-            else:
-                stakes += wager.success if success else wager.failure
-            best = np.maximum(best, stakes)
-            wagers += 1
-        played += success is not None
-        passed += bool(success)
-    if played < size and not (played and wagers):
-        why = _NO_DRAW if played else _NOTHING
-        return BatteryRate(size, played, passed, None, None, None, why=why)
-    low, high = passed, size - played + passed
-    value = 0.5 * (low + high)
+    for wager, success in plays:
+        if success is None:
+            stakes += np.minimum(wager.success, wager.failure)
+        else:
+            stakes += wager.success if success else wager.failure
+        best = np.maximum(best, stakes)
+    low, high = passed, passed + unknown
     left = (tested >= low) & (tested <= high) & (best < -np.log(1.0 - SHARE))
     if left.any():  # else the truth itself was rejected, or lies between two that were tested
         first, last = np.flatnonzero(left)[[0, -1]]
         # Stakes against a number in between are taken to lie between those of its neighbours.
         low = max(low, int(tested[first - 1]) + 1 if first else 0)
         high = min(high, int(tested[last + 1]) - 1 if last + 1 < len(tested) else size)
-        value = float(np.average(tested[left], weights=np.exp(stakes[left].min() - stakes[left])))
-    whole = max(size, 1)
-    return BatteryRate(size, played, passed, value / whole, low / whole, high / whole)
+    return low, high
 
 
 def _factors(
@@ -320,6 +410,11 @@ def _win(chance: Floats | float, tilt: Floats) -> Floats:
     # Of two forms of the root, the one in which nothing cancels.
     other = 2.0 * chance * tilt / np.where(b < 0.0, root - b, 1.0)
     return np.asarray(np.where(b < 0.0, other, 0.5 * (b + root)))
+
+
+def _shares(logs: Floats) -> Floats:
+    shares = np.exp(logs - logs.max())
+    return shares / shares.sum()
 
 
 def _distinct(pairs: Floats) -> tuple[Floats, Ints, Floats]:

@@ -198,6 +198,7 @@ class Learner:
         self._drawn: dict[tuple[int, str], _ChoiceRecord] = {}
         self._selector = selector
         self._stopper = stopper or RuleStopper(self.layout, self.rule)
+        self._counts_down = stopper is None and self.rule.counts_down
         self._choose_from(bank)
         self._begin()
 
@@ -313,9 +314,10 @@ class Learner:
         random = drawn.random if random is None else random
         wager = drawn.wager if wager is None else wager
         chance = self._weigh_in(instance, y, number, random) if observed else 1.0
-        first = observed and instance not in self._evidence
+        first = bool(np.isfinite(values[0])) and instance not in self._evidence
         if first and self._bettor is not None and not self.bank.offered[self._rows[name]]:
-            self._bettor.learn(self._forecasts[-1].predicted[0], bool(values[0]))
+            weight = 0.0 if wager is None else wager.weight
+            self._bettor.learn(self._forecasts[-1].predicted[0], bool(values[0]), weight)
         self._evidence.tell(instance, y, chance, observed)
         weights, moves = self._evidence.weights, self._posterior.moves
         self._posterior.update(features[0], y, number, weights[-1])
@@ -540,21 +542,28 @@ class Learner:
     def battery_rate(self) -> BatteryRate:
         """The success rate if every instance of the battery were played once.
 
-        Its interval holds at all episodes together, also where the layout is wrong.
+        Its interval holds also where the layout is wrong. It is exact where draws were even and the
+        number of episodes was set beforehand, and else valid at any time.
         """
-        own = int(np.count_nonzero(~self.bank.offered))
-        if not self._succeeds:
-            return BatteryRate(own, 0, 0, None, None, None, why="outcomes are not success alone")
-        plays: dict[str, tuple[Wager | None, bool | None]] = {}
+        own = ~self.bank.offered
+        size = int(np.count_nonzero(own))
+        if self._bettor is None:
+            return BatteryRate(size, 0, 0, None, None, None, why="the first outcome is no success")
+        plays: dict[int, tuple[Wager | None, bool | None]] = {}
         for play in sorted(self._told, key=lambda observation: observation.episode):
-            name = self._offer_of.get(play.instance, play.instance)
-            if self.bank.offered[self._rows[name]]:
+            row = self._row(play.instance)
+            if not own[row]:
                 continue
-            wager, success = plays.get(name, (play.wager, None))
+            wager, success = plays.get(row, (play.wager, None))
             if success is None and np.isfinite(play.values[0]):
                 success = bool(play.values[0])
-            plays[name] = wager, success
-        return battery_rate(own, plays.values())
+            plays[row] = wager, success
+        rest = own.copy()
+        rest[[row for row, (_, success) in plays.items() if success is not None]] = False
+        bank, posterior = self.bank, self._posterior
+        each = bank.evaluator.by_instance(posterior.particles, bank.distinct, np.float64)
+        predicted = np.asarray(each @ posterior.weights)[bank.place[rest]]
+        return battery_rate(size, plays.values(), self._bettor.expected(predicted))
 
     @property
     def _succeeds(self) -> bool:
@@ -629,7 +638,9 @@ class Learner:
         self._watch: LayoutWatch = BettingWatch(self.bank.evaluator, self.bank.stratifications)
         self._forecasts: list[Forecast] = []
         own = int(np.count_nonzero(~self.bank.offered))
-        self._bettor = RateBettor(own) if self._succeeds else None
+        planned = self.rule.max_episodes if self._counts_down else 0
+        rated = self.layout.outcomes[0].source == "success"
+        self._bettor = RateBettor(own, planned) if rated else None
         self._evidence: WeightedOutcomes[str] = WeightedOutcomes(self._determinism)
         self._told: list[_Observation] = []
         self._reseeds: list[_Reseed] = []
@@ -837,8 +848,8 @@ def _wager(saved: Sequence[Any] | None) -> Wager | None:
     """A wager that was saved; None if there was none."""
     if saved is None:
         return None
-    before, failure, success = saved
-    return Wager(before, tuple(failure), tuple(success))
+    before, failure, success, *rest = saved
+    return Wager(before, tuple(failure), tuple(success), *rest)
 
 
 def _described(suspect: Suspect) -> str:

@@ -158,6 +158,11 @@ class StoppingRule:
         """Whether the rule has more than budgets: a target, or futility."""
         return bool(self.target_sd or self.futility or any(self.targets.values()))
 
+    @property
+    def counts_down(self) -> bool:
+        """Whether the number of episodes is set beforehand, since nothing else ends a session."""
+        return not (self.wants_measures or self.max_seconds or self.stop_at_alarm)
+
     def target(self, name: str) -> float:
         """Target of one capability, as a share of its range."""
         return self.targets.get(name, self.target_sd)

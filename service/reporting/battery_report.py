@@ -50,6 +50,7 @@ from animalcat.service.reporting.precision import (
     Tick,
     precision,
 )
+from animalcat.service.reporting.reliability import CHOOSING
 from animalcat.service.reporting.sheet import MAPS, MAPS_EACH, SheetPart, sheet
 from animalcat.service.reporting.spread import GAP, Spread, spreads
 
@@ -96,6 +97,14 @@ RULES: Final[Mapping[str, str]] = {
         "roots of the mean posterior variance over the agents: what one may expect of an agent of "
         "whom nothing is known. This is the best case: a session that plays fewer instances, or "
         "an agent that the layout does not describe, leaves more."
+    ),
+    "reliability": (
+        "The standard error is the root of the mean posterior variance over the same agents. The "
+        "reliability is 1 - that variance / the variance of the prior: 0 if nothing is learnt, 1 "
+        "if all is known (Green et al. 1984, marginal reliability). Sessions play so many arenas, "
+        f"chosen by the default policy ({CHOOSING} of the agents), or in a random order (all). It "
+        "depends on the prior, in which some agents are mostly noise: among agents who are "
+        "more alike, the same standard error is a lower reliability."
     ),
     "tangle": (
         "The battery cannot tell two nodes apart where the correlation of their expected posterior "
@@ -214,6 +223,27 @@ class BatteryReport:
                 counts.setdefault(form, Counter())[spread.demand.name] += count
         ordered = sorted(counts, key=lambda form: -max(counts[form].values()))
         return {_one_reason(alike[form]): dict(counts[form]) for form in ordered}
+
+    @property
+    def reliability_rows(self) -> list[dict[str, str]]:
+        """Standard errors and, in brackets, reliabilities, by capability and number of episodes.
+
+        There are two rows for each capability: if the default policy chooses the arenas, and if
+        they come in a random order. It is empty without a layout.
+        """
+        known = self.precision
+        nodes = {} if known is None else {node.name: node for node in known.nodes}
+        rows: list[dict[str, str]] = []
+        for one in () if known is None else known.reliability:
+            node = nodes[one.name]
+            for how in ("chosen", "at random"):
+                row = {"capability": one.name, "unit": node.reads_in, "arenas": how}
+                for after in one.lengths:
+                    found = after.chosen if how == "chosen" else after.at_random
+                    cell = found and f"{number(node.read(found.sd))} ({found.reliability:.2f})"
+                    row[str(after.episodes)] = cell or ""
+                rows.append(row)
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, as documented by the schema `battery_report`."""
@@ -386,6 +416,7 @@ def _knowledge(known: Precision) -> Iterator[str]:
         if n.kind == "capability"
     )
     yield f"What is then left of the prior's standard deviations is at best: {kept}."
+    yield from _reliability_words(known)
     blind = [n.name for n in known.nodes if n.kind == "capability" and n.kept >= UNKNOWN]
     if blind:
         yield f"Almost nothing can be learnt about {', '.join(blind)}."
@@ -396,6 +427,26 @@ def _knowledge(known: Precision) -> Iterator[str]:
         yield f"The battery cannot tell these apart: {tangles}."
     elif not blind:
         yield "The battery can tell all nodes of the layout apart."
+
+
+def _reliability_words(known: Precision) -> Iterator[str]:
+    """What sessions of a middling length find out of each capability, in a sentence."""
+    nodes = {node.name: node for node in known.nodes}
+    lengths = [one for one in known.reliability[0].lengths if one.chosen is not None]
+    if not lengths:
+        return
+    middle = len(lengths) // 2
+    told: list[str] = []
+    for one in known.reliability:
+        chosen = one.lengths[middle].chosen
+        if chosen is not None:
+            node = nodes[one.name]
+            error = f"{number(node.read(chosen.sd))} {node.reads_in}".rstrip()
+            told.append(f"{one.name} {error} (reliability {chosen.reliability:.2f})")
+    yield (
+        f"Standard errors after {lengths[middle].episodes} episodes that the default policy "
+        f"chooses: {'; '.join(told)}."
+    )
 
 
 def _covering(battery: Battery) -> Iterator[Covering]:
@@ -446,6 +497,20 @@ def _precision(known: Precision) -> dict[str, Any]:
         "nodes": [_node(node) for node in known.nodes],
         "correlations": known.correlations.tolist(),
         "tangles": [tangle._asdict() for tangle in known.tangles],
+        "reliability": [
+            {
+                "name": node.name,
+                "lengths": [
+                    {
+                        "episodes": one.episodes,
+                        "chosen": one.chosen and one.chosen._asdict(),
+                        "at_random": one.at_random._asdict(),
+                    }
+                    for one in node.lengths
+                ],
+            }
+            for node in known.reliability
+        ],
     }
 
 

@@ -90,6 +90,7 @@ def html_page(
         else "",
         parted=_parted(report),
         known=known,
+        reliability=report.reliability_rows,
         nodes={} if known is None else {node.name: node for node in known.nodes},
         unknown=UNKNOWN,
         tangled=Markup(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,11 +24,18 @@ from animalcat.layouts.model.units import plain_unit
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.measuring.coverage import coverage
 from animalcat.service.reporting.demands import Floats
+from animalcat.service.reporting.reliability import (
+    CHOOSING,
+    PARTICLES,
+    NodeReliability,
+    drawn_outcomes,
+    reliabilities,
+    variances_at_random,
+    variances_if_chosen,
+)
 
 AGENTS: Final = 100
 """Number of agents drawn from the prior."""
-PARTICLES: Final = 500
-"""Number of particles of their posteriors."""
 TANGLED: Final = 0.7
 """Least absolute posterior correlation of two nodes that a battery cannot tell apart."""
 UNKNOWN: Final = 0.9
@@ -139,6 +147,7 @@ class Precision:
         correlations: (nodes, nodes): correlations of the expected posterior.
         truths: (agents, nodes): the true values of the agents.
         posteriors: The posterior of every agent.
+        reliability: How precisely sessions of some lengths know each capability.
     """
 
     layout: Layout
@@ -148,6 +157,7 @@ class Precision:
     correlations: Floats
     truths: Floats
     posteriors: tuple[AgentPosterior, ...]
+    reliability: tuple[NodeReliability, ...]
 
     @property
     def tangles(self) -> list[Tangle]:
@@ -163,6 +173,18 @@ class Precision:
 
 Tick = Callable[[int, int], None]
 """Told how many agents are done, of how many."""
+
+
+def simulated_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Floats, Floats]:
+    """Let an agent play every instance once, in an order drawn for it.
+
+    The arguments are those of `drawn_outcomes`.
+
+    Returns:
+        The features (instances, features) in the order played, and the outcomes.
+    """
+    order, outcomes = drawn_outcomes(bank, truth, agent)
+    return bank.features[order], outcomes
 
 
 def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total: None) -> Precision:
@@ -190,9 +212,16 @@ def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total:
     z = rng(0, "agents", 0).standard_normal((AGENTS, len(layout.latents)))
     truths = layout.from_standard(z)
     posteriors: list[AgentPosterior] = []
-    for truth in truths:
-        tick(len(posteriors), AGENTS)
-        posteriors.append(_played(bank, truth, len(posteriors)))
+    by_length: list[Floats] = []
+    steps = count()
+    for agent, truth in enumerate(truths):
+        tick(next(steps), AGENTS + CHOOSING)
+        posterior = LivePosterior(layout, agent, particles=PARTICLES)
+        by_length.append(variances_at_random(posterior, bank, truth))
+        posteriors.append(AgentPosterior(posterior.particles, posterior.weights))
+    chosen = variances_if_chosen(
+        bank, list(truths[:CHOOSING]), lambda: tick(next(steps), AGENTS + CHOOSING)
+    )
     covariances = np.stack([posterior.covariance for posterior in posteriors])
     expected: Floats = np.asarray(covariances.mean(axis=0), np.float64)
     sd = np.sqrt(np.maximum(np.diagonal(expected), 1e-300))
@@ -205,34 +234,8 @@ def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total:
         expected / np.outer(sd, sd),
         truths,
         tuple(posteriors),
+        reliabilities(bank, np.array(by_length), chosen),
     )
-
-
-def _played(bank: Bank, truth: Floats, agent: int) -> AgentPosterior:
-    features, outcomes = simulated_outcomes(bank, truth, agent)
-    posterior = LivePosterior(bank.layout, agent, particles=PARTICLES)
-    posterior.update_all(features, outcomes)
-    return AgentPosterior(posterior.particles, posterior.weights)
-
-
-def simulated_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Floats, Floats]:
-    """Let an agent play every instance once, in an order drawn for it.
-
-    Args:
-        bank: The instances.
-        truth: (nodes,): the agent's true values.
-        agent: Its number, by which chance is drawn.
-
-    Returns:
-        The features (instances, features) in the order played, and the outcomes.
-    """
-    generator = rng(0, "played", agent)
-    order = generator.permutation(len(bank.place))
-    rows = bank.place[order]
-    outcomes = bank.evaluator.simulate([truth], bank.distinct[rows], generator)[:, 0]
-    if outcomes.ndim == 2:
-        outcomes = np.where(bank.gives[rows], outcomes, np.nan)
-    return bank.features[order], outcomes
 
 
 def _node(layout: Layout, k: int, truth: Floats, variance: Floats) -> NodePrecision:

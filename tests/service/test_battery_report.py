@@ -430,3 +430,32 @@ def test_a_report_from_the_command_line(tmp_path: Path) -> None:
     assert "nowhere" in nobody.output
     assert "layout 'nothing' is unknown" in bad.output
     assert "--variant goes with --layout" in lost.output
+
+
+def test_reliability_is_by_length_for_chosen_arenas_and_a_random_order() -> None:
+    spread = np.linspace(0.0, 10.0, 100)
+    made = battery_report("made", battery({"difficulty": spread}), load_layout("one-capability"))
+    known = made.precision
+    assert known is not None
+    (ability,) = known.reliability
+    node = known.nodes[0]
+    assert [one.episodes for one in ability.lengths] == [20, 40, 80, 100]
+    for one in ability.lengths:
+        both = [one.at_random] if one.chosen is None else [one.at_random, one.chosen]
+        for found in both:
+            share = found.sd / node.prior_sd
+            assert found.reliability == pytest.approx(1.0 - share**2)
+    errors = [one.at_random.sd for one in ability.lengths]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] == pytest.approx(node.sd)
+    assert ability.lengths[-1].chosen is None
+    first = ability.lengths[0]
+    assert first.chosen is not None
+    assert first.chosen.sd < first.at_random.sd
+    # The estimates of that many episodes correlate with the truth as the reliability says.
+    estimates = [posterior.weights @ posterior.particles[:, 0] for posterior in known.posteriors]
+    correlation = np.corrcoef(estimates, known.truths[:, 0])[0, 1]
+    assert correlation**2 == pytest.approx(ability.lengths[-1].at_random.reliability, abs=0.12)
+    rows = made.reliability_rows
+    assert [row["arenas"] for row in rows] == ["chosen", "at random"]
+    assert rows[0]["100"] == ""

@@ -92,7 +92,7 @@ async def told(service: Service, session: str) -> dict[str, Any]:
         "reason": found.reason,
         FITTED if found.reason else "nodes": nodes,
         "statuses": [node.get("status", "") for node in profile["nodes"].values()],
-        "battery rate": " ".join(str(rate[key]) for key in ("value", "low", "high")),
+        "battery rate": [rate[key] for key in ("value", "low", "high")],
     }
 
 

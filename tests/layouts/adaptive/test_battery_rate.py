@@ -7,12 +7,19 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy.stats import hypergeom
 
 from animalcat.bench.sessions import Player, Task, World, use
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager, battery_rate, totals
+from animalcat.layouts.adaptive.battery_rate import (
+    BatteryRate,
+    RateBettor,
+    Wager,
+    battery_rate,
+    totals,
+)
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.adaptive.plan import Name, Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from benchmarks import trust_rate
@@ -135,7 +142,7 @@ def _width(
         bettor.learn(float(predicted[i]), bool(outcomes[i]))
         plays.append((wager, bool(outcomes[i])))
         left = left[left != i]
-    found = battery_rate(size, plays)
+    found = battery_rate(size, plays, bettor.expected(predicted[left]))
     assert found.low is not None
     assert found.high is not None
     return found.high - found.low
@@ -184,12 +191,100 @@ def test_a_learner_that_is_restored_or_told_again_says_the_same() -> None:
     assert one.wager == two.wager
 
 
-def test_the_value_weighs_what_is_left_by_the_stakes_against_it() -> None:
-    """Of totals 1, 2 and 3 of 4: their stakes are 1, 1/2 and 4, so their weights 4 : 8 : 1."""
-    stakes = np.log([1.0, 1.0, 0.5, 4.0, 100.0])
-    found = battery_rate(4, [(Wager(0, tuple(stakes), tuple(stakes)), True)])
-    assert (found.low, found.high) == (0.25, 0.75)
-    assert found.value == pytest.approx((4 * 1 + 8 * 2 + 1 * 3) / 13 / 4)
+def test_the_value_is_what_is_expected_within_the_interval() -> None:
+    """Of totals 0 to 4, the stakes reject 4, and 0 is refuted by the success."""
+    stakes = tuple(np.log([1.0, 1.0, 0.5, 4.0, 100.0]))
+    plays = [(Wager(0, stakes, stakes), True)]
+    values = [battery_rate(4, plays, expected).value for expected in (0.0, 1.2, 3.0)]
+    assert values == pytest.approx([0.25, 0.55, 0.75])
+    assert (battery_rate(4, plays, 1.2).low, battery_rate(4, plays, 1.2).high) == (0.25, 0.75)
+
+
+def test_even_draws_of_a_number_that_was_set_beforehand_have_the_exact_interval() -> None:
+    """For every number of successes among 20, the interval of 8 draws misses it at most 5 + 5 %."""
+    for total in range(21):
+        hits = 0.0
+        for passed in range(max(0, total - 12), min(8, total) + 1):
+            plays = [(Wager(k, (0.0,) * 21, (0.0,) * 21, True, 8), k < passed) for k in range(8)]
+            found = battery_rate(20, plays, 6.0)
+            assert found.exact
+            assert found.low is not None
+            assert found.high is not None
+            assert found.value is not None
+            assert found.low <= found.value <= found.high
+            inside = found.low - 1e-9 <= total / 20 <= found.high + 1e-9
+            hits += inside * hypergeom.pmf(passed, 20, total, 8)
+        assert hits >= 0.9
+
+
+def counted(episodes: int) -> StoppingRule:
+    """A rule that only counts."""
+    return StoppingRule(episodes, target_sd=0.0, futility=0.0)
+
+
+def played(policy: Policy, rule: StoppingRule, episodes: int) -> BatteryRate:
+    """The success rate after some episodes."""
+    learner = Learner(Bank.of(LAYOUT, instances(30)), policy, rule, seed=2)
+    for _ in range(episodes):
+        choice = learner.ask()
+        assert choice is not None
+        learner.tell(choice.instance, passes(choice.index))
+    other = Learner(Bank.of(LAYOUT, instances(30)), policy, rule, seed=2)
+    other.restore(learner.save())
+    assert other.battery_rate == learner.battery_rate
+    return learner.battery_rate
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule", "episodes", "since"),
+    [
+        ("random", counted(12), 12, ""),
+        ("random", counted(12), 11, "the 12 episodes that were set beforehand are not all played"),
+        ("random", StoppingRule(12), 12, "the number of episodes was not set beforehand"),
+        ("variance", counted(12), 12, "arenas were not drawn evenly"),
+    ],
+)
+def test_an_interval_says_whether_it_is_exact(
+    policy: Name, rule: StoppingRule, episodes: int, since: str
+) -> None:
+    found = played(Policy(policy), rule, episodes)
+    assert found.exact == (not since)
+    words = found.words(30)
+    if since:
+        assert f"It is valid at any time, since {since}." in words
+    else:
+        end = "exact, since arenas were drawn evenly and their number, 12, was set beforehand."
+        assert words.endswith(end)
+        anytime = played(Policy(policy), StoppingRule(12), episodes)
+        assert anytime.value == found.value
+        assert anytime.low is not None
+        assert anytime.high is not None
+        assert found.low is not None
+        assert found.high is not None
+        assert found.high - found.low < anytime.high - anytime.low
+
+
+def test_a_session_that_was_extended_had_no_end_beforehand() -> None:
+    stakes = (0.0,) * 21
+    plays = [(Wager(k, stakes, stakes, True, 4 if k < 4 else 8), True) for k in range(8)]
+    assert not battery_rate(20, plays, 6.0).exact
+    assert battery_rate(20, plays[:4], 6.0).exact
+
+
+def test_where_success_is_the_first_of_several_outcomes_the_rate_is_told() -> None:
+    layout = load_layout("navigation-speed")
+    low, high = np.array([(f.low, f.high) for f in layout.features]).T
+    rows = low + (high - low) * np.random.default_rng(0).random((20, len(low)))
+    frame = Instances(layout.feature_names, rows, (), tuple(f"i{k}" for k in range(20)))
+    learner = Learner(Bank.of(layout, frame), Policy("random"), counted(10), seed=1)
+    for number in range(10):
+        choice = learner.ask()
+        assert choice is not None
+        learner.tell(
+            choice.instance, {"reached": 1.0, "timeLeft": 0.5} if number % 2 else {"reached": 0.0}
+        )
+    found = learner.battery_rate
+    assert (found.played, found.passed, found.exact) == (10, 5, True)
 
 
 def test_after_an_outcome_was_taken_back_later_wagers_do_not_count() -> None:
