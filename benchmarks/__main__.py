@@ -25,6 +25,7 @@ PARTS: Final[Mapping[str, str]] = {
     "report": "what the report on a session costs",
     "against": "equal and unequal agents, told apart",
     "verdicts": "verdicts on agents whose kind is known",
+    "entrants": "forms of layouts on real entrants, and whom priors can describe",
     "fresh": "two fresh sessions of one agent",
     "adaptive": "what adaptive choice saves",
     "recovery": "profiles of agents with planted limits",

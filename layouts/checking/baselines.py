@@ -139,9 +139,10 @@ def _ridge(x: Floats, y: Floats, penalty: float, start: Floats) -> Floats:
 
     beta, best = start, value(start)
     for _ in range(_STEPS):
-        p = expit(x @ beta)
-        gradient = x.T @ (y - p) - weights * beta
-        step = np.linalg.solve((x.T * (p * (1.0 - p))) @ x + np.diag(weights), gradient)
+        p: Floats = np.asarray(expit(x @ beta), dtype=np.float64)
+        gradient: Floats = x.T @ (y - p) - weights * beta
+        curvature: Floats = (x.T * (p * (1.0 - p))) @ x + np.diag(weights)
+        step = np.asarray(np.linalg.solve(curvature, gradient), dtype=np.float64)
         while (found := value(beta + step)) < best and np.abs(step).max() > _SPARE:
             step = 0.5 * step
         beta, best = beta + step, max(found, best)

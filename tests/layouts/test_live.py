@@ -107,7 +107,7 @@ def test_counts_and_scores_sampled_anew_give_the_posterior(
     posterior.update_all(features, y)
     posterior.restart()
     mean, sd = moments(posterior)
-    expected_mean, expected_sd = by_importance(layout, features, y, 200_000)
+    expected_mean, expected_sd = by_importance(layout, features, y, 300_000)
     assert (np.abs(mean - expected_mean) / expected_sd).max() < 0.12
     assert np.abs(np.log(sd / expected_sd)).max() < 0.12
 

@@ -120,7 +120,7 @@ def test_one_that_fails_everywhere_is_bounded_from_above_and_of_no_kind() -> Non
 
 
 def test_what_makes_it_fail_is_open_where_another_ability_is_not_known() -> None:
-    _, found = judged(lambda t: np.zeros(len(t)), 20)
+    _, found = judged(lambda t: np.zeros(len(t)), 10)
     assert found.blamed == "navigationAbility"
     assert (
         "What makes it fail is open: no ability was shown in navigationAbility, and visualAbility "
@@ -245,8 +245,8 @@ def test_a_weakness_is_named_in_metres() -> None:
 
 
 def test_of_an_agent_that_failed_nowhere_no_failure_is_explained() -> None:
-    """What is known of it is the prior, by which it may have any weakness."""
-    layout = load_layout("object-permanence")
+    """What is known of it is a flat prior, by which it may have any weakness."""
+    layout = load_layout("object-permanence", "corrected")
     g = np.random.default_rng(1)
     draws = layout.from_standard(g.standard_normal((300, len(layout.latents))))
     rows = np.tile([0.5 * (f.low + f.high) for f in layout.features], (16, 1)).round()
@@ -313,7 +313,7 @@ def test_a_bound_is_the_same_number_wherever_it_is_said() -> None:
 def test_where_more_ability_is_a_smaller_value_its_end_is_smaller() -> None:
     profile, _ = judged(lambda t: (t.column("rewardDistance") < 30).astype(float))
     sizes = profile.notes["visualAbility"]
-    assert (sizes.side, sizes.text) == ("at least", "what is smaller than 0.5 m is not measured")
+    assert (sizes.side, sizes.text) == ("at least", "what is smaller than 0.159 m is not measured")
 
 
 def test_what_an_agent_is_told_of_it_does_not_see() -> None:

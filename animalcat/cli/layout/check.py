@@ -32,7 +32,7 @@ from animalcat.cli.shared.remote import Data
 from animalcat.layouts.checking.checks import posterior_predictive, prior_predictive, residuals
 from animalcat.layouts.checking.predict import LayoutAssessor, as_shares, held_out, splits
 from animalcat.layouts.checking.scores import murphy
-from animalcat.layouts.checking.screening import LEAST_R2, predictive_power
+from animalcat.layouts.checking.screening import predictive_power
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import Instances
 
@@ -173,7 +173,8 @@ def _held_out(
         "refinement": parts.refinement,
         "aggregate": parts.uncertainty,
         "r2": power.r2.value if known else None,
-        "least_r2": LEAST_R2,
+        "least_r2": power.least,
+        "expected_brier": power.expected,
         "readable": power.readable,
         "reason": power.reason,
     }
