@@ -85,7 +85,7 @@ def _known(fitted: FitResult, k: int, reading: NodeReading) -> NodeEstimate:
     )
     words = f"{value} ({start} to {stop}) {scale.unit}"
     if scale.full(summary):
-        words = f"{value} {scale.unit} (the hardest there is)"
+        words = f"{value} {scale.unit} (the hardest that was asked)"
     return NodeEstimate(
         plain(words.replace("-", "−")),
         density_of(fitted.flat_draws[:, k], places, ends).tolist(),

@@ -119,10 +119,10 @@ def _beyond(node: NodeSummary, low: float, high: float, scale: Scale) -> str:
     """What is not measured of a capability, in words and as readers read it."""
     if node.side == "at least" and np.isfinite(high):
         beyond = "beyond" if scale.rising else "smaller than"
-        return f"what is {beyond} {scale.exactly(high)} is not measured"
+        return f"what is {beyond} {scale.edge(high)} is not measured"
     if node.side == "at most" and np.isfinite(low) and not scale.floor(low):
         below = "below" if scale.rising else "larger than"
-        return f"what is {below} {scale.exactly(low)} is not measured"
+        return f"what is {below} {scale.edge(low)} is not measured"
     if node.side is None and not node.two_sided:
         return "its interval spans the whole range"
     return ""
