@@ -95,7 +95,8 @@ def notes(
 def _leaning(prior: Prior, scale: Scale) -> str:
     """Where a prior leans before anything is played, as readers read it."""
     low, middle, high = prior.from_standard(np.array([-_TAIL, 0.0, _TAIL])).tolist()
-    return f"{LEANS} {scale.brief(middle, low, high).estimate}"
+    what = "what is " * bool(scale.beyond(middle))
+    return f"{LEANS} {what}{scale.brief(middle, low, high).estimate}"
 
 
 def _touched(node: NodeSummary, scale: Scale) -> Side | None:

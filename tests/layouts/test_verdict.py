@@ -120,7 +120,7 @@ def test_one_that_fails_everywhere_is_bounded_from_above_and_of_no_kind() -> Non
 
 
 def test_what_makes_it_fail_is_open_where_another_ability_is_not_known() -> None:
-    _, found = judged(lambda t: np.zeros(len(t)), 20)
+    _, found = judged(lambda t: np.zeros(len(t)), 12)
     assert found.blamed == "navigationAbility"
     assert (
         "What makes it fail is open: no ability was shown in navigationAbility, and visualAbility "
@@ -250,11 +250,11 @@ def test_of_an_agent_that_failed_nowhere_no_failure_is_explained() -> None:
     g = np.random.default_rng(1)
     draws = layout.from_standard(g.standard_normal((300, len(layout.latents))))
     rows = np.tile([0.5 * (f.low + f.high) for f in layout.features], (16, 1)).round()
-    for passed, why in ((1.0, "it failed nowhere"), (0.0, "makes it fail")):
+    for passed in (1.0, 0.0):
         played = PlayedEpisodes(rows, np.full(16, passed))
         found = find_kind(layout, draws, played, costs(layout, draws, rows))
         assert found.kind == "unclear"
-        assert why in found.why
+        assert found.why.startswith("it failed nowhere") == bool(passed)
 
 
 def test_an_interval_that_goes_on_where_nothing_asks_for_more_is_no_limit() -> None:
