@@ -49,7 +49,8 @@ BOUNDED: Final[Status] = "bounded"
 CONTRADICTED: Final[Status] = "layout contradicted"
 """Status of every capability while an alarm stands."""
 HORIZON: Final = 25
-"""Number of episodes that futility looks ahead."""
+"""Number of episodes that futility looks ahead, and that are played at least before bounds alone
+end a session."""
 EXHAUSTED: Final = "the battery is used up"
 """Why a session ends that has played all that there is."""
 CONFIRMED: Final[frozenset[End]] = frozenset({"precise", "nothing left to learn"})
@@ -264,7 +265,9 @@ def _known(facts: Facts) -> tuple[End, str] | None:
             "precise",
             "every capability is precise, or bounded where the battery ends, if the layout holds",
         )
-    if words == {"bounded"}:  # which ends nothing by itself; but there is nothing more to ask
+    if words == {"bounded"}:  # ends nothing soon; but later there is nothing more to ask
+        if facts.played < HORIZON:
+            return None
         return (
             "nothing left to learn",
             "nothing left to learn: every capability is bounded only, and the battery asks for "

@@ -24,6 +24,7 @@ from animalcat.layouts.adaptive.statuses import (
     BOUNDED,
     CONFIRMED,
     CONTRADICTED,
+    HORIZON,
     PRECISE,
     Asked,
     End,
@@ -71,7 +72,7 @@ def rules(draw: st.DrawFn) -> StoppingRule:
     combine = draw(st.sampled_from(["any", "all"]))
     target = draw(share)
     return StoppingRule(
-        max_episodes=draw(st.integers(1, 9)),
+        max_episodes=draw(st.integers(1, 9) | st.just(60)),
         target_sd=target,
         targets={NAMES[0]: draw(share)} if draw(st.booleans()) else {},
         target_width=draw(st.sampled_from([0.0, 0.2, 0.5])) if target else 0.0,
@@ -119,7 +120,7 @@ def facts(draw: st.DrawFn) -> Facts:
     )
     return Facts(
         rule,
-        played=draw(st.integers(0, 9)),
+        played=draw(st.integers(0, 9) | st.just(HORIZON)),
         seconds=draw(st.sampled_from([0.0, 30.0])),
         left=draw(st.booleans()),
         live=known_of(AAIO, rule, live, asked),
@@ -151,7 +152,9 @@ def contradictions(told: Facts, said: SessionJudgement) -> list[str]:
         ),
         "an end by precision has what is known alone": end != "precise"
         or set(status.values()) <= {PRECISE, BOUNDED},
-        "bounds end nothing by themselves": end != "precise" or PRECISE in status.values(),
+        "bounds end nothing by themselves": end not in CONFIRMED
+        or set(status.values()) != {BOUNDED}
+        or (end == "nothing left to learn" and told.played >= HORIZON),
         "a session that is precise says what is bounded": end != "precise"
         or ("bounded" in said.reason) == (BOUNDED in status.values()),
         "an end for nothing left has none that could be known": end != "nothing left to learn"
@@ -171,7 +174,8 @@ def contradictions(told: Facts, said: SessionJudgement) -> list[str]:
         "what is all known has ended for it": end is not None
         or told.rule.combine == "all"
         or not told.settles
-        or not set(status.values()) <= {PRECISE, BOUNDED},
+        or not set(status.values()) <= {PRECISE, BOUNDED}
+        or (set(status.values()) == {BOUNDED} and told.played < HORIZON),
     }
     return [claim for claim, holds in claims.items() if not holds]
 
