@@ -142,7 +142,7 @@ def _width(
         bettor.learn(float(predicted[i]), bool(outcomes[i]))
         plays.append((wager, bool(outcomes[i])))
         left = left[left != i]
-    found = battery_rate(size, plays, bettor.expected(predicted[left]))
+    found = battery_rate(size, plays, float(bettor.mixed(predicted[left]).sum()))
     assert found.low is not None
     assert found.high is not None
     return found.high - found.low
