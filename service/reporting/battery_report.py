@@ -270,15 +270,20 @@ class BatteryReport:
 
     @property
     def reliability_rows(self) -> list[dict[str, str]]:
-        """The same as a table for people: a column for each number of episodes."""
-        values = self.reliability_values
-        episodes = sorted({value.episodes for value in values})
-        rows: dict[tuple[str, str], dict[str, str]] = {}
-        for value in values:
-            heads = {"capability": value.capability, "unit": value.unit, "arenas": value.arenas}
-            row = rows.setdefault(value[:2], heads | {str(n): "" for n in episodes})
-            row[str(value.episodes)] = f"{number(value.standard_error)} ({value.reliability:.2f})"
-        return list(rows.values())
+        """The same as a table for people: a row for each capability and number of episodes."""
+        rows: dict[tuple[str, int], dict[str, str]] = {}
+        for value in self.reliability_values:
+            heads = {
+                "capability": value.capability,
+                "episodes": str(value.episodes),
+                "unit": value.unit,
+            }
+            row = rows.setdefault(
+                (value.capability, value.episodes), heads | {CHOSEN: "", AT_RANDOM: ""}
+            )
+            row[value.arenas] = f"{number(value.standard_error)} ({value.reliability:.2f})"
+        names = {name: k for k, (name, _) in enumerate(rows)}
+        return [rows[key] for key in sorted(rows, key=lambda key: (names[key[0]], key[1]))]
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, as documented by the schema `battery_report`."""
