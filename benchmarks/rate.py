@@ -23,15 +23,16 @@ from animalcat.bench.curves import Estimate, Ints, bootstrap, row, share
 from animalcat.bench.sessions import Player, Task, World, players, run_tasks, world_of
 from animalcat.cli.shared.output import progress_console
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, Wager, totals
+from animalcat.layouts.adaptive.battery_rate import BatteryRate, totals
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.policy import Choice
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.simulation.simulate import LayoutAgent
 from animalcat.layouts.simulation.synthetic import op_battery
 from benchmarks.adaptive import olympics
-from benchmarks.trust_agents import KNOWN, UNSEEN, agent_at
+from benchmarks.trust_agents import KNOWN, UNSEEN, agent_at, players_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = list[dict[str, Any]]
@@ -47,15 +48,13 @@ CANDIDATES: Final = (
     "weighted",
     "corrected",
     "layout",
-    "mixture",
     "halfway",
 )
 """What leads: successes so far, and for the rest what layout and constant rates predict, mixed by
-outcomes as they are and by weighted ones. The mean of the shares that are left, by the inverse of
-the stakes against each. The share of those played that were passed. The same for the rest with
-weights by inverse propensities (Hajek). The layout's predictions for the rest, corrected at every
-draw by the weighted residual (doubly robust). The layout's predictions alone; layout and constant
-rates mixed by outcomes as they are; and the mean of the last and the e-posterior."""
+how well they did. The mean of the shares that are left, by the inverse of the stakes against each.
+The share of those played that were passed. The same for the rest, with weights by inverse
+propensities (Hajek). The layout's predictions for the rest, corrected at every draw by the weighted
+residual (doubly robust). The layout's predictions alone. The mean of the first two."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def agents_of(world: World, number: int, *, misfits: bool) -> list[Player]:
         Player("prior", players(world, number + 1, seed=21)[number].before),
     ]
     if misfits:
-        kinds = [make(world) for make in (KNOWN | UNSEEN).values()]
+        kinds = players_of(world, {**KNOWN, **UNSEEN})
         made += [Player("misfit", kind.before) for kind in kinds if kind.after is None]
     return made
 
@@ -159,7 +158,7 @@ def play(task: Task) -> RateErrors:
             success = bool(outcomes[choice.index])
             expected = float(_predictions(learner)[~known.begun].sum())
             learner.tell(choice.instance, float(success))
-            known.tell(choice.index, success, choice.predicted, expected, choice.wager)
+            known.tell(choice, success, expected)
         rate = learner.battery_rate
         told = known.candidates(rate, _predictions(learner)[~known.begun])
         errors.append([told[name] - float(outcomes.mean()) for name in CANDIDATES])
@@ -182,23 +181,21 @@ class _Played:
     def __init__(self, size: int) -> None:
         self.begun = np.zeros(size, np.bool_)
         self._size, self._passed = size, 0
-        self._bettor = RateBettor(size)
         self._stakes = np.zeros(len(totals(size)))
         self._steps: list[tuple[float, float, float, float]] = []
 
-    def tell(
-        self, index: int, success: bool, predicted: float, expected: float, wager: Wager | None
-    ) -> None:
+    def tell(self, choice: Choice, success: bool, expected: float) -> None:
         """Take in an outcome, and what was expected of all that was left before it."""
+        predicted, propensity, wager = choice.predicted, choice.propensity, choice.wager
         if wager is not None:
             left = self._size - int(self.begun.sum())
-            surprise = (success - predicted) * wager.weight * left
+            surprise = (success - predicted) / propensity
             even = 1.0 / (left * max(left - 1, 1))
-            self._steps.append((wager.weight, success, even, self._passed + expected + surprise))
+            weight = 1.0 / (propensity * left)
+            self._steps.append((weight, success, even, self._passed + expected + surprise))
             self._stakes += wager.success if success else wager.failure
-        self._bettor.learn(predicted, success)
         self._passed += success
-        self.begun[index] = True
+        self.begun[choice.index] = True
 
     def candidates(self, rate: BatteryRate, rest: Floats) -> dict[str, float]:
         """What every candidate says, within the interval."""
@@ -216,9 +213,8 @@ class _Played:
             "weighted": hajek / self._size,
             "corrected": float(np.average(corrected, weights=even)) / self._size,
             "layout": (self._passed + float(rest.sum())) / self._size,
-            "mixture": (self._passed + float(self._bettor.mixed(rest).sum())) / self._size,
         }
-        found["halfway"] = 0.5 * (found["e-posterior"] + found["mixture"])
+        found["halfway"] = 0.5 * (found["e-posterior"] + found["leads"])
         return {name: min(max(value, low), high) for name, value in found.items()}
 
 
@@ -272,7 +268,9 @@ def _pooled(by_group: Mapping[str, Floats]) -> Estimate:
 def _squares(runs: Sequence[RateErrors], candidate: int) -> Mapping[str, Floats]:
     """Mean squared errors of sessions, by group."""
     return {
-        group: np.array([np.mean(r.errors[:, candidate] ** 2) for r in runs if r.group == group])
+        group: np.array(
+            [np.mean(r.errors[:, candidate] ** 2) for r in runs if r.group == group], np.float64
+        )
         for group in GROUPS
         if any(r.group == group for r in runs)
     }

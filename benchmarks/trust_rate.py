@@ -241,7 +241,7 @@ def _plain(
         wager = bettor.wager(np.full(n - k, 0.5), even, 0, k)
         bettor.learn(0.5, bool(outcomes[i]))
         plays.append((wager, bool(outcomes[i])))
-        found = battery_rate(n, plays, bettor.expected(np.full(n - k - 1, 0.5)))
+        found = battery_rate(n, plays, float(bettor.mixed(np.full(n - k - 1, 0.5)).sum()))
         ends.append(_ends(found.low, found.high))
     return ends
 

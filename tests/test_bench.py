@@ -51,10 +51,11 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 
 ELSEWHERE: Final = {
     *("simulator", "fidelity", "against", "twin", "fresh", "demands", "adaptive", "recovery"),
-    *("alarms", "trust", "kill", "fuzz", "entrants"),
+    *("alarms", "trust", "kill", "fuzz", "entrants", "rate", "retest"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
-of layouts, test_recovery, test_kill, test_fuzz and test_entrants; `fresh` has one below."""
+of layouts, test_battery_rate, test_recovery, test_kill, test_fuzz and test_entrants; `fresh` has
+one below."""
 
 
 def test_every_part_is_tried() -> None:

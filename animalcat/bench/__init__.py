@@ -7,5 +7,6 @@ server play with one agent and with a `crowd`, beside the bare `echo`, and `scal
 more agents that think.
 
 `saving` measures what adaptive choice saves on a battery and `recorded` what it would have saved
-on recorded outcomes. Both play `rounds` of simulated `sessions` and judge their `curves`.
+on recorded outcomes. Both play `rounds` of simulated `sessions` and judge their `curves`. `retest`
+says whether two sessions of one agent agree.
 """

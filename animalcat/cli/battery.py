@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -20,6 +21,7 @@ from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, clien
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.errors import AnimalcatError
+from animalcat.files import write_whole
 from animalcat.values import Battery, Feature, Instance, RecipeText
 
 app = typer.Typer(help="List, build, import, show and export batteries.", no_args_is_help=True)
@@ -420,22 +422,25 @@ def report(
     are, which demands go together, and which instances to add. It loads nothing from elsewhere. The
     server extra is needed on this machine too.
     """
-    from animalcat.cli.battery_report import reported, write
+    from animalcat.lab.battery_report import reported
 
     with client_for(server, data) as client:
         name = find_battery(client, name, where=place(server, data))
         path = output or (None if as_json else Path(f"{name}.html"))
         with progress(f"reporting on {name}") as tell:
-            result, page = reported(
-                client, name, layout, variant, maps, tell, page=path is not None
-            )
+            found = reported(client, name, layout, variant, maps, tell, page=path is not None)
+            drawing = partial(tell, "drawing maps")
+            page = "" if path is None else found.page(drawing)
         if as_json:
-            print_json(result.to_dict())
-        elif rows := result.reliability_rows:
+            print_json(found.to_dict())
+        elif rows := found.report.reliability_rows:
             title = "Standard error (and reliability) of each capability by number of episodes"
             print_rows(rows, list(rows[0]), as_json=False, title=title)
         if path is not None:
-            write(page, path)
+            try:
+                write_whole(path, page.encode())
+            except OSError as error:
+                fail(f"{path}: cannot be written: {error.strerror}")
             wrote(f"report on {name}", path)
 
 

@@ -13,7 +13,9 @@ from animalcat.cli.shared.remote import Data, client_for, place
 
 SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service")
 """Parts of this machine that are measured where none is named."""
-PARTS: Final = (*SPEED, "start", "scaling", "adaptive")
+PARTS: Final = (*SPEED, "start", "scaling", "adaptive", "retest")
+GIVEN: Final = ("adaptive", "retest")
+"""Parts that measure a battery or recorded outcomes."""
 COLUMNS: Final = (
     *("name", "cold", "warm", "median", "p99", "unit", "baseline", "ratio"),
     *("value", "low", "high", "target", "aim", "met", "note"),
@@ -25,9 +27,11 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PART",
-            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last three are "
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last four are "
             "measured. start, what starting costs, takes a minute or two; scaling, with more and "
-            "more agents and with Ray, some minutes; adaptive, with --battery or --outcomes, ten.",
+            "more agents and with Ray, some minutes; adaptive, what choosing saves, with --battery "
+            "or --outcomes, ten; retest, whether two sessions of one agent agree, with one of "
+            "these as well, some.",
             show_default=False,
         ),
     ] = None,
@@ -38,8 +42,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="TABLE.csv",
-            help="With the part adaptive: use these recorded outcomes, 0 and 1, instead of "
-            "simulated agents. The table has one row for each arena, its meta-features, and one "
+            help="With the part adaptive or retest: use these recorded outcomes, 0 and 1, instead "
+            "of simulated agents. The table has one row for each arena, its meta-features, and one "
             "column of outcomes for each agent.",
         ),
     ] = None,
@@ -54,7 +58,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME_OR_PATH",
-            help="With the part adaptive: measure what is saved on this battery. It is a name from "
+            help="With the part adaptive or retest: measure on this battery. It is a name from "
             "`battery list`, the folder of a stored battery, or a table that `battery features -o` "
             "wrote.",
         ),
@@ -85,7 +89,7 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Measure this machine, a server on it, or what adaptive choice saves on a battery.
+    """Measure this machine, a server on it, or what adaptive sessions on a battery are worth.
 
     Each figure stands beside what it is compared with. What measures animalcat itself comes with
     its source: python -m benchmarks.
@@ -93,18 +97,19 @@ def command(
     unknown = set(parts or ()) - set(PARTS)
     if unknown:
         fail(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    if (battery is None) == (outcomes is None) and "adaptive" in (parts or ()):
-        fail("adaptive measures what you give it: --battery or --outcomes, one of the two")
-    if (battery is not None or outcomes is not None) and parts != ["adaptive"]:
-        fail("--outcomes and --battery go with `bench adaptive`")
-    if keep is not None and battery is None:
-        fail("--keep goes with --battery")
+    given = [part for part in parts or () if part in GIVEN]
+    if given and (battery is None) == (outcomes is None):
+        fail(f"{given[0]} measures what you give it: --battery or --outcomes, one of the two")
+    if (battery is not None or outcomes is not None) and (parts != given or len(given) != 1):
+        fail("--outcomes and --battery go with `bench adaptive` and `bench retest`")
+    if keep is not None and (battery is None or parts != ["adaptive"]):
+        fail("--keep goes with `bench adaptive --battery`")
     results: dict[str, list[dict[str, Any]]] = {}
     for part in SPEED if parts is None else parts:
         if battery is not None:
-            results[part] = _built(battery, layout, variant, data, quick, keep)
+            results[part] = _built(part, battery, layout, variant, data, quick, keep)
         elif outcomes is not None:
-            results[part] = _recorded(outcomes, agent or [], layout or "aaio", quick)
+            results[part] = _recorded(part, outcomes, agent or [], layout or "aaio", quick)
         else:
             with status(f"measuring {part}"):
                 results[part] = importlib.import_module(f"animalcat.bench.{part}").run(quick)
@@ -114,19 +119,25 @@ def command(
         print_json(results)
 
 
-def _recorded(outcomes: Path, agents: list[str], layout: str, quick: bool) -> list[dict[str, Any]]:
+def _recorded(
+    part: str, outcomes: Path, agents: list[str], layout: str, quick: bool
+) -> list[dict[str, Any]]:
+    from animalcat.bench import retest
     from animalcat.bench.recorded import recorded
     from animalcat.cli.layout.outcomes import read_covered
     from animalcat.cli.layout.show import load
 
     table = read_covered(outcomes, agents, [load(layout)]).table
     try:
+        if part == "retest":
+            return retest.recorded(outcomes.stem, load(layout), table)
         return recorded(table, outcomes.stem, layout, quick)
     except ValueError as error:
         fail(f"{outcomes}: {error}")
 
 
 def _built(
+    part: str,
     battery: str,
     layout: str | None,
     variant: str | None,
@@ -134,6 +145,7 @@ def _built(
     quick: bool,
     keep: Path | None,
 ) -> list[dict[str, Any]]:
+    from animalcat.bench import retest
     from animalcat.bench.saving import built, of_battery, stored
     from animalcat.cli.shared.batteries import find_battery
     from animalcat.lab.received import received
@@ -152,7 +164,10 @@ def _built(
             with client_for(None, data) as client:
                 title = find_battery(client, battery, where=place(None, data))
                 whole = received(client, title)
-        return of_battery(built(title, whole, chosen), quick, keep)
+        measured = built(title, whole, chosen)
+        if part == "retest":
+            return retest.of_battery(measured, quick)
+        return of_battery(measured, quick, keep)
     except (OSError, ValueError, ServiceError) as error:
         fail(f"{battery}: {error}")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from animalcat.client import Client
     from animalcat.lab.arena import Arena
+    from animalcat.lab.battery_report import ReportedBattery
 
 Arenas: TypeAlias = "str | os.PathLike[str] | Battery | Mapping[str, Any] | Iterable[Any]"
 """What a battery may be made of."""
@@ -95,6 +96,25 @@ class LabBattery(Battery):
             f"battery {self.id} has no arena {instance!r}; battery.to_frame().index names them",
             "UNKNOWN_INSTANCE",
         )
+
+    def report(self, layout: Any = "", layout_variant: str = "") -> ReportedBattery:
+        """What it asks for, what goes together in it, and how precisely a layout could know agents.
+
+        `report.to_frame()` has the standard error and the reliability of each capability by number
+        of episodes; `report.save("report.html")` writes the page. It takes the server extra, and
+        half a minute.
+
+        Args:
+            layout: A layout, or the name or file of one; by default the one that the battery names,
+                if any. Without a layout nothing is said of what could be known.
+            layout_variant: Variant of it.
+
+        Raises:
+            AnimalcatError: There is no such layout, or it does not fit.
+        """
+        from animalcat.lab.battery_report import reported
+
+        return reported(self.lab, self.id, layout, layout_variant)
 
     def _repr_html_(self) -> str:
         frame = self.to_frame().drop(columns=["paradigm", "pass_mark", "time_limit"])

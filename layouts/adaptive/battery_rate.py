@@ -3,10 +3,8 @@
 The estimand is the share of successes if every instance of the battery were played once. What was
 played is known, so only the number of successes among the rest is in question. The number that
 leads is the expected one: successes so far, and for the rest what layout and constant rates
-predict, mixed by how well each has predicted so far, but never outside the interval. They are mixed
-twice, and the mean counts: by outcomes as they are, which are the more, and by outcomes weighted by
-how much rarer than by even draws each was, which stand for the battery (`python -m benchmarks rate`
-compares this with other estimates).
+predict, mixed by how well each has predicted so far, but never outside the interval
+(`python -m benchmarks rate` compares it with others).
 
 There are two intervals, and neither needs the layout. Where draws were even and the number of
 episodes was set beforehand, the successes are hypergeometric, and the interval is the exact one: of
@@ -86,7 +84,6 @@ class Wager(NamedTuple):
         success: The same if it succeeds.
         even: Whether all instances of the battery that had not been begun were equally likely.
         planned: How many episodes were set beforehand; 0 if their number depends on outcomes.
-        weight: How many times less likely the instance was than by an even draw.
     """
 
     before: int
@@ -94,7 +91,6 @@ class Wager(NamedTuple):
     success: tuple[float, ...]
     even: bool = False
     planned: int = 0
-    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,41 +186,24 @@ class RateBettor:
         rates = [(float(rate), 0.0) for rate in _RATES]
         self._moves, self._trusts = np.array([*layout, *rates]).T
         halves = [0.5 / len(part) for part in (layout, rates) for _ in part]
-        self._prior = self._weights = np.log(halves)
-        self._weighted = np.zeros(len(halves))
-        self._sums = np.zeros(2)
+        self._weights = np.log(halves)
 
-    def learn(self, predicted: float, success: bool, weight: float = 0.0) -> None:
+    def learn(self, predicted: float, success: bool) -> None:
         """Take in the outcome of an instance that was played for the first time.
 
         Args:
             predicted: Probability of success that the layout predicted.
             success: Whether it succeeded.
-            weight: That of its wager; 0 without one.
         """
         p = self._each(np.array([predicted]))[:, 0]
-        likelihoods = np.log(p if success else 1.0 - p)
-        self._weights = self._weights + likelihoods
-        self._weighted += weight * likelihoods
-        self._sums += weight, weight * weight
+        self._weights += np.log(p if success else 1.0 - p)
         self.played += 1
         self.passed += success
 
     def mixed(self, predicted: Floats) -> Floats:
         """Mix the predictions of layout and constant rates by how well each did, (instances,)."""
-        return np.asarray(_shares(self._weights) @ self._each(predicted))
-
-    def expected(self, predicted: Floats) -> float:
-        """How many instances are expected to succeed.
-
-        Args:
-            predicted: Probabilities of success that the layout predicts, (instances,).
-        """
-        total, squares = self._sums
-        # As many outcomes as they are worth (Kish 1965, Survey sampling).
-        weighted = self._prior + (total / squares * self._weighted if squares else 0.0)
-        shares = 0.5 * (_shares(self._weights) + _shares(weighted))
-        return float(shares @ self._each(predicted).sum(axis=1))
+        shares = np.exp(self._weights - self._weights.max())
+        return np.asarray(shares / shares.sum() @ self._each(predicted))
 
     def wager(self, predicted: Floats, propensities: Floats, drawn: int, before: int) -> Wager:
         """Stake on an instance that was drawn.
@@ -243,9 +222,7 @@ class RateBettor:
         success, failure = _factors(p, q, count, int(place[drawn]), rest, unknown)
         even = int(count.sum()) == self.size - before
         even = even and bool(np.ptp(q) <= _EVENLY * q.max())
-        weight = 1.0 / float(q[place[drawn]] * count.sum())
-        stakes = _rounded(failure), _rounded(success)
-        return Wager(before, *stakes, even, self.planned, weight)
+        return Wager(before, _rounded(failure), _rounded(success), even, self.planned)
 
     def _each(self, predicted: Floats) -> Floats:
         """What each predictor says, (predictors, instances)."""
@@ -410,11 +387,6 @@ def _win(chance: Floats | float, tilt: Floats) -> Floats:
     # Of two forms of the root, the one in which nothing cancels.
     other = 2.0 * chance * tilt / np.where(b < 0.0, root - b, 1.0)
     return np.asarray(np.where(b < 0.0, other, 0.5 * (b + root)))
-
-
-def _shares(logs: Floats) -> Floats:
-    shares = np.exp(logs - logs.max())
-    return shares / shares.sum()
 
 
 def _distinct(pairs: Floats) -> tuple[Floats, Ints, Floats]:

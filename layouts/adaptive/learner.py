@@ -316,8 +316,7 @@ class Learner:
         chance = self._weigh_in(instance, y, number, random) if observed else 1.0
         first = bool(np.isfinite(values[0])) and instance not in self._evidence
         if first and self._bettor is not None and not self.bank.offered[self._rows[name]]:
-            weight = 0.0 if wager is None else wager.weight
-            self._bettor.learn(self._forecasts[-1].predicted[0], bool(values[0]), weight)
+            self._bettor.learn(self._forecasts[-1].predicted[0], bool(values[0]))
         self._evidence.tell(instance, y, chance, observed)
         weights, moves = self._evidence.weights, self._posterior.moves
         self._posterior.update(features[0], y, number, weights[-1])
@@ -563,7 +562,8 @@ class Learner:
         bank, posterior = self.bank, self._posterior
         each = bank.evaluator.by_instance(posterior.particles, bank.distinct, np.float64)
         predicted = np.asarray(each @ posterior.weights)[bank.place[rest]]
-        return battery_rate(size, plays.values(), self._bettor.expected(predicted))
+        expected = float(self._bettor.mixed(predicted).sum())
+        return battery_rate(size, plays.values(), expected)
 
     @property
     def _succeeds(self) -> bool:

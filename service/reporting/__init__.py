@@ -13,8 +13,9 @@ template `battery_report.html.j2`, with the maps of `animalcat.maps` and the cha
 
 Its parts: `demands` is the table of a battery's demands, `kinship` says which demands are nested by
 definition, `spread` tells how far each demand is covered, `correlations` which go together,
-`sheet` which arenas are shown, `precision` what a layout could at best know after the battery, and
-`additions` which instances to add.
+`sheet` which arenas are shown, `precision` what a layout could at best know after the battery,
+`reliability` how precisely sessions of some lengths know each capability, and `additions` which
+instances to add.
 
 `manifest` says what is in a battery, and `instance_table` makes a table of its instances.
 """

@@ -57,6 +57,10 @@ from animalcat.service.reporting.spread import GAP, Spread, spreads
 VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
 
+CHOSEN: Final = "chosen"
+AT_RANDOM: Final = "at random"
+"""How arenas come: the default policy chooses, or the order is random."""
+
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 
 RULES: Final[Mapping[str, str]] = {
@@ -135,6 +139,26 @@ class Covering(NamedTuple):
 
     layout: str
     covered: int
+
+
+class ReliabilityValue(NamedTuple):
+    """How precisely sessions of one length know a capability.
+
+    Attributes:
+        capability: Its name.
+        arenas: How arenas are chosen: `CHOSEN` or `AT_RANDOM`.
+        episodes: How many.
+        unit: Unit of the standard error, as it is read.
+        standard_error: Root of the mean posterior variance.
+        reliability: 1 - its square / the prior's variance.
+    """
+
+    capability: str
+    arenas: str
+    episodes: int
+    unit: str
+    standard_error: float
+    reliability: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,25 +249,41 @@ class BatteryReport:
         return {_one_reason(alike[form]): dict(counts[form]) for form in ordered}
 
     @property
-    def reliability_rows(self) -> list[dict[str, str]]:
-        """Standard errors and, in brackets, reliabilities, by capability and number of episodes.
-
-        There are two rows for each capability: if the default policy chooses the arenas, and if
-        they come in a random order. It is empty without a layout.
-        """
+    def reliability_values(self) -> list[ReliabilityValue]:
+        """Standard errors and reliabilities of each capability; empty without a layout."""
         known = self.precision
         nodes = {} if known is None else {node.name: node for node in known.nodes}
-        rows: list[dict[str, str]] = []
-        for one in () if known is None else known.reliability:
-            node = nodes[one.name]
-            for how in ("chosen", "at random"):
-                row = {"capability": one.name, "unit": node.reads_in, "arenas": how}
-                for after in one.lengths:
-                    found = after.chosen if how == "chosen" else after.at_random
-                    cell = found and f"{number(node.read(found.sd))} ({found.reliability:.2f})"
-                    row[str(after.episodes)] = cell or ""
-                rows.append(row)
-        return rows
+        return [
+            ReliabilityValue(
+                one.name,
+                how,
+                after.episodes,
+                nodes[one.name].reads_in,
+                nodes[one.name].read(found.sd),
+                found.reliability,
+            )
+            for one in (() if known is None else known.reliability)
+            for how in (CHOSEN, AT_RANDOM)
+            for after in one.lengths
+            if (found := after.chosen if how == CHOSEN else after.at_random) is not None
+        ]
+
+    @property
+    def reliability_rows(self) -> list[dict[str, str]]:
+        """The same as a table for people: a row for each capability and number of episodes."""
+        rows: dict[tuple[str, int], dict[str, str]] = {}
+        for value in self.reliability_values:
+            heads = {
+                "capability": value.capability,
+                "episodes": str(value.episodes),
+                "unit": value.unit,
+            }
+            row = rows.setdefault(
+                (value.capability, value.episodes), heads | {CHOSEN: "", AT_RANDOM: ""}
+            )
+            row[value.arenas] = f"{number(value.standard_error)} ({value.reliability:.2f})"
+        names = {name: k for k, (name, _) in enumerate(rows)}
+        return [rows[key] for key in sorted(rows, key=lambda key: (names[key[0]], key[1]))]
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, as documented by the schema `battery_report`."""

@@ -11,15 +11,18 @@ coefficients for item response model-based ability estimates).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.reporting.demands import Floats
+
+Ints: TypeAlias = npt.NDArray[np.int64]
 
 LENGTHS: Final = (20, 40, 80)
 """Numbers of episodes of the sessions; beside them, the whole battery."""
@@ -72,7 +75,7 @@ def lengths_of(size: int) -> tuple[int, ...]:
     return (*(n for n in LENGTHS if n < size), size)
 
 
-def drawn_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Floats, Floats]:
+def drawn_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Ints, Floats]:
     """Let an agent play every instance once, in an order drawn for it.
 
     Args:
@@ -89,7 +92,7 @@ def drawn_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Floats, Float
     outcomes = bank.evaluator.simulate([truth], bank.distinct[rows], generator)[:, 0]
     if outcomes.ndim == 2:
         outcomes = np.where(bank.gives[rows], outcomes, np.nan)
-    return order, outcomes
+    return order, np.asarray(outcomes, np.float64)
 
 
 def _variances(posterior: LivePosterior) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -60,6 +61,24 @@ def test_a_battery_is_made_of_arenas_in_any_form(
     assert frame.loc["14 m, 4 m", "rewardDistance [m]"] == pytest.approx(14.0, abs=0.01)
     assert battery.arena("14 m, 4 m").demands()["rewardSize [m]"] == 4.0
     assert "rewardDistance [m]" in battery._repr_html_()
+
+
+def test_a_battery_is_reported_on(battery: LabBattery, tmp_path: Path) -> None:
+    report = battery.report("aaio")
+    assert f"{battery.instances} instances" in report.summary[0]
+    frame = report.to_frame()
+    last = frame.loc[("navigationAbility", "at random", battery.instances)]
+    assert last["unit"] == "m"
+    (known,) = [n for n in report.to_dict()["precision"]["nodes"] if n["name"] == frame.index[0][0]]
+    share = 1.0 - known["share_of_prior"] ** 2
+    assert last["reliability"] == pytest.approx(max(share, 0.0), abs=1e-5)
+    assert "reliability" in report._repr_html_()
+    assert report.save(tmp_path / "r.html").read_text().count("<svg") > battery.instances / 2
+    assert json.loads(report.save(tmp_path / "r.json").read_text())["battery"] == battery.id
+    with pytest.raises(ac.AnimalcatError, match=r"\.html or \.json"):
+        report.save(tmp_path / "r.txt")
+    with pytest.raises(ac.AnimalcatError, match="no-such"):
+        battery.report("no-such")
 
 
 def test_a_name_that_stood_for_other_arenas_says_so(lab: ac.Lab) -> None:

@@ -457,5 +457,8 @@ def test_reliability_is_by_length_for_chosen_arenas_and_a_random_order() -> None
     correlation = np.corrcoef(estimates, known.truths[:, 0])[0, 1]
     assert correlation**2 == pytest.approx(ability.lengths[-1].at_random.reliability, abs=0.12)
     rows = made.reliability_rows
-    assert [row["arenas"] for row in rows] == ["chosen", "at random"]
-    assert rows[0]["100"] == ""
+    assert [row["episodes"] for row in rows] == ["20", "40", "80", "100"]
+    assert [bool(row["chosen"]) for row in rows] == [True, True, True, False]
+    assert (
+        rows[0]["at random"] == f"{errors[0]:.3g} ({ability.lengths[0].at_random.reliability:.2f})"
+    )

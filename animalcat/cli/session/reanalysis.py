@@ -17,19 +17,20 @@ COLUMNS: Final = ("paradigm", "instances", "played", "of those passed", "of all"
 def reanalyse(
     session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
 ) -> None:
-    """Estimate how much of the whole battery the agent would pass.
+    """Estimate how much of each paradigm the agent would pass, and check the predictions.
 
-    The predictions of the session are checked as well. Each outcome is weighted by how probable it
-    was that its arena would be chosen. So the estimate holds even where the layout does not
-    describe the agent.
+    Each outcome is weighted by how probable it was that its arena would be chosen. So the estimates
+    hold even where the layout does not describe the agent. Of the whole battery the profile's
+    success rate is said, which errs less.
     """
     with client_for(server, data) as client, status("estimating"):
         result: dict[str, Any] = json.loads(client.export_profile(session, "reanalysis"))
+        profile: dict[str, Any] = json.loads(client.export_profile(session, "json"))
     if as_json:
         print_json(result)
         return
     share = f"{100 * result['interval_share']:g} %"
-    rows = [_row(part) for part in [*result["paradigms"], result["battery"]]]
+    rows = [_row(part) for part in result["paradigms"]]
     print_rows(
         rows,
         COLUMNS,
@@ -47,6 +48,8 @@ def reanalyse(
         ]
         title = f"Predictions, weighted to stand for the battery; Brier score {result['brier']:.3f}"
         print_rows(bins, list(bins[0]), as_json=False, title=title)
+    if rate := profile.get("battery_rate"):
+        typer.echo(rate["text"])
     for note in result["notes"]:
         typer.echo(f"note: {note}")
 
@@ -54,7 +57,7 @@ def reanalyse(
 def _row(part: Mapping[str, Any]) -> dict[str, Any]:
     rate = part["rate"]
     return {
-        "paradigm": part["name"] or "all of these with an interval",
+        "paradigm": part["name"],
         "instances": part["instances"],
         "played": part["played"],
         "of those passed": "-" if rate is None else f"{rate:.2f}",

@@ -22,6 +22,7 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Name, Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
+from benchmarks import rate as rate_benchmark
 from benchmarks import trust_rate
 
 Floats = npt.NDArray[np.float64]
@@ -142,7 +143,7 @@ def _width(
         bettor.learn(float(predicted[i]), bool(outcomes[i]))
         plays.append((wager, bool(outcomes[i])))
         left = left[left != i]
-    found = battery_rate(size, plays, bettor.expected(predicted[left]))
+    found = battery_rate(size, plays, float(bettor.mixed(predicted[left]).sum()))
     assert found.low is not None
     assert found.high is not None
     return found.high - found.low
@@ -381,3 +382,25 @@ def test_the_benchmark_plays_a_session_and_judges_it() -> None:
         "agents of a wrong layout, random: width as a multiple of that without layout at 30"
     ]
     assert 0.7 < wide["value"] < 1.4
+
+
+def test_the_benchmark_of_estimates_compares_them_with_the_truth() -> None:
+    """Of a battery that is played whole, all that count know the rate, and nothing is left out."""
+    use({"one": World(LAYOUT, instances(40))})
+    player = Player("able", np.full(40, 0.9))
+    runs = [
+        rate_benchmark.play(Task("one", player, policy, seed, (20, 40)))
+        for policy in rate_benchmark.POLICIES
+        for seed in range(2)
+    ]
+    for run in runs:
+        assert np.allclose(run.errors[1], 0.0)
+        assert run.width[1] == 0.0
+        assert run.exact[0] == (run.policy == "random")
+        assert all(run.held)
+    rows = {row["name"]: row for row in rate_benchmark.rows_of(runs)}
+    own = [run.errors[:, 0] for run in runs if run.policy == "variance"]
+    found = rows["variance: error of leads"]
+    assert found["value"] == pytest.approx(np.sqrt(np.mean(np.square(own))))
+    assert found["by_group"] == {"able": pytest.approx(found["value"])}
+    assert rows["random: intervals that are exact hold"]["value"] == 1.0

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from typer.testing import CliRunner
 
-from animalcat.bench import saving
+from animalcat.bench import retest, saving
 from animalcat.bench.curves import bootstrap_mean, crossing, share
 from animalcat.bench.sessions import (
     Player,
@@ -229,3 +229,31 @@ def test_who_changes_plays_the_same_in_blocks(world: World) -> None:
     one, blocks = simulate(task), simulate(replace(task, in_blocks=True))
     for a, b in zip(one.points, blocks.points, strict=True):
         assert b.mean == pytest.approx(a.mean, abs=0.03)
+
+
+def test_two_sessions_of_one_agent_are_compared(world: World) -> None:
+    use({"retest": world})
+    agents = players(world, 3, seed=2)
+    pairs = [
+        retest.play(Task("retest", agent, Policy(), k, (6,))) for k, agent in enumerate(agents)
+    ]
+    capabilities = len(world.layout.capabilities)
+    for pair in pairs:
+        assert pair.mean.shape == (2, capabilities)
+        assert not np.array_equal(pair.mean[0], pair.mean[1])  # seeds differ
+        assert 0.0 < pair.shared <= 1.0
+    again = retest.play(Task("retest", agents[0], Policy(), 0, (6,)))
+    assert np.array_equal(again.mean, pairs[0].mean)
+    rows = {row["name"].removeprefix("mine: "): row for row in retest.rows_of("mine", world, pairs)}
+    assert len(rows) == 2 + capabilities
+    squares = [(p.mean[0] - p.mean[1]) ** 2 / (p.sd[0] ** 2 + p.sd[1] ** 2) for p in pairs]
+    found = rows["mean square of difference / combined standard error"]
+    assert found["value"] == pytest.approx(np.mean(squares))
+
+
+def test_intervals_overlap_where_neither_lies_beyond_the_other(world: World) -> None:
+    low, high = np.array([[0.0, 0.0], [0.5, 0.6]]), np.array([[0.5, 0.5], [0.9, 0.9]])
+    mean = 0.5 * (low + high)
+    pair = retest.Retest("any", 6, mean, np.full((2, 2), 0.3), low, high, 0.5)
+    assert pair.overlap.tolist() == [1.0, 0.0]
+    assert pair.z == pytest.approx(np.array([-0.45, -0.5]) / np.hypot(0.3, 0.3))
