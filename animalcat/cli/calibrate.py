@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -128,7 +129,7 @@ def calibrate(
     ] = "",
     draws: Annotated[
         int, typer.Option(metavar="NUMBER", min=100, help="Draws of each of the four chains.")
-    ] = 2000,
+    ] = 1000,
     check: Annotated[
         bool,
         typer.Option(
@@ -290,7 +291,7 @@ def _calibrated(
             table,
             name,
             seed,
-            effort=Effort(draws=draws),
+            effort=Effort(draws=draws, cores=os.cpu_count() or 1),
             versions=[(package, version(package)) for package in packages],
             determinism=determinism,
             held_out=judge(layout, table, seed, QUICK) if check else None,

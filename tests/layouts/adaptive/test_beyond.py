@@ -58,12 +58,11 @@ def test_only_what_is_near_the_top_is_lifted() -> None:
 
 
 def test_no_alarm_stands_for_an_agent_that_passes_everything() -> None:
-    """It is raised all the same, although nothing is wrong with the agent's capabilities."""
+    """The ranges hold it, so it is not even raised."""
     learner = session(np.ones(COUNT, np.bool_))
-    assert learner.alarm is not None
+    assert learner.alarm is None
     assert not learner.contradicted
-    navigation = learner.summary()[0]
-    assert navigation.mean > 0.9 * AAIO.latents[0].prior.high
+    assert learner.summary()[0].mean > 5.3  # the hardest demand
 
 
 @pytest.mark.parametrize("able", [True, False])
