@@ -149,7 +149,7 @@ def test_of_several_outcomes_all_count() -> None:
     assert "It passed all 12 arenas (reached) and reached 50 % of what could be" in found.text
     assert "12 arenas (timeLeft)" in found.text
     assert "not found" not in found.text
-    assert "nothing that was played says" not in found.text
+    assert "makes it fail" not in found.text  # it failed nowhere, whatever it was slow at
 
 
 def test_a_first_outcome_that_was_never_observed_is_left_out() -> None:
