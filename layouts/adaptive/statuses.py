@@ -80,7 +80,10 @@ class Facts:
         futile: Whether no further episodes are expected to tell much more of each capability.
         noisy: Whether that is due to the agent's own noise; capabilities that are absent are not.
         fit: Whether each capability reaches its target by the last fit; None while there is none.
-        contradicted: Whether an alarm stands: then standard deviations mean nothing.
+        contradicted: Whether what was played contradicts the layout: then standard deviations mean
+            nothing.
+        doubted: Whether what was played does not show yet that the layout holds, so that no session
+            ends as precise.
         readable: Whether the layout predicts the agent well enough; if not, standard deviations
             mean nothing either.
         settles: Whether to stop once every capability is known or given up.
@@ -96,6 +99,7 @@ class Facts:
     noisy: Mapping[str, bool] = field(default_factory=dict[str, bool])
     fit: Mapping[str, bool] | None = None
     contradicted: bool = False
+    doubted: bool = False
     readable: bool = True
     settles: bool = True
     other: OtherEnd | None = None
@@ -164,6 +168,8 @@ def _end(facts: Facts, all_precise: bool) -> tuple[End | None, str]:
     if facts.contradicted and facts.rule.stop_at_alarm:
         return "layout contradicted", "layout contradicted: it does not describe this agent"
     known = _known(facts, all_precise) if _may_settle(facts) else None
+    if known and known[0] == "precise" and facts.doubted:
+        known = None
     used = _used(facts.rule, facts.played, facts.seconds)
     if facts.rule.combine == "all":
         met = ([known] if known else []) + used
@@ -213,7 +219,7 @@ def _status(facts: Facts, end: End | None, name: str, precise: bool) -> Status:
         return CONTRADICTED
     if not facts.readable:
         return NOT_READ
-    if precise:
+    if precise and not (facts.doubted and end in _OF_THE_REST):
         return PRECISE
     if end is None:
         return "measuring"
