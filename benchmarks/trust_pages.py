@@ -19,7 +19,7 @@ from animalcat.files import write_whole
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.adaptive.statuses import reached
+from animalcat.layouts.adaptive.statuses import known_of
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.inference.fit import FitRequest, fit
@@ -164,7 +164,8 @@ def made(page: Page, *, live: bool = False) -> tuple[dict[str, Any], str]:
     else:
         data = learner.data()
         fitted = fit(FitRequest(layout, data.features, data.outcomes, page.seed))
-        stop = stop.judged(fit=reached(layout, rule, fitted.nodes))
+        assert stop.facts is not None  # a rule's stopper has facts
+        stop = stop.judged(fit=known_of(layout, rule, fitted.nodes, stop.facts.asked))
         profile = Profile.of_fit(fitted, stop.status, about)
         profile, verdict = verdict_of(learner, profile, fitted.flat_draws)
         profile = with_wider(profile, learner, fitted.flat_draws, page.seed)

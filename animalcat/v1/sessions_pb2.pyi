@@ -169,7 +169,7 @@ class _MeasuringStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Measu
     MEASURING_STATUS_MEASURING: _MeasuringStatus.ValueType  # 1
     """It goes on."""
     MEASURING_STATUS_MEASURED: _MeasuringStatus.ValueType  # 2
-    """Its target is met: it is precise, if the layout holds."""
+    """Its target is met, by data and from both sides: it is precise, if the layout holds."""
     MEASURING_STATUS_BUDGET: _MeasuringStatus.ValueType  # 3
     """The budget was used up before its target was met."""
     MEASURING_STATUS_LIMITED_BY_BATTERY: _MeasuringStatus.ValueType  # 4
@@ -186,6 +186,8 @@ class _MeasuringStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Measu
     """Every arena was played before its target was met."""
     MEASURING_STATUS_ENDED: _MeasuringStatus.ValueType  # 10
     """The session ended for another reason before its target was met; its reason says for which."""
+    MEASURING_STATUS_BOUNDED: _MeasuringStatus.ValueType  # 11
+    """It is known from one side only, and the battery has nothing harder, or nothing easier, to ask."""
 
 class MeasuringStatus(_MeasuringStatus, metaclass=_MeasuringStatusEnumTypeWrapper):
     """Where measuring a capability stands."""
@@ -195,7 +197,7 @@ MEASURING_STATUS_UNSPECIFIED: MeasuringStatus.ValueType  # 0
 MEASURING_STATUS_MEASURING: MeasuringStatus.ValueType  # 1
 """It goes on."""
 MEASURING_STATUS_MEASURED: MeasuringStatus.ValueType  # 2
-"""Its target is met: it is precise, if the layout holds."""
+"""Its target is met, by data and from both sides: it is precise, if the layout holds."""
 MEASURING_STATUS_BUDGET: MeasuringStatus.ValueType  # 3
 """The budget was used up before its target was met."""
 MEASURING_STATUS_LIMITED_BY_BATTERY: MeasuringStatus.ValueType  # 4
@@ -212,6 +214,8 @@ MEASURING_STATUS_USED_UP: MeasuringStatus.ValueType  # 9
 """Every arena was played before its target was met."""
 MEASURING_STATUS_ENDED: MeasuringStatus.ValueType  # 10
 """The session ended for another reason before its target was met; its reason says for which."""
+MEASURING_STATUS_BOUNDED: MeasuringStatus.ValueType  # 11
+"""It is known from one side only, and the battery has nothing harder, or nothing easier, to ask."""
 Global___MeasuringStatus: _TypeAlias = MeasuringStatus  # noqa: Y015
 
 class _Reason:

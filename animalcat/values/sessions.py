@@ -165,6 +165,7 @@ def _bad(field: str, wanted: str) -> ValueError:
 MeasuringStatus: TypeAlias = Literal[
     "measuring",
     "precise, if the layout holds",
+    "bounded",
     "budget",
     "used up",
     "limited by the battery",

@@ -12,9 +12,11 @@ from scipy.special import zeta
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.adaptive.statuses import target_sd
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.likelihood import LEAST_SIZE, trials_of
+from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.priors import Prior
 from animalcat.layouts.model.spec import Beta, Layout
 
@@ -110,7 +112,7 @@ def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[I
     for k in layout.capabilities:
         node = layout.latents[k]
         sd = _in_units(node.prior, z[:, k], np.sqrt(covariance[:, k, k]))
-        target = _target(rule, node.name) * node.prior.span
+        target = _target(rule, node)
         bounds.append(
             InformationBound(
                 name=node.name,
@@ -145,10 +147,10 @@ def _in_units(prior: Prior, z: Floats, sd: Floats) -> Floats:
     return np.sqrt((values - (values @ weights)[:, np.newaxis]) ** 2 @ weights)
 
 
-def _target(rule: StoppingRule, name: str) -> float:
-    """The wanted standard deviation as a share of the range; a target width implies one too."""
-    wanted = [rule.target(name), rule.target_width / _WIDTH]
-    return min((share for share in wanted if share > 0.0), default=0.0)
+def _target(rule: StoppingRule, node: Latent) -> float:
+    """The wanted standard deviation in a node's unit; a target width implies one too."""
+    wanted = [target_sd(rule, node), rule.target_width / _WIDTH * node.prior.span]
+    return min((sd for sd in wanted if sd > 0.0), default=0.0)
 
 
 def information_of(layout: Layout, columns: Floats, expected: Floats, outcome: int = 0) -> Floats:

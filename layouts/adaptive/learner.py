@@ -841,7 +841,7 @@ class Learner:
     def _unproven(self) -> bool:
         """Whether all is precise, and the check lets no session end as precise yet."""
         examined = self._examined
-        return examined is not None and self._is_precise and not examined.passes(last=self._is_last)
+        return examined is not None and self._is_settled and not examined.passes(last=self._is_last)
 
     @property
     def _is_last(self) -> bool:
@@ -851,9 +851,10 @@ class Learner:
         return not self._chooser.available(self._history(), distrust=True).any()
 
     @property
-    def _is_precise(self) -> bool:
-        """Whether the session would end since every capability is known, if nobody doubted it."""
-        return self._judged_alone.end == "precise"
+    def _is_settled(self) -> bool:
+        """Whether every capability is known, if the layout holds."""
+        facts = self._judged_alone.facts
+        return facts is not None and facts.settled
 
     @property
     def _judged_alone(self) -> StopVerdict:
@@ -874,7 +875,7 @@ class Learner:
 
         It follows from what was told alone, and costs nothing as long as something is open.
         """
-        if self._alarmed or not (self._is_precise or self.n >= self.rule.max_episodes):
+        if self._alarmed or not (self._is_settled or self.n >= self.rule.max_episodes):
             return None
         key = self._judged_alone
         if self._kept_examination is None or self._kept_examination[0] is not key:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.links import LogisticMargin
+from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.profile import NOT_READ
+from animalcat.layouts.reporting.profile import LEARNT, NOT_READ, learnt
 
 Status: TypeAlias = Literal[
     "measuring",
     "precise, if the layout holds",
+    "bounded",
     "budget",
     "used up",
     "limited by the battery",
@@ -34,9 +38,14 @@ End: TypeAlias = Literal[
     "cancelled",
 ]
 """Why a session ended, in a word."""
+Known: TypeAlias = Literal["precise", "bounded", "open"]
+"""What a posterior knows of a capability: "precise" at its target, with data and from both sides;
+"bounded" from one side, and the battery ends there; "open" else."""
 
 PRECISE: Final[Status] = "precise, if the layout holds"
 """Status of a capability whose target is reached: as good as the layout is."""
+BOUNDED: Final[Status] = "bounded"
+"""Status of a capability that is known from one side, where the battery ends."""
 CONTRADICTED: Final[Status] = "layout contradicted"
 """Status of every capability while an alarm stands."""
 HORIZON: Final = 25
@@ -53,6 +62,20 @@ _OF_THE_REST: Final[Mapping[End, Status]] = {
     "cancelled": "cancelled",
 }
 """Status of the capabilities that are not precise, by the end, where it alone decides."""
+
+
+class Asked(NamedTuple):
+    """The ends of what a battery asks of a capability, where they were really asked.
+
+    Attributes:
+        easiest: What three arenas that were played asked for at most, in the capability's unit, if
+            nothing that is left to play asks for less; else minus infinity.
+        hardest: What three of them asked for at least, if nothing that is left asks for more; else
+            infinity.
+    """
+
+    easiest: float = -inf
+    hardest: float = inf
 
 
 class OtherEnd(NamedTuple):
@@ -76,14 +99,15 @@ class Facts:
         played: How many episodes were played.
         seconds: How long the agent has played.
         left: Whether there is anything left to play.
-        live: Whether each capability reaches its target by the live posterior.
+        live: What the live posterior knows of each capability.
         futile: Whether no further episodes are expected to tell much more of each capability.
         noisy: Whether that is due to the agent's own noise; capabilities that are absent are not.
-        fit: Whether each capability reaches its target by the last fit; None while there is none.
+        fit: What the last fit knows of each capability; None while there is none.
+        asked: The ends of what the battery asks of each capability; some may be absent.
         contradicted: Whether what was played contradicts the layout: then standard deviations mean
             nothing.
         doubted: Whether what was played does not show yet that the layout holds, so that no session
-            ends as precise.
+            ends because everything is known.
         readable: Whether the layout predicts the agent well enough; if not, standard deviations
             mean nothing either.
         settles: Whether to stop once every capability is known or given up.
@@ -94,10 +118,11 @@ class Facts:
     played: int
     seconds: float
     left: bool
-    live: Mapping[str, bool]
+    live: Mapping[str, Known]
     futile: Mapping[str, bool]
     noisy: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    fit: Mapping[str, bool] | None = None
+    fit: Mapping[str, Known] | None = None
+    asked: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
     contradicted: bool = False
     doubted: bool = False
     readable: bool = True
@@ -110,10 +135,15 @@ class Facts:
         return self.contradicted or not self.readable
 
     @property
-    def precise(self) -> Mapping[str, bool]:
-        """Whether each capability reaches its target, by the fit if there is one."""
-        reached = self.live if self.fit is None else self.fit
-        return {name: is_reached and not self.meaningless for name, is_reached in reached.items()}
+    def known(self) -> Mapping[str, Known]:
+        """What is known of each capability, by the fit if there is one."""
+        known = self.live if self.fit is None else self.fit
+        return dict.fromkeys(known, "open") if self.meaningless else known
+
+    @property
+    def settled(self) -> bool:
+        """Whether every capability is precise or bounded."""
+        return "open" not in self.known.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,41 +165,82 @@ def judge(facts: Facts) -> SessionJudgement:
     """Tell whether and why a session ends, and where every capability stands.
 
     Both are told from the same facts at once, so that neither can say what the other denies. No
-    session is "precise" of which one capability is not, for example, and the status "budget" is
+    session is "precise" of which one capability is open, for example, and the status "budget" is
     there only where the budget is used up.
     """
-    precise = facts.precise
-    end, reason = _end(facts, all(precise.values()))
+    known = facts.known
+    end, reason = _end(facts)
     return SessionJudgement(
-        end, reason, {name: _status(facts, end, name, precise[name]) for name in facts.live}
+        end, reason, {name: _status(facts, end, name, known[name]) for name in facts.live}
     )
 
 
-def reached(layout: Layout, rule: StoppingRule, nodes: Sequence[NodeSummary]) -> dict[str, bool]:
-    """Whether each capability reaches its target by the summaries of a posterior.
+def target_sd(rule: StoppingRule, node: Latent) -> float:
+    """The standard deviation, in the unit of a capability, at which it is at its target.
+
+    It is no larger than what shows that something was learnt, so that no prior alone is at a
+    target. 0 if there is no target.
+
+    Args:
+        rule: The stopping rule, with the targets.
+        node: The capability.
+    """
+    return min(rule.target(node.name) * node.prior.span, LEARNT * node.prior.sd)
+
+
+def known_of(
+    layout: Layout,
+    rule: StoppingRule,
+    nodes: Sequence[NodeSummary],
+    asked: Mapping[str, Asked],
+) -> dict[str, Known]:
+    """What the summaries of a posterior know of each capability.
+
+    A capability is precise if its standard deviation is at the target and below the prior's, and
+    the evidence falls off on both sides of the estimate. A chance from 0 to 1 has ends of its own,
+    beyond which there is nothing, so the first suffices. Where the evidence falls off on one side
+    alone, a capability is bounded once the battery has nothing more to ask on the other. Its
+    hardest demand was asked, and the interval is wholly above it; or the standard deviation is at
+    the target, and the interval begins no further below it than that. The same holds below its
+    easiest demand.
 
     Args:
         layout: The layout.
         rule: The stopping rule, with the targets.
         nodes: Summaries of the nodes, in the layout's order.
+        asked: The ends of what the battery asks of each capability; some may be absent.
     """
-    precise: dict[str, bool] = {}
+    margins = {
+        node.link.ability for node in layout.derived if isinstance(node.link, LogisticMargin)
+    }
+    known: dict[str, Known] = {}
     for i in layout.capabilities:
-        node, span = nodes[i], layout.latents[i].prior.span
-        width = node.hdi[1] - node.hdi[0]
-        narrow = not rule.target_width or width <= rule.target_width * span
-        precise[node.name] = bool(node.sd <= rule.target(node.name) * span and narrow)
-    return precise
+        node, latent = nodes[i], layout.latents[i]
+        low, high = node.hdi
+        target, span = target_sd(rule, latent), latent.prior.span
+        narrow = not rule.target_width or high - low <= rule.target_width * span
+        two_sided = node.two_sided or (latent.is_share and node.name not in margins)
+        ends = asked.get(node.name, Asked())
+        known[node.name] = "open"
+        if not target or not learnt(node.sd, latent.prior.sd):
+            continue
+        if two_sided and node.sd <= target and narrow:
+            known[node.name] = "precise"
+            continue
+        slack = target if node.sd <= target else 0.0
+        if (node.side == "at least" and low >= ends.hardest - slack) or (
+            node.side == "at most" and high <= ends.easiest + slack
+        ):
+            known[node.name] = "bounded"
+    return known
 
 
-def _end(facts: Facts, all_precise: bool) -> tuple[End | None, str]:
+def _end(facts: Facts) -> tuple[End | None, str]:
     if facts.other is not None:
         return facts.other
     if facts.contradicted and facts.rule.stop_at_alarm:
         return "layout contradicted", "layout contradicted: it does not describe this agent"
-    known = _known(facts, all_precise) if _may_settle(facts) else None
-    if known and known[0] == "precise" and facts.doubted:
-        known = None
+    known = _known(facts) if _may_settle(facts) and not (facts.doubted and facts.settled) else None
     used = _used(facts.rule, facts.played, facts.seconds)
     if facts.rule.combine == "all":
         met = ([known] if known else []) + used
@@ -192,10 +263,23 @@ def _may_settle(facts: Facts) -> bool:
     )
 
 
-def _known(facts: Facts, all_precise: bool) -> tuple[End, str] | None:
-    if all_precise:
+def _known(facts: Facts) -> tuple[End, str] | None:
+    known = facts.known
+    words = set(known.values())
+    if words == {"precise"}:
         return "precise", "every capability is precise, if the layout holds"
-    if all(is_precise or facts.futile[name] for name, is_precise in facts.precise.items()):
+    if words == {"precise", "bounded"}:
+        return (
+            "precise",
+            "every capability is precise, or bounded where the battery ends, if the layout holds",
+        )
+    if words == {"bounded"}:  # which ends nothing by itself; but there is nothing more to ask
+        return (
+            "nothing left to learn",
+            "nothing left to learn: every capability is bounded only, and the battery asks for "
+            "nothing beyond",
+        )
+    if all(word != "open" or facts.futile[name] for name, word in known.items()):
         return (
             "nothing left to learn",
             f"nothing left to learn: {HORIZON} more episodes are expected to lower no standard "
@@ -214,13 +298,13 @@ def _used(rule: StoppingRule, played: int, seconds: float) -> list[tuple[End, st
     return used
 
 
-def _status(facts: Facts, end: End | None, name: str, precise: bool) -> Status:
+def _status(facts: Facts, end: End | None, name: str, known: Known) -> Status:
     if facts.contradicted:
         return CONTRADICTED
     if not facts.readable:
         return NOT_READ
-    if precise and not (facts.doubted and end in _OF_THE_REST):
-        return PRECISE
+    if known != "open" and not (facts.doubted and end in _OF_THE_REST):
+        return PRECISE if known == "precise" else BOUNDED
     if end is None:
         return "measuring"
     if end == "nothing left to learn":

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.bank import History
+from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.statuses import HORIZON, End, Facts, Status, judge
+from animalcat.layouts.adaptive.statuses import (
+    HORIZON,
+    Asked,
+    End,
+    Facts,
+    Status,
+    judge,
+    known_of,
+    target_sd,
+)
 from animalcat.layouts.inference.live import LivePosterior
-from animalcat.layouts.inference.summary import hdi
 from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -25,6 +33,10 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 WORTHWHILE: Final = 0.1
 """Least share by which a standard deviation would have to fall without noise for noise to be named
 as the limit."""
+_SAME: Final = 0.02
+"""By what share of a capability's range a demand may be greater and still count as the same."""
+_OFTEN: Final = 3
+"""How often the hardest demand must have been asked, or the easiest, as one outcome may be luck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +139,11 @@ class RuleStopper:
         settles: bool = True,
     ) -> StopVerdict:
         """Judge after an episode, as `Stopper.verdict` says."""
-        columns = list(self.layout.capabilities)
-        theta, weights = posterior.particles[:, columns], posterior.weights
-        sd = np.sqrt(weights @ (theta - weights @ theta) ** 2)
-        spans = np.array([self.layout.latents[i].prior.span for i in columns])
-        target = np.array([self.rule.target(name) for name in self._names])
-        measured = sd <= target * spans
-        if self.rule.target_width:
-            widths = np.array([np.ptp(hdi(theta[:, k], weights)) for k in range(len(columns))])
-            measured &= widths <= self.rule.target_width * spans
         left = chooser.available(history, distrust=contradicted)
+        asked = asked_of(chooser.bank, history.played, left)
+        known = known_of(self.layout, self.rule, posterior.summary(), asked)
+        measured = np.array([known[name] != "open" for name in self._names])
+        targets = [target_sd(self.rule, self.layout.latents[i]) for i in self.layout.capabilities]
         scores = chooser.scores(posterior, history)
         fall = _expected_fall(scores, left)
         futile = (fall < self.rule.futility) & (self.rule.futility > 0.0)
@@ -146,21 +153,22 @@ class RuleStopper:
             len(history.played),
             seconds,
             bool(left.any()),
-            live=self._by_name(measured),
+            live=known,
             futile=self._by_name(futile),
             noisy=self._by_name(_by_noise(posterior, chooser.gains)) if given_up else {},
+            asked=asked,
             contradicted=contradicted,
             settles=settles,
         )
         if contradicted:  # then standard deviations mean nothing
-            measured = np.zeros(len(columns), dtype=np.bool_)
+            measured = np.zeros_like(measured)
         return StopVerdict(
             stop=False,
             reason="",
             status={},
             expected_fall=dict(zip(self._names, fall.tolist(), strict=True)),
             episodes_needed={
-                name: 0 if measured[k] else needed(scores, left, k, target[k] * spans[k])
+                name: 0 if measured[k] else needed(scores, left, k, targets[k])
                 for k, name in enumerate(self._names)
             },
             facts=facts,
@@ -168,6 +176,32 @@ class RuleStopper:
 
     def _by_name(self, values: Mask) -> dict[str, bool]:
         return dict(zip(self._names, values.tolist(), strict=True))
+
+
+def asked_of(bank: Bank, played: Sequence[int], left: Mask) -> dict[str, Asked]:
+    """Find the ends of what a battery asks of each capability, where they were really asked.
+
+    Args:
+        bank: The battery.
+        played: Rows of what was played.
+        left: (instances,), whether each may still be played.
+    """
+    layout = bank.layout
+    found: dict[str, Asked] = {}
+    for k, i in enumerate(layout.capabilities):
+        node, demands = layout.latents[i], bank.demands[:, k]
+        told, rest = demands[list(played)], demands[left]
+        told, rest = told[np.isfinite(told)], rest[np.isfinite(rest)]
+        if told.size < _OFTEN:
+            continue
+        same = _SAME * node.prior.span
+        told.sort()
+        easiest, hardest = float(told[_OFTEN - 1]), float(told[-_OFTEN])
+        found[node.name] = Asked(
+            -math.inf if (rest < easiest - same).any() else easiest,
+            math.inf if (rest > hardest + same).any() else hardest,
+        )
+    return found
 
 
 def _by_noise(posterior: LivePosterior, gains: GainEstimator) -> Mask:

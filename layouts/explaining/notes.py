@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
-from animalcat.layouts.explaining.wording import Scale, is_share
+from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.priors import Prior
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.validation import reached
 from animalcat.layouts.reporting.profile import NodeNote, Side, learnt
@@ -20,6 +21,10 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 BOUND: Final = 0.9
 """Probability with which the value is beyond the bound of one-sided evidence."""
+LEANS: Final = "its prior already leans towards"
+"""Begins the note of a node whose prior is informative."""
+_TAIL: Final = 1.645
+"""Standard normal quantiles of a central 90 % interval."""
 _NEAR: Final = 0.02
 """Distance of an interval from an end of the range, as a share of it, at which they meet."""
 
@@ -64,17 +69,21 @@ def notes(
             elif (own <= 0.0).all():
                 side, text = "at most", "no success was seen"
             elif learnt(node.sd, latent.prior.sd):
-                low, high = latent.prior.low, latent.prior.high
-                side = _open(node, low, high, scales[i])
-                text = "" if is_share(latent) else _ends(node, low, high, scales[i])
+                if latent.is_share and not scales[i].margin:
+                    side = _touched(node, scales[i])
+                else:
+                    side = node.side
+                    text = _beyond(node, latent.prior.low, latent.prior.high, scales[i])
         elif (
             latent.kind == "robustness"
-            and is_share(latent)
+            and latent.is_share
             and latent.noiseless == 0.0
             and learnt(node.sd, latent.prior.sd)
-            and _reaches(node, 0.0, 1.0, scales[i]) == (True, False)
+            and _touched(node, scales[i]) == "at most"
         ):
             side = "at most"  # it may have no noise
+        if latent.informative and latent.kind != "bias":
+            text = "; ".join(filter(None, (text, _leaning(latent.prior, scales[i]))))
         bound: float | None = None
         if side is not None:
             share = 1.0 - BOUND if side == "at least" else BOUND
@@ -83,12 +92,15 @@ def notes(
     return noted
 
 
-def _open(node: NodeSummary, low: float, high: float, scale: Scale) -> Side | None:
-    """From which side alone a node is bounded, since its interval goes on where none is measured.
+def _leaning(prior: Prior, scale: Scale) -> str:
+    """Where a prior leans before anything is played, as readers read it."""
+    low, high = prior.from_standard(np.array([-_TAIL, _TAIL])).tolist()
+    return f"{LEANS} {scale.brief(prior.mean, low, high).estimate}"
 
-    At the better end there may be no limit, and at the worse end no ability.
-    """
-    bottom, top = _reaches(node, low, high, scale)
+
+def _touched(node: NodeSummary, scale: Scale) -> Side | None:
+    """Which end of its own the interval of a chance reaches, if one alone."""
+    bottom, top = _reaches(node, 0.0, 1.0, scale)
     if bottom == top:
         return None
     return "at least" if top else "at most"
@@ -103,15 +115,14 @@ def _reaches(node: NodeSummary, low: float, high: float, scale: Scale) -> tuple[
     return first <= low + near or scale.none(first), last >= high - near or scale.past(last)
 
 
-def _ends(node: NodeSummary, low: float, high: float, scale: Scale) -> str:
-    """Whether the interval reaches an end of the range, in words and as readers read it."""
-    bottom, top = _reaches(node, low, high, scale)
-    if bottom and top:
-        return "its interval spans the whole range"
-    if top:
+def _beyond(node: NodeSummary, low: float, high: float, scale: Scale) -> str:
+    """What is not measured of a capability, in words and as readers read it."""
+    if node.side == "at least" and np.isfinite(high):
         beyond = "beyond" if scale.rising else "smaller than"
         return f"what is {beyond} {scale.exactly(high)} is not measured"
-    if bottom and not scale.floor(low):
+    if node.side == "at most" and np.isfinite(low) and not scale.floor(low):
         below = "below" if scale.rising else "larger than"
         return f"what is {below} {scale.exactly(low)} is not measured"
+    if node.side is None and not node.two_sided:
+        return "its interval spans the whole range"
     return ""

@@ -23,7 +23,6 @@ from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import PredictionTest
 from animalcat.layouts.explaining.wording import (
     Scale,
-    is_share,
     percent,
     plain_scale,
     scale_of,
@@ -293,7 +292,7 @@ def _others(layout: Layout, nodes: Sequence[NodeSummary], draws: Floats) -> list
                 said.append(f"it has a bias, {_value(node)}")
         elif (
             latent.kind == "robustness"
-            and is_share(latent)
+            and latent.is_share
             and node.mean >= _NOISY
             and node.hdi[0] >= _LEAST_NOISE
         ):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.explaining.wording import WIDER, is_share, scale_of
+from animalcat.layouts.explaining.wording import WIDER, scale_of
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.summary import NodeSummary, summarise
 from animalcat.layouts.model.codec import SpecificationError
@@ -34,18 +34,18 @@ _WIDENS: Final = 1.25
 
 
 def wider_prior(node: Latent) -> Prior | None:
-    """The prior of a capability, twice as wide.
+    """The prior of a capability or of noise, twice as wide.
 
     A range that starts at 0 ends twice as far; another one grows at both ends. The shape of the
-    distribution over its range stays. A population of agents scatters twice as far, in z-space,
-    about the same centre.
+    distribution over its range stays. A share or a chance has no more beyond its ends, so the
+    distribution over its range is half as sharp. A population of agents scatters twice as far, in
+    z-space, about the same centre.
 
     Returns:
-        None for biases and robustness, and for shares and chances, which have no more beyond
-        their ends.
+        None for biases, and for shares that are uniform, which no prior could be wider than.
     """
     prior = node.prior
-    if node.kind != "capability" or is_share(node):
+    if node.kind == "bias":
         return None
     if isinstance(prior, Normal):
         return Normal(prior.mean, 2.0 * prior.sd)
@@ -53,10 +53,18 @@ def wider_prior(node: Latent) -> Prior | None:
         return HalfNormal(2.0 * prior.scale)
     if isinstance(prior, MovedBeta):
         return replace(prior, scale=2.0 * prior.scale)
+    if node.is_share:
+        flatter = replace(prior, alpha=_halved(prior.alpha), beta=_halved(prior.beta))
+        return None if flatter == prior else flatter
     if prior.low == 0.0:
         return replace(prior, high=2.0 * prior.high)
     half = prior.span / 2.0
     return replace(prior, low=prior.low - half, high=prior.high + half)
+
+
+def _halved(sharpness: float) -> float:
+    """Half of a parameter of a beta distribution, but for what would pile up at the ends."""
+    return max(sharpness / 2.0, min(sharpness, 1.0))
 
 
 def with_wider(profile: Profile, learner: Learner, draws: Floats, seed: int) -> Profile:
@@ -143,7 +151,9 @@ def _ruled_out(layout: Layout, draws: Floats, priors: Sequence[Prior | None]) ->
         if not isinstance(prior, ScaledBeta) or not isinstance(old, ScaledBeta):
             continue
         near = _NEAR * old.span
-        beyond = draws[:, i] >= old.high - near
+        beyond = np.zeros(len(draws), np.bool_)
+        if prior.high > old.high:
+            beyond |= draws[:, i] >= old.high - near
         if prior.low < old.low:
             beyond |= draws[:, i] <= old.low + near
         if float(beyond.mean()) > _RARE:

@@ -298,9 +298,9 @@ def _scale_of(layout: Layout, index: int, features: Floats | None) -> Scale:
             return scale
     about = described(node)
     if node.reads:
-        factor, unit = (100.0, "%") if is_share(node) else plain_unit(node.unit)
+        factor, unit = (100.0, "%") if node.is_share else plain_unit(node.unit)
         return Scale(node.reads, unit, lambda value: factor * value)
-    if is_share(node):
+    if node.is_share:
         chance = re.fullmatch(r"chance to (\w+)(.*)", about)
         phrase = f"has a {about or node.name} of {{}}"
         if chance:
@@ -361,11 +361,6 @@ def plain_scale(unit: str) -> Scale:
     """How values are read where nothing but their unit is known; "10 m" is read in metres."""
     factor, name = plain_unit(unit)
     return Scale("{}", name, lambda value: factor * value)
-
-
-def is_share(node: Latent) -> bool:
-    """Whether the node is a share or a chance, from 0 to 1, which has no more beyond its ends."""
-    return node.unit == "1" and (node.prior.low, node.prior.high) == (0.0, 1.0)
 
 
 def described(node: Latent) -> str:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
+from animalcat.layouts.model.priors import Prior
 from animalcat.layouts.model.spec import Kind, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Side: TypeAlias = Literal["at least", "at most"]
 
 HDI_SHARE: Final = 0.9
 """Probability that the reported highest-density interval holds."""
+FALLS: Final = 0.25
+"""Evidence at an end of a range, as a share of what it is in the middle of the posterior, below
+which it has clearly fallen off there."""
+_BEYOND: Final = 0.025
+"""Probability of the posterior beyond which its tails are, for the evidence at the ends."""
 _PLACES: Final = np.linspace(0.0, 1.0, 41)
 """Possible starts of a highest-density interval, as shares of the weight outside it."""
 _POWERS: Final = np.vander(_PLACES, 4)
@@ -34,6 +42,8 @@ class NodeSummary:
         sd: Posterior standard deviation.
         hdi: Ends of the 90 % highest-density interval.
         ess: Effective number of draws.
+        at_ends: Evidence at the lower and at the upper end of the range, as `evidence_at_ends` has
+            it.
     """
 
     name: str
@@ -43,12 +53,29 @@ class NodeSummary:
     sd: float
     hdi: tuple[float, float]
     ess: float
+    at_ends: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether the evidence falls off on both sides of the estimate."""
+        return max(self.at_ends) < FALLS
+
+    @property
+    def side(self) -> Side | None:
+        """From which side alone there is evidence; None if from both, or from neither.
+
+        Evidence that falls off below the estimate alone says "at least".
+        """
+        below, above = (share < FALLS for share in self.at_ends)
+        if below == above:
+            return None
+        return "at least" if below else "at most"
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> NodeSummary:
         """Make a summary from its fields in JSON."""
-        low, high = data["hdi"]
-        fields: dict[str, Any] = {**data, "hdi": (low, high)}
+        pairs = {name: tuple(data[name]) for name in ("hdi", "at_ends") if name in data}
+        fields: dict[str, Any] = {**data, **pairs}
         return cls(**fields)
 
 
@@ -72,9 +99,39 @@ def summarise(layout: Layout, draws: Floats, weights: Floats, ess: Floats) -> li
             float(sd[i]),
             hdi(draws[:, i], weights),
             float(ess[i]),
+            evidence_at_ends(node.prior, draws[:, i], weights),
         )
         for i, node in enumerate(layout.latents)
     ]
+
+
+def evidence_at_ends(prior: Prior, values: Floats, weights: Floats) -> tuple[float, float]:
+    """The evidence for the lower and for the upper end of a node's range.
+
+    The evidence is the likelihood of a node's value, averaged over all other nodes: the posterior's
+    density over the prior's. Where a value is expressed as the share of the prior below it, the
+    prior's density is 1, so the posterior's density is the evidence. At an end it is averaged over
+    what is beyond 97.5 % of the posterior, and compared with the shortest interval that holds half
+    of the posterior. Both are found from quantiles alone, so weighted particles and draws of a fit
+    do. Without any data both ends have 1; so has the upper end where everything was passed.
+
+    Args:
+        prior: The node's prior.
+        values: (draws,), of the posterior.
+        weights: (draws,), summing to 1.
+
+    Returns:
+        For each end the average evidence there, as a share of that in the middle.
+    """
+    shares = ndtr(prior.to_standard(values))
+    order = np.argsort(shares, kind="stable")
+    places = np.cumsum(weights[order]) - weights[order] / 2.0
+    first, last = np.interp([_BEYOND, 1.0 - _BEYOND], places, shares[order])
+    low, high = hdi(shares, weights, 0.5)
+    middle = 0.5 / max(high - low, 1e-12)
+    tails = (_BEYOND / max(tail, 1e-12) for tail in (first, 1.0 - last))
+    below, above = (min(float(tail / middle), 1.0) for tail in tails)
+    return below, above
 
 
 def hdi(values: Floats, weights: Floats, share: float = HDI_SHARE) -> tuple[float, float]:

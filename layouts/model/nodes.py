@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from animalcat.layouts.model.expressions import ONE
 from animalcat.layouts.model.links import Link
-from animalcat.layouts.model.priors import Prior
+from animalcat.layouts.model.priors import Prior, ScaledBeta
 
 Kind: TypeAlias = Literal["capability", "bias", "robustness"]
 
@@ -72,6 +72,16 @@ class Latent:
     about: str = ""
     noiseless: float = 0.0
     reads: str = ""
+
+    @property
+    def informative(self) -> bool:
+        """Whether its prior leans somewhere before anything was played: it is not uniform."""
+        return not (isinstance(self.prior, ScaledBeta) and self.prior.flat)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a share or a chance, from 0 to 1, which has no more beyond its ends."""
+        return self.unit == "1" and (self.prior.low, self.prior.high) == (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,7 @@ class Layout:
         calibration: What earlier agents taught, if it was calibrated by their outcomes.
         source: The publication or project that it comes from.
         about: What this variant is, and how it differs from the source.
+        prior_from: Where its priors come from, in a sentence; empty if that is not said.
         variants: Names of the variants of the text that it was loaded from, the default first.
 
     Raises:
@@ -108,6 +109,7 @@ class Layout:
     excludes: tuple[Exclusion, ...] = ()
     source: str = ""
     about: str = ""
+    prior_from: str = ""
     calibration: Calibration | None = None
     variants: tuple[str, ...] = field(default=(), compare=False)
 
@@ -484,6 +486,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
         "variant": layout.variant,
         "source": layout.source,
         "about": layout.about,
+        **({"prior_from": layout.prior_from} if layout.prior_from else {}),
         "features": {f.name: _without(encode(f), "name") for f in layout.features},
         "latents": {
             n.name: {
@@ -544,6 +547,7 @@ def from_dict(data: object, variants: tuple[str, ...] = ()) -> Layout:
         variant=str(top.get("variant", "")),
         source=str(top.get("source", "")),
         about=str(top.get("about", "")),
+        prior_from=str(top.get("prior_from", "")),
         features=tuple(
             decode(Feature, {"name": name, **as_mapping(value, f"feature {name}")}, name)
             for name, value in as_mapping(top["features"], "features").items()
@@ -647,7 +651,7 @@ def _tagged(
     return {tags[type(value)]: encoded(value)}
 
 
-_OPTIONAL: Final = ("variant", "source", "about", "excludes", "calibration")
+_OPTIONAL: Final = ("variant", "source", "about", "prior_from", "excludes", "calibration")
 _PRIOR_TAGS: Final = {cls: name for name, cls in PRIORS.items()}
 _LINK_TAGS: Final = {cls: name for name, cls in LINKS.items()}
 _LIKELIHOOD_TAGS: Final = {cls: name for name, cls in LIKELIHOODS.items()}

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple
 
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
-from animalcat.layouts.inference.summary import HDI_SHARE, NodeSummary
+from animalcat.layouts.inference.summary import HDI_SHARE, NodeSummary, Side
 from animalcat.layouts.model.spec import Layout, finite_range
-
-Side: TypeAlias = Literal["at least", "at most"]
 
 VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
@@ -71,7 +69,7 @@ class NodeNote:
 
 @dataclass(frozen=True, slots=True)
 class WiderPrior:
-    """What one node would be with the priors of all capabilities twice as wide.
+    """What one node would be with the priors of all capabilities and of noise twice as wide.
 
     Attributes:
         mean: Its posterior mean.
@@ -173,6 +171,7 @@ class Profile:
                 "range": list(finite_range(priors[node.name])),
                 "prior_mean": priors[node.name].mean,
                 "prior_sd": priors[node.name].sd,
+                "informative": latents[node.name].informative,
                 "contraction": 1.0 - node.sd / priors[node.name].sd,
                 "known": learnt(node.sd, priors[node.name].sd),
                 "side": self.notes.get(node.name, none).side,

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.adaptive.statuses import reached
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
@@ -36,7 +35,7 @@ class Course:
         seconds: Sum of their expected durations.
         reason: Why it ended.
         nodes: What was known of it in the end, in the layout's order.
-        precise: Whether each capability was at its target.
+        precise: Whether each capability was at its target, or bounded where the battery ends.
     """
 
     truth: Floats
@@ -107,10 +106,9 @@ def _course(bank: Bank, policy: Policy, rule: StoppingRule, agent: int, seed: in
         else:
             learner.tell(choice.instance, float(outcome))
         seconds += float(bank.seconds[row])
-    nodes = learner.summary()
-    return Course(
-        truth, learner.n, seconds, verdict.reason, nodes, reached(bank.layout, rule, nodes)
-    )
+    assert verdict.facts is not None  # a rule's stopper has facts
+    precise = {name: known != "open" for name, known in verdict.facts.live.items()}
+    return Course(truth, learner.n, seconds, verdict.reason, learner.summary(), precise)
 
 
 def endings(found: Sequence[Course], index: int) -> list[Ending]:

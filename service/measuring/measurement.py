@@ -18,7 +18,7 @@ from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
-from animalcat.layouts.adaptive.statuses import CONFIRMED, PRECISE, OtherEnd, reached
+from animalcat.layouts.adaptive.statuses import BOUNDED, CONFIRMED, PRECISE, OtherEnd, known_of
 from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.explaining.session import notes_of, prediction_of
 from animalcat.layouts.explaining.wording import Scale, scale_of
@@ -302,8 +302,9 @@ class Measurement:
             The verdict. It says not to stop where the fit does not confirm the live posterior.
         """
         verdict = live = self.verdict(seconds)
-        if isinstance(fitted, FitResult):
-            fit = reached(self.learner.layout, self.learner.rule, fitted.nodes)
+        if isinstance(fitted, FitResult) and live.facts is not None:
+            learner = self.learner
+            fit = known_of(learner.layout, learner.rule, fitted.nodes, live.facts.asked)
             verdict = live.judged(fit=fit, readable=self._readable(fitted))
         if not verdict.stop and other is not None:
             verdict = verdict.judged(other=other)
@@ -353,7 +354,7 @@ class Measurement:
         return {
             name: bound.limit
             for name, bound in self._reach.items()
-            if bound.limit and status.get(name) != PRECISE
+            if bound.limit and status.get(name) not in (PRECISE, BOUNDED)
         }
 
     def with_reach(self, statuses: Sequence[CapabilityStatus]) -> tuple[CapabilityStatus, ...]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from animalcat.layouts.adaptive.statuses import PRECISE
-from animalcat.layouts.explaining.wording import is_share
+from animalcat.layouts.adaptive.statuses import BOUNDED, PRECISE
 from animalcat.layouts.reporting.profile import Profile, learnt
 from animalcat.values import Session
 
@@ -55,21 +54,24 @@ def next_steps(
         for node in profile.nodes
         if node.name in profile.notes
         and node.name in profile.status
-        and not is_share(
-            latents[node.name]
-        )  # no arena asks for more than all, or less than nothing
+        and not latents[node.name].is_share  # no arena asks for more than all, or less than nothing
         and learnt(node.sd, latents[node.name].prior.sd)
     }
-    unlimited = [name for name, side in bounded.items() if side == "at least"]
-    unshown = [
-        name
+    ended = {
+        name: side
         for name, side in bounded.items()
-        if side == "at most" and profile.status[name] == PRECISE
-    ]
+        if profile.status[name] == BOUNDED or needed.get(name) is None
+    }
+    unlimited = [name for name, side in ended.items() if side == "at least"]
+    unshown = [name for name, side in ended.items() if side == "at most"]
     order = sorted(profile.status, key=lambda name: name != blamed)
     unlimited.sort(key=lambda name: name != blamed)
     unshown.sort(key=lambda name: name != blamed)
-    names = [name for name in order if profile.status[name] != PRECISE and name not in unlimited]
+    names = [
+        name
+        for name in order
+        if profile.status[name] != PRECISE and name not in unlimited and name not in unshown
+    ]
     reachable = {name: n for name in names if (n := needed.get(name)) is not None}
     beyond = [name for name in names if name not in reachable]
     steps: dict[tuple[str, ...], dict[str, Any]] = {}

@@ -166,8 +166,28 @@ def test_priors_twice_as_wide() -> None:
     assert wider(ScaledBeta(-1.0, 3.0)) == ScaledBeta(-3.0, 5.0)
     assert wider(Normal(1.0, 2.0)) == Normal(1.0, 4.0)
     assert wider(HalfNormal(2.0)) == HalfNormal(4.0)
-    assert wider(ScaledBeta(0.0, 1.0), "1") is None
+    assert wider(ScaledBeta(0.0, 1.0), "1") is None  # no prior is wider
+    assert wider(ScaledBeta(0.0, 1.0, 1.0, 9.0), "1") == ScaledBeta(0.0, 1.0, 1.0, 4.5)
+    assert wider(ScaledBeta(0.0, 1.0, 1.5, 0.5), "1") == ScaledBeta(0.0, 1.0, 1.0, 0.5)
     assert wider_prior(ability) is not None
+    noise = Latent("noise", "robustness", "1", ScaledBeta(0.0, 1.0, 1.0, 9.0))
+    assert wider_prior(noise) == ScaledBeta(0.0, 1.0, 1.0, 4.5)
+    assert wider_prior(replace(noise, kind="bias")) is None
+
+
+def test_the_prior_of_noise_is_varied_too() -> None:
+    """An agent that passes half of all, near and far, is noisier where noise was likelier."""
+    layout = load_layout("one-capability", "success")
+    leaning = replace(layout.latents[1], prior=ScaledBeta(0.0, 1.0, 1.0, 19.0))
+    layout = replace(layout, latents=(layout.latents[0], leaning))
+    rows = np.tile(np.linspace(0.5, 9.5, 10), 4)[:, np.newaxis]
+    learner = Learner(Bank(layout, rows, ("arenas",) * 40), Policy("random"), StoppingRule(40))
+    for k in range(40):
+        learner.tell(str(k), float(k % 2), k)
+    draws = learner.posterior.resampled()
+    profile = with_wider(learner.profile(), learner, draws, 1)
+    noise, wide = profile.nodes[1], profile.wider["noiseLevel"]
+    assert wide.mean > noise.mean + 0.25 * noise.sd
 
 
 def test_a_moved_prior_is_refitted_as_a_population_that_scatters_twice_as_far() -> None:

@@ -157,7 +157,9 @@ def test_a_first_outcome_that_was_never_observed_is_left_out() -> None:
     assert found.sentences[0].startswith("It reached 50 % of what could be reached in 12 arenas (t")
     assert "passed" not in found.sentences[0]
     assert "this is the prior" in profile.notes["navigationAbility"].text
-    assert profile.notes["speed"].text.find("prior") < 0
+    assert profile.notes["speed"].text == "its prior already leans towards 7 m/s"
+    nodes = profile.nodes_dict()
+    assert [nodes[name]["informative"] for name in ("navigationAbility", "speed")] == [False, True]
 
 
 def test_scores_at_an_end_are_at_that_end() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import StoppingRule
-from animalcat.layouts.adaptive.statuses import PRECISE
+from animalcat.layouts.adaptive.statuses import BOUNDED, PRECISE
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.reporting.profile import Profile
@@ -52,10 +52,13 @@ def test_what_the_battery_lacks_is_said() -> None:
     assert step["command"] == "animalcat battery report mine"
     (step,) = next_steps(ENDED, profile(5.0), {"ability": None}, 0)
     assert "The battery mine is used up" in step["text"]
-    able = profile(11.0)
-    assert able.notes["ability"].side == "at least"
-    (step,) = next_steps(ENDED, able, {"ability": 3}, 100)
-    assert "To find a limit of ability takes arenas that ask for more" in step["text"]
+    for limit, side, more in ((11.0, "at least", "more"), (-1.0, "at most", "less")):
+        bounded = profile(limit, BOUNDED)
+        assert bounded.notes["ability"].side == side
+        (step,) = next_steps(ENDED, bounded, {"ability": 0}, 100)
+        assert f"of ability takes arenas that ask for {more}" in step["text"]
+    (step,) = next_steps(ENDED, profile(11.0), {"ability": 3}, 100)  # harder ones may be left
+    assert "takes at least about 3 more episodes" in step["text"]
 
 
 def limited_in_distance(navigation: str, sight: str) -> Profile:

@@ -181,6 +181,8 @@ def _print(layout: Layout, known: tuple[str, ...]) -> None:
     typer.echo(f"{layout.name} ({layout.variant}): {layout.source}")
     if layout.about:
         typer.echo(layout.about)
+    if layout.prior_from:
+        typer.echo(f"Priors: {layout.prior_from}")
     typer.echo(layout.digest)
     features = [
         {

@@ -479,7 +479,7 @@ def test_a_test_of_something_else_ends_with_a_profile(variant: str) -> None:
         learner.tell(choice.instance, given if variant == "score" else round(given * trials))
     profile = learner.profile({"agent": "a person"}).to_dict()
     (name,) = [layout.latents[i].name for i in layout.capabilities]
-    assert profile["nodes"][name]["status"] in ("precise, if the layout holds", "budget")
+    assert profile["nodes"][name]["status"] in ("bounded", "budget")
     assert profile["provenance"]["agent"] == "a person"
     assert 0 < learner.n <= 25
     assert _falls(learner, name)

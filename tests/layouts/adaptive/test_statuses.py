@@ -4,34 +4,44 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, ndtr
 
 from animalcat import values
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.adaptive.statuses import (
+    BOUNDED,
     CONFIRMED,
     CONTRADICTED,
     PRECISE,
+    Asked,
     End,
     Facts,
+    Known,
     OtherEnd,
     SessionJudgement,
     Status,
     judge,
-    reached,
+    known_of,
+    target_sd,
 )
+from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.inference.fit import FitRequest, fit
-from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.summary import NodeSummary, evidence_at_ends
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.priors import HalfNormal, MovedBeta, Normal, Prior, ScaledBeta
 from animalcat.layouts.reporting.profile import NOT_READ
 from animalcat.service.measuring.profile_words import STATUS_MEANS
 
@@ -40,6 +50,13 @@ from .conftest import Draw, Play
 ROOT: Final = Path(__file__).parents[3]
 AAIO: Final = load_layout("aaio")
 NAMES: Final = [AAIO.latents[k].name for k in AAIO.capabilities]
+PRIORS: Final[list[Prior]] = [
+    ScaledBeta(0.0, 60.0),
+    ScaledBeta(0.0, 1.0, 1.0, 10.0),
+    Normal(0.0, 1.0),
+    HalfNormal(3.0),
+    MovedBeta(0.0, 5.0, 0.7, 0.4),
+]
 DRAWN: Final = settings(
     max_examples=300,
     deadline=None,
@@ -69,12 +86,12 @@ def rules(draw: st.DrawFn) -> StoppingRule:
 def posteriors(draw: st.DrawFn) -> list[NodeSummary]:
     """Summaries of nodes, each somewhere between known exactly and not at all."""
     made: list[NodeSummary] = []
+    share = st.sampled_from([0.0, 0.1, 0.9])
     for latent in AAIO.latents:
         sd = draw(st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.4])) * min(latent.prior.span, 10.0)
         half = sd * draw(st.sampled_from([0.5, 1.6, 3.0]))
-        made.append(
-            NodeSummary(latent.name, latent.kind, latent.unit, 1.0, sd, (1 - half, 1 + half), 1)
-        )
+        interval, ends = (1 - half, 1 + half), (draw(share), draw(share))
+        made.append(NodeSummary(latent.name, latent.kind, latent.unit, 1.0, sd, interval, 1, ends))
     return made
 
 
@@ -83,9 +100,16 @@ def flags() -> st.SearchStrategy[dict[str, bool]]:
 
 
 @st.composite
+def batteries(draw: st.DrawFn) -> dict[str, Asked]:
+    """What is asked of each capability, with its ends or without."""
+    easiest, hardest = st.sampled_from([-np.inf, 0.5, 1.0]), st.sampled_from([1.0, 1.5, np.inf])
+    return {name: Asked(draw(easiest), draw(hardest)) for name in NAMES if draw(st.booleans())}
+
+
+@st.composite
 def facts(draw: st.DrawFn) -> Facts:
     """Facts of a session; two posteriors of the same data may differ as much as they like here."""
-    rule = draw(rules())
+    rule, asked = draw(rules()), draw(batteries())
     live, last = draw(posteriors()), draw(st.none() | posteriors())
     other = draw(
         st.none()
@@ -98,10 +122,11 @@ def facts(draw: st.DrawFn) -> Facts:
         played=draw(st.integers(0, 9)),
         seconds=draw(st.sampled_from([0.0, 30.0])),
         left=draw(st.booleans()),
-        live=reached(AAIO, rule, live),
+        live=known_of(AAIO, rule, live, asked),
         futile=draw(flags()) if rule.futility else dict.fromkeys(NAMES, False),
         noisy=draw(flags()),
-        fit=None if last is None else reached(AAIO, rule, last),
+        fit=None if last is None else known_of(AAIO, rule, last, asked),
+        asked=asked,
         contradicted=draw(st.booleans()),
         readable=draw(st.booleans()),
         settles=draw(st.booleans()),
@@ -119,13 +144,18 @@ def contradictions(told: Facts, said: SessionJudgement) -> list[str]:
         "every capability has a status": status.keys() == decides.keys(),
         "a reason has its word": (end is None) == (said.reason == "")
         and (end is None or told.other is not None or end in said.reason),
-        "precise is what the decisive posterior knows": all(
-            (status[name] == PRECISE) == (decides[name] and readable) for name in status
+        "precise and bounded are what the decisive posterior knows": all(
+            (status[name] == word) == (decides[name] == known and readable)
+            for name in status
+            for word, known in ((PRECISE, "precise"), (BOUNDED, "bounded"))
         ),
-        "an end by precision has precise capabilities alone": end != "precise"
-        or set(status.values()) <= {PRECISE},
+        "an end by precision has what is known alone": end != "precise"
+        or set(status.values()) <= {PRECISE, BOUNDED},
+        "bounds end nothing by themselves": end != "precise" or PRECISE in status.values(),
+        "a session that is precise says what is bounded": end != "precise"
+        or ("bounded" in said.reason) == (BOUNDED in status.values()),
         "an end for nothing left has none that could be known": end != "nothing left to learn"
-        or all(status[name] == PRECISE or told.futile[name] for name in status),
+        or all(status[name] in (PRECISE, BOUNDED) or told.futile[name] for name in status),
         "limits are of sessions with nothing left": not limits & set(status.values())
         or end == "nothing left to learn",
         "what goes on is measuring": ("measuring" in status.values()) <= (end is None),
@@ -141,7 +171,7 @@ def contradictions(told: Facts, said: SessionJudgement) -> list[str]:
         "what is all known has ended for it": end is not None
         or told.rule.combine == "all"
         or not told.settles
-        or set(status.values()) != {PRECISE},
+        or not set(status.values()) <= {PRECISE, BOUNDED},
     }
     return [claim for claim, holds in claims.items() if not holds]
 
@@ -166,8 +196,8 @@ def test_play_goes_on_where_the_fit_does_not_confirm_what_the_live_posterior_fou
 ) -> None:
     """Until there is another reason to stop, which no posterior has a say in."""
     live = judge(replace(told, fit=None))
-    doubted = dict.fromkeys(told.live, False)
-    last = judge(replace(told, fit=doubted, futile=doubted))
+    doubted: dict[str, Known] = dict.fromkeys(told.live, "open")
+    last = judge(replace(told, fit=doubted, futile=dict.fromkeys(told.live, False)))
     if live.end in CONFIRMED:
         assert last.end in (None, "budget", "used up")
         if last.end is None:
@@ -186,6 +216,73 @@ def test_there_is_one_list_of_words() -> None:
     ends, statuses = (part.split("\n## ")[0] for part in page.split("\n## ")[1:3])
     assert set(re.findall(r"^\| `(.*?)` \|", ends, re.M)) == set(get_args(End))
     assert set(re.findall(r"^\| `(.*?)` \|", statuses, re.M)) == words
+
+
+SMALL: Final = load_layout("one-capability", "success")
+DIFFICULTIES: Final = np.tile(np.linspace(0.5, 9.0, 18), 8)
+
+
+def after(passes: Callable[[float], bool], rule: StoppingRule) -> tuple[Learner, StopVerdict]:
+    """A test of one capability, of an agent that passes what the function says, until its end."""
+    bank = Bank(SMALL, DIFFICULTIES.reshape(-1, 1), ["p"] * len(DIFFICULTIES))
+    learner = Learner(bank, None, rule, seed=2)
+    while not (stop := learner.verdict()).stop:
+        choice = learner.ask()
+        assert choice is not None
+        learner.tell(choice.instance, float(passes(DIFFICULTIES[choice.index])))
+    return learner, stop
+
+
+@pytest.mark.parametrize("target", [0.05, 0.1, 0.15, 0.3])
+@pytest.mark.parametrize(("passes", "side"), [(True, "at least"), (False, "at most")])
+def test_evidence_from_one_side_is_never_precise(target: float, passes: bool, side: str) -> None:
+    """However many are passed, or failed, and whatever the target."""
+    rule = StoppingRule(120, target_sd=target)
+    learner, stop = after(lambda _: passes, rule)
+    assert stop.end != "precise"
+    assert PRECISE not in stop.status.values()
+    node = learner.summary()[0]
+    assert (node.side, node.two_sided) == (side, False)
+    if stop.status["ability"] == BOUNDED:
+        asked = [DIFFICULTIES[int(row)] for row in learner.played]
+        assert (max(asked) if passes else min(asked)) == (9.0 if passes else 0.5)
+        assert stop.end == "nothing left to learn"
+
+
+def test_evidence_from_both_sides_is_precise_soon() -> None:
+    learner, stop = after(lambda difficulty: difficulty < 5.0, StoppingRule(120, target_sd=0.1))
+    assert (stop.end, stop.status) == ("precise", {"ability": PRECISE})
+    assert learner.summary()[0].two_sided
+    assert learner.n < 40
+
+
+def test_a_prior_alone_is_precise_of_nothing() -> None:
+    """A prior may be narrower than a target, as that of pushing blocks is."""
+    testbed = load_layout("testbed")
+    nodes = LivePosterior(testbed, 1).summary()
+    push = next(node for node in testbed.latents if node.name == "pushAbility")
+    wide = StoppingRule(target_sd=0.3)
+    assert push.prior.sd < 0.3 * push.prior.span
+    assert set(known_of(testbed, wide, nodes, {}).values()) == {"open"}
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=str)
+def test_the_evidence_at_the_ends_is_that_of_likelihoods(prior: Prior) -> None:
+    """It does not depend on the prior: weights of draws of any prior are likelihoods."""
+    z = np.random.default_rng(3).standard_normal(4000)
+    values, shares = prior.from_standard(z), ndtr(z)
+
+    def at_ends(likelihood: npt.NDArray[np.float64]) -> tuple[float, float]:
+        return evidence_at_ends(prior, values, likelihood / likelihood.sum())
+
+    assert at_ends(np.ones(4000)) == pytest.approx((1.0, 1.0), abs=0.25)
+    passed_all = at_ends(expit(30.0 * (shares - 0.7)))
+    assert passed_all[0] < 0.1
+    assert passed_all[1] == pytest.approx(1.0, abs=0.3)
+    failed_all = at_ends(expit(30.0 * (0.3 - shares)))
+    assert failed_all[1] < 0.1
+    assert failed_all[0] == pytest.approx(1.0, abs=0.3)
+    assert max(at_ends(np.exp(-0.5 * ((shares - 0.5) / 0.1) ** 2))) < 0.1
 
 
 def _enums(schema: Any) -> list[list[Any]]:
@@ -219,12 +316,13 @@ def test_real_fits_and_live_posteriors_never_contradict_each_other(
     while True:
         stop = learner.verdict()
         assert stop.facts is not None
-        assert stop.facts.live == reached(AAIO, rule, learner.summary())
+        asked = stop.facts.asked
+        assert stop.facts.live == known_of(AAIO, rule, learner.summary(), asked)
         assert contradictions(stop.facts, judge(stop.facts)) == []
         if stop.stop:
             data = learner.data()
             fitted = fit(FitRequest(AAIO, data.features, data.outcomes, seed))
-            last = stop.judged(fit=reached(AAIO, rule, fitted.nodes))
+            last = stop.judged(fit=known_of(AAIO, rule, fitted.nodes, asked))
             assert last.facts is not None
             assert contradictions(last.facts, judge(last.facts)) == []
             if last.stop:
@@ -235,9 +333,7 @@ def test_real_fits_and_live_posteriors_never_contradict_each_other(
         learner.tell(choice.instance, float(outcomes[choice.index]))
     assert learner.n <= 60
     assert all(n < learner.n for n in refuted)
-    spans = {latent.name: latent.prior.span for latent in AAIO.latents}
-    for node in fitted.nodes:
-        if node.name in last.status:
-            assert (last.status[node.name] == PRECISE) == (
-                node.sd <= rule.target_sd * spans[node.name]
-            )
+    for node, latent in zip(fitted.nodes, AAIO.latents, strict=True):
+        if last.status.get(node.name) == PRECISE:
+            assert node.sd <= target_sd(rule, latent)
+            assert node.two_sided

@@ -227,15 +227,18 @@ def test_a_battery_can_be_exhausted_when_all_is_measured_but_not_all_conditions_
     assert verdict.reason == "every capability is precise, if the layout holds"
 
 
-def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw) -> None:
+def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     """As many of the best instances as the first two, each by its own drop, take to the target."""
-    bank = Bank(aaio, draw_instances(40, 5), ["p"] * 40)
-    posterior, chooser = LivePosterior(aaio, 1), Chooser(bank)
-    scores = chooser.gains.scores(posterior)
+    features = draw_instances(60, 5)
+    posterior, chooser, history = half_known(
+        aaio, features, play(features, [3.0, 1.2, 0.0, 0.1], 5)
+    )
+    chooser = Chooser(chooser.bank, Policy(exposures=0))
+    scores = chooser.scores(posterior, history)
     best = np.sort(scores.drops[:, 0] / scores.variance[0])[::-1]
     target = float(np.sqrt(scores.variance[0] * (1 - best[0]) * (1 - best[1]))) / 5.3
     rule = StoppingRule(targets={"navigationAbility": target * 1.0001})
-    verdict = RuleStopper(aaio, rule).verdict(posterior, chooser, History())
+    verdict = RuleStopper(aaio, rule).verdict(posterior, chooser, history)
     assert verdict.episodes_needed["navigationAbility"] == 2
 
 
