@@ -21,9 +21,9 @@ IN_CHAIN: Final[Mapping[InChain, str]] = {
     # it again in the next.
     "greatest": "rewardDistance rewardBehind wallsInWay lavaInWay agentHeight wayLength "
     "wayManhattan detour wayTurns goalBehind rampNeeded platformNeeded tunnelNeeded wayClimb drops "
-    "lavaStraight lavaShortest lavaDetour hotOnWay mustPush couldPush largestReward goalDistance "
-    "lavaPresence platformPresence rampPresence transparentPresence occluderPresence timeUnderOcc "
-    "numPositions goalTravel hiddenStanding hiddenMoving hidingPlaces decoysHidden",
+    "lavaStraight lavaShortest lavaDetour lavaToAvoid hotOnWay mustPush couldPush largestReward "
+    "goalDistance lavaPresence platformPresence rampPresence transparentPresence occluderPresence "
+    "timeUnderOcc numPositions goalTravel hiddenStanding hiddenMoving hidingPlaces decoysHidden",
     "least": "rewardSize goalSize lavaMargin goalAngle goalSeen goalInView goalSeenOnWay "
     "smallestReward",
     "whole": "leastReturn greatestReturn",

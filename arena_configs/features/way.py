@@ -26,6 +26,9 @@ from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject
 from animalcat.arena_configs.returns import best_value, grants
 from animalcat.arena_configs.routes import Route, Terrain, heading, is_lava, is_movable, leg_length
 
+_BESIDE: Final = 1.0
+"""Metres off the safe way within which lava has to be avoided: the agent's own breadth."""
+
 
 def _detour(_: Survey, way: Route) -> float:
     shortest = max(0.0, way.straight - way.touch)
@@ -99,6 +102,14 @@ def _lava_detour(survey: Survey) -> Reading:
     if isinstance(way, str):
         return way
     return 0.0 if reckless is None else max(0.0, way.length - reckless.length)
+
+
+def _lava_to_avoid(survey: Survey) -> Reading:
+    """Lava on the straight way or on the shortest one, or beside the safe way."""
+    met = [_lava_straight(survey), _lava_shortest(survey)]
+    margin = _lava_margin(survey)
+    beside = not isinstance(margin, str) and margin < _BESIDE
+    return float(beside or any(not isinstance(one, str) and one > 0.0 for one in met))
 
 
 def _lava_margin(survey: Survey) -> Reading:
@@ -326,6 +337,15 @@ WAY: Final = (
         "m",
         "by how much lava and bad goals make the safe way longer than that one",
         _with_lava(_lava_detour),
+    ),
+    _row(
+        "lavaToAvoid",
+        "",
+        "1: lava is on the straight way to the goal, on the way that would be the shortest if lava "
+        f"did nothing, or less than {_BESIDE:g} m off the safe way",
+        _with_lava(_lava_to_avoid),
+        high=1.0,
+        version=1,
     ),
     _row(
         "lavaMargin",

@@ -52,7 +52,7 @@ FAMILIES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             ),
             "lava": (
                 *("lava", "lavaPresence", "lavaInWay", "lavaStraight", "lavaShortest"),
-                *("lavaDetour", "lavaMargin", "leastReturn"),
+                *("lavaDetour", "lavaToAvoid", "lavaMargin", "leastReturn"),
             ),
             "hot zones": ("hotZones", "hotOnWay"),
             "ramps": ("ramps", "rampPresence", "rampNeeded", "wayClimb"),

@@ -37,7 +37,7 @@ from benchmarks.reproduce.testbed_report import print_testbed
 
 LAYOUT = load_layout("testbed")
 PLAIN = {
-    "lavaPresence": 0.0,
+    "lavaToAvoid": 0.0,
     "raisedRewards": 0.0,
     "rewards": 1.0,
     "endingRewards": 1.0,
@@ -75,7 +75,7 @@ def test_its_demands_are_measured_ones() -> None:
     [
         ({"rampNeeded": 1}, "rampAbility", 0.0),
         ({"platformNeeded": 1}, "platformAbility", 0.0),
-        ({"lavaPresence": 1}, "avoidanceAbility", 0.0),
+        ({"lavaToAvoid": 1}, "avoidanceAbility", 0.0),
         ({"hotOnWay": 2}, "avoidanceAbility", 0.0),
         ({"goalSeen": 0}, "searchAbility", 0.0),
         ({"choiceWays": 2, "choiceRight": 1}, "choiceAbility", 0.5),
@@ -191,7 +191,7 @@ def table() -> OutcomeTable:
     category = np.array([category_of(name) for name in NAMES])
     values["wayLength"] = generator.uniform(2, 60, n)
     values["goalSize"] = generator.choice([0.5, 1.0, 3.0], n)
-    values["lavaPresence"] = (category == "02").astype(float)
+    values["lavaToAvoid"] = (category == "02").astype(float)
     values["rampNeeded"] = (category == "03").astype(float)
     features = np.stack([values[name] for name in LAYOUT.feature_names], axis=1)
     agents = [

@@ -30,9 +30,9 @@ ABSENT: Final = {
     "rewards": 1.0,
 }
 EASY: Final = {
-    "rampPresence": 0.0,
-    "lavaPresence": 0.0,
-    "platformPresence": 0.0,
+    "rampNeeded": 0.0,
+    "lavaToAvoid": 0.0,
+    "platformNeeded": 0.0,
     "goalDistance": 5.0,
     "goalSize": 4.8,
     "rightLeftPosition": 0.0,
@@ -53,9 +53,9 @@ def instance(name: str, task: str = "", **demands: float) -> Instance:
 def test_where_demands_are_easy_follows_from_the_layout() -> None:
     found = {one.name: (one.easy, one.hard) for one in scales_of(LAYOUT)}
     assert found == {
-        "rampPresence": (0.0, (1.0,)),
-        "lavaPresence": (0.0, (1.0,)),
-        "platformPresence": (0.0, (1.0,)),
+        "rampNeeded": (0.0, (1.0,)),
+        "lavaToAvoid": (0.0, (1.0,)),
+        "platformNeeded": (0.0, (1.0,)),
         "goalDistance": (0.0, (56.0,)),
         "goalSize": (5.0, (0.4,)),
         "rightLeftPosition": (0.0, (-1.0, 1.0)),
@@ -78,7 +78,7 @@ def random_instances(count: int, seed: int, together: float = 0.0) -> list[Insta
             "goalSize": rng.uniform(0.4, 5),
             "numPositions": float(rng.integers(1, 16)),
             "rightLeftPosition": float(rng.integers(-1, 2)),
-            **{name: float(rng.integers(2)) for name in ("lavaPresence", "rampPresence")},
+            **{name: float(rng.integers(2)) for name in ("lavaToAvoid", "rampNeeded")},
         }
         made.append(instance(f"i{k:03}", f"t{k}", **demands))
         if k % 2:
@@ -148,7 +148,7 @@ def test_exceptions_have_reasons() -> None:
     reasons = {(one.one, one.other): one.reason for one in found.exempt}
     assert "nested by definition" in reasons["occluderPresence", "timeUnderOcc"]
     assert "is 1 in all" in reasons["occluderPresence", "goalSize"]
-    assert "has one value" in reasons["platformPresence", "all others"]
+    assert "has one value" in reasons["platformNeeded", "all others"]
     compared = {frozenset((one.one, one.other)) for one in found.together}
     assert not compared & {frozenset(pair) for pair in reasons}
     assert len(compared) == 7 * 6 / 2
@@ -213,9 +213,9 @@ def test_each_control_of_an_easy_instance_makes_one_demand_hard(task: Task) -> N
         f"{base}.right": "rightLeftPosition",
         f"{base}.long": "timeUnderOcc",
         f"{base}.many": "numPositions",
-        f"{base}.lava": "lavaPresence",
-        f"{base}.ramp": "rampPresence",
-        f"{base}.platform": "platformPresence",
+        f"{base}.lava": "lavaToAvoid",
+        f"{base}.ramp": "rampNeeded",
+        f"{base}.platform": "platformNeeded",
     }
     assert ("occluderPresence", base) in {(one.demand, one.other) for one in found.pairs}
     assert [one.tasks for one in found.ends] == [1] * len(found.ends)
@@ -238,9 +238,9 @@ def test_demands_of_draws_are_what_their_parameters_say() -> None:
         "goalDistance": "distance",
         "goalSize": "size",
         "numPositions": "places",
-        "lavaPresence": "lava",
-        "rampPresence": "ramp",
-        "platformPresence": "platform",
+        "lavaToAvoid": "lava",
+        "rampNeeded": "ramp",
+        "platformNeeded": "platform",
     }
     for demand, parameter in parameters.items():
         wanted = [float(one.parameters[parameter]) for one in made]
