@@ -841,7 +841,7 @@ class Learner:
     def _unproven(self) -> bool:
         """Whether all is precise, and the check lets no session end as precise yet."""
         examined = self._examined
-        return examined is not None and self._is_settled and not examined.passes(last=self._is_last)
+        return examined is not None and self.settled and not examined.passes(last=self._is_last)
 
     @property
     def _is_last(self) -> bool:
@@ -851,7 +851,7 @@ class Learner:
         return not self._chooser.available(self._history(), distrust=True).any()
 
     @property
-    def _is_settled(self) -> bool:
+    def settled(self) -> bool:
         """Whether every capability is known, if the layout holds."""
         facts = self._judged_alone.facts
         return facts is not None and facts.settled
@@ -875,7 +875,7 @@ class Learner:
 
         It follows from what was told alone, and costs nothing as long as something is open.
         """
-        if self._alarmed or not (self._is_settled or self.n >= self.rule.max_episodes):
+        if self._alarmed or not (self.settled or self.n >= self.rule.max_episodes):
             return None
         key = self._judged_alone
         if self._kept_examination is None or self._kept_examination[0] is not key:

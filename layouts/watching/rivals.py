@@ -29,16 +29,16 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-PASSED: Final = 1 / 8
-"""Bayes factor of the rivals below which a session may end for what it knows. By Ville's inequality
-at most this share of such agents gets there, if they are as the rivals say."""
+PASSED: Final = 1 / 5
+"""Bayes factor of the rivals below which a session may end for what it knows. If agents are as the
+rivals say, at most this share of them ever gets there, by Ville's inequality."""
 LAST: Final = 1.0
 """The same once nothing more is played: then rivals must not explain it better than the layout."""
 KEPT: Final = (0.1, 0.4)
 """What share of the chance of success rivals leave in their stratum; each is as likely."""
 SHOWS: Final = 0.65
-"""Least chance of success, on average over a stratum, from which on doing worse there would show.
-Where the layout expects failure, a rival is hardly another layout."""
+"""Least chance of success in a stratum, but for what a rival takes away, from which on the rival
+counts for passing. Where the agent fails anyway, a rival hardly differs from the layout."""
 _SHARES: Final[Mapping[Group, float]] = {
     "time": 0.2,
     "paradigm": 0.15,
