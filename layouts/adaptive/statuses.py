@@ -145,6 +145,11 @@ class Facts:
         """Whether every capability is precise or bounded."""
         return "open" not in self.known.values()
 
+    @property
+    def unproven(self) -> bool:
+        """Whether every capability is known, if the layout holds, and that is doubted."""
+        return self.doubted and self.settled
+
 
 @dataclass(frozen=True, slots=True)
 class SessionJudgement:
@@ -240,7 +245,7 @@ def _end(facts: Facts) -> tuple[End | None, str]:
         return facts.other
     if facts.contradicted and facts.rule.stop_at_alarm:
         return "layout contradicted", "layout contradicted: it does not describe this agent"
-    known = _known(facts) if _may_settle(facts) and not (facts.doubted and facts.settled) else None
+    known = _known(facts) if _may_settle(facts) and not facts.unproven else None
     used = _used(facts.rule, facts.played, facts.seconds)
     if facts.rule.combine == "all":
         met = ([known] if known else []) + used
@@ -303,7 +308,7 @@ def _status(facts: Facts, end: End | None, name: str, known: Known) -> Status:
         return CONTRADICTED
     if not facts.readable:
         return NOT_READ
-    if known != "open" and not (facts.doubted and end in _OF_THE_REST):
+    if known != "open" and not (facts.unproven and end in _OF_THE_REST):
         return PRECISE if known == "precise" else BOUNDED
     if end is None:
         return "measuring"
