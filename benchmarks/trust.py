@@ -71,16 +71,16 @@ class Section:
 
 
 SECTIONS: Final[Mapping[str, Section]] = {
-    "ends": Section(20, 900, (1, 40)),
+    "ends": Section(20, 780, (1, 40)),
     "false": Section(100, 320, (2, 20)),
     "known": Section(20, 300, (1, 30)),
     "unseen": Section(20, 300, (1, 30)),
     "cost": Section(300, 400, (2, 15)),
     "rate": Section(500, 360, (1, 15)),
 }
-WHOLE: Final = 1620.0
-"""Seconds after which no session of any section begins: 27 minutes."""
-QUICKLY: Final = 140.0
+WHOLE: Final = 2400.0
+"""Seconds after which no session of any section begins: 40 minutes."""
+QUICKLY: Final = 180.0
 """The same when quick."""
 
 
