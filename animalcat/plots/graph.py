@@ -81,11 +81,11 @@ def _known(fitted: FitResult, k: int, reading: NodeReading) -> NodeEstimate:
     width = abs(scale.convert(summary.hdi[1]) - scale.convert(summary.hdi[0])) / 3.3
     first, last = sorted(scale.convert(end) for end in summary.hdi)
     value, start, stop = (
-        digits(number, width) for number in (scale.convert(summary.mean), first, last)
+        digits(number, width) for number in (scale.said(summary.mean), first, last)
     )
     words = f"{value} ({start} to {stop}) {scale.unit}"
     if scale.full(summary):
-        words = f"{value} {scale.unit} (the hardest there is)"
+        words = f"{value} {scale.unit} (the hardest that was asked)"
     return NodeEstimate(
         plain(words.replace("-", "−")),
         density_of(fitted.flat_draws[:, k], places, ends).tolist(),

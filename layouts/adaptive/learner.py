@@ -21,6 +21,7 @@ from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule, insist_
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
 from animalcat.layouts.adaptive.selectors import Selector
+from animalcat.layouts.adaptive.statuses import CONFIRMED
 from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, StopVerdict
 from animalcat.layouts.adaptive.telling import Given, values_of
 from animalcat.layouts.inference import messages
@@ -852,9 +853,9 @@ class Learner:
 
     @property
     def settled(self) -> bool:
-        """Whether every capability is known, if the layout holds."""
-        facts = self._judged_alone.facts
-        return facts is not None and facts.settled
+        """Whether the test would end since every capability is known, if the layout holds."""
+        alone = self._judged_alone
+        return alone.end in CONFIRMED and alone.facts is not None and alone.facts.settled
 
     @property
     def _judged_alone(self) -> StopVerdict:

@@ -49,7 +49,8 @@ BOUNDED: Final[Status] = "bounded"
 CONTRADICTED: Final[Status] = "layout contradicted"
 """Status of every capability while an alarm stands."""
 HORIZON: Final = 25
-"""Number of episodes that futility looks ahead."""
+"""Number of episodes that futility looks ahead, and that are played at least before bounds alone
+end a session."""
 EXHAUSTED: Final = "the battery is used up"
 """Why a session ends that has played all that there is."""
 CONFIRMED: Final[frozenset[End]] = frozenset({"precise", "nothing left to learn"})
@@ -68,9 +69,9 @@ class Asked(NamedTuple):
     """The ends of what a battery asks of a capability, where they were really asked.
 
     Attributes:
-        easiest: What three arenas that were played asked for at most, in the capability's unit, if
-            nothing that is left to play asks for less; else minus infinity.
-        hardest: What three of them asked for at least, if nothing that is left asks for more; else
+        easiest: The least demand that there is, in the capability's unit, if three arenas that were
+            played asked for as little, give or take the target; else minus infinity.
+        hardest: The greatest demand that there is, if three of them asked for as much; else
             infinity.
     """
 
@@ -205,9 +206,8 @@ def known_of(
     the evidence falls off on both sides of the estimate. A chance from 0 to 1 has ends of its own,
     beyond which there is nothing, so the first suffices. Where the evidence falls off on one side
     alone, a capability is bounded once the battery has nothing more to ask on the other. Its
-    hardest demand was asked, and the interval is wholly above it; or the standard deviation is at
-    the target, and the interval begins no further below it than that. The same holds below its
-    easiest demand.
+    hardest demand was asked, and the standard deviation is at the target or the interval wholly
+    above that demand. The same holds below its easiest demand.
 
     Args:
         layout: The layout.
@@ -229,12 +229,13 @@ def known_of(
         known[node.name] = "open"
         if not target or not learnt(node.sd, latent.prior.sd):
             continue
-        if two_sided and node.sd <= target and narrow:
+        at_target = node.sd <= target
+        nothing_harder = ends.hardest < inf and (at_target or low >= ends.hardest)
+        nothing_easier = ends.easiest > -inf and (at_target or high <= ends.easiest)
+        if two_sided and at_target and narrow:
             known[node.name] = "precise"
-            continue
-        slack = target if node.sd <= target else 0.0
-        if (node.side == "at least" and low >= ends.hardest - slack) or (
-            node.side == "at most" and high <= ends.easiest + slack
+        elif (node.side == "at least" and nothing_harder) or (
+            node.side == "at most" and nothing_easier
         ):
             known[node.name] = "bounded"
     return known
@@ -278,7 +279,9 @@ def _known(facts: Facts) -> tuple[End, str] | None:
             "precise",
             "every capability is precise, or bounded where the battery ends, if the layout holds",
         )
-    if words == {"bounded"}:  # which ends nothing by itself; but there is nothing more to ask
+    if words == {"bounded"}:  # ends nothing soon; but later there is nothing more to ask
+        if facts.played < HORIZON:
+            return None
         return (
             "nothing left to learn",
             "nothing left to learn: every capability is bounded only, and the battery asks for "

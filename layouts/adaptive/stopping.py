@@ -33,8 +33,6 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 WORTHWHILE: Final = 0.1
 """Least share by which a standard deviation would have to fall without noise for noise to be named
 as the limit."""
-_SAME: Final = 0.02
-"""By what share of a capability's range a demand may be greater and still count as the same."""
 _OFTEN: Final = 3
 """How often the hardest demand must have been asked, or the easiest, as one outcome may be luck."""
 
@@ -140,10 +138,10 @@ class RuleStopper:
     ) -> StopVerdict:
         """Judge after an episode, as `Stopper.verdict` says."""
         left = chooser.available(history, distrust=contradicted)
-        asked = asked_of(chooser.bank, history.played, left)
+        targets = [target_sd(self.rule, self.layout.latents[i]) for i in self.layout.capabilities]
+        asked = asked_of(chooser.bank, history.played, left, targets)
         known = known_of(self.layout, self.rule, posterior.summary(), asked)
         measured = np.array([known[name] != "open" for name in self._names])
-        targets = [target_sd(self.rule, self.layout.latents[i]) for i in self.layout.capabilities]
         scores = chooser.scores(posterior, history)
         fall = _expected_fall(scores, left)
         futile = (fall < self.rule.futility) & (self.rule.futility > 0.0)
@@ -178,13 +176,16 @@ class RuleStopper:
         return dict(zip(self._names, values.tolist(), strict=True))
 
 
-def asked_of(bank: Bank, played: Sequence[int], left: Mask) -> dict[str, Asked]:
+def asked_of(
+    bank: Bank, played: Sequence[int], left: Mask, same: Sequence[float]
+) -> dict[str, Asked]:
     """Find the ends of what a battery asks of each capability, where they were really asked.
 
     Args:
         bank: The battery.
         played: Rows of what was played.
         left: (instances,), whether each may still be played.
+        same: For each capability, by how much a demand may be greater and still count as asked.
     """
     layout = bank.layout
     found: dict[str, Asked] = {}
@@ -194,12 +195,12 @@ def asked_of(bank: Bank, played: Sequence[int], left: Mask) -> dict[str, Asked]:
         told, rest = told[np.isfinite(told)], rest[np.isfinite(rest)]
         if told.size < _OFTEN:
             continue
-        same = _SAME * node.prior.span
         told.sort()
         easiest, hardest = float(told[_OFTEN - 1]), float(told[-_OFTEN])
+        least, most = min((easiest, *rest)), max((hardest, *rest))
         found[node.name] = Asked(
-            -math.inf if (rest < easiest - same).any() else easiest,
-            math.inf if (rest > hardest + same).any() else hardest,
+            least if easiest - least <= same[k] else -math.inf,
+            most if most - hardest <= same[k] else math.inf,
         )
     return found
 

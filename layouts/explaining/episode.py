@@ -252,7 +252,7 @@ def _need(
     demand = margin = ahead = None
     asks = counted = ""
     interval: tuple[float, float] | None = None
-    scale = scale_of(layout, i, bank.features)
+    scale = scale_of(layout, i, bank.features).counted
     ends = hdi(theta[:, i], np.full(len(theta), 1.0 / len(theta)))
     known = learnt(float(theta[:, i].std()), node.prior.sd)
     has = scale.told(float(theta[:, i].mean()), *ends, known=known, note=note)
@@ -329,7 +329,7 @@ def _without(
             like[at] = 0.0
             if row[at] == 1.0 and not evaluator.touched(evaluator.columns(like[np.newaxis]))[0, i]:
                 return {name: 0.0}, like, theta
-        scale = scale_of(layout, i, bank.features)
+        scale = scale_of(layout, i, bank.features).counted
         if scale.feature:
             like = row.copy()
             at = layout.feature_names.index(scale.feature)

@@ -172,6 +172,15 @@ class KindEstimate:
         )
 
 
+def first_observed(shares: Floats) -> Floats:
+    """The first outcome that was observed at all: the one that says what was failed, (episodes,).
+
+    Args:
+        shares: (episodes, outcomes), as `PlayedEpisodes.shares` returns them.
+    """
+    return shares[:, int(np.isfinite(shares).any(axis=0).argmax())]
+
+
 def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs) -> KindEstimate:
     """Compute the probability of each kind.
 
@@ -195,8 +204,9 @@ def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs
     probabilities["unclear"] = max(0.0, 1.0 - sum(probabilities[name] for name in named))
     best = max(named, key=lambda kind: probabilities[kind])
     observed = int(np.count_nonzero(np.isfinite(shares).any(axis=1)))
-    failed = bool((shares < 1.0).any())
-    why = _why(observed, able, single, probabilities, best, p_layout, failed=failed)
+    first = first_observed(shares)
+    failed, passed = bool((first < 1.0).any()), bool((first > 0.0).any())
+    why = _why(observed, able, single, probabilities, best, p_layout, failed=failed, passed=passed)
     of_kind = [] if why else [candidate for candidate in rivals if _kind_of(candidate) == best]
     rival = max(of_kind or rivals, key=lambda candidate: candidate.probability, default=None)
     if why:
@@ -215,6 +225,7 @@ def _why(
     p_layout: float,
     *,
     failed: bool,
+    passed: bool,
 ) -> str:
     """Why no kind can be named; empty if one can."""
     if n < LEAST:
@@ -223,6 +234,8 @@ def _why(
         return ""
     if not failed:
         return "it failed nowhere, and too little is known of what it can do"
+    if not passed:
+        return "it passed nowhere, so nothing that it does well was shown"
     if p_layout < NAMED:
         return "several things may decide, and none of them is likely enough to be named"
     if able + single < NAMED / 2:

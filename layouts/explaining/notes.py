@@ -94,8 +94,9 @@ def notes(
 
 def _leaning(prior: Prior, scale: Scale) -> str:
     """Where a prior leans before anything is played, as readers read it."""
-    low, high = prior.from_standard(np.array([-_TAIL, _TAIL])).tolist()
-    return f"{LEANS} {scale.brief(prior.mean, low, high).estimate}"
+    low, middle, high = prior.from_standard(np.array([-_TAIL, 0.0, _TAIL])).tolist()
+    what = "what is " * bool(scale.beyond(middle))
+    return f"{LEANS} {what}{scale.brief(middle, low, high).estimate}"
 
 
 def _touched(node: NodeSummary, scale: Scale) -> Side | None:
@@ -119,10 +120,10 @@ def _beyond(node: NodeSummary, low: float, high: float, scale: Scale) -> str:
     """What is not measured of a capability, in words and as readers read it."""
     if node.side == "at least" and np.isfinite(high):
         beyond = "beyond" if scale.rising else "smaller than"
-        return f"what is {beyond} {scale.exactly(high)} is not measured"
+        return f"what is {beyond} {scale.edge(high)} is not measured"
     if node.side == "at most" and np.isfinite(low) and not scale.floor(low):
         below = "below" if scale.rising else "larger than"
-        return f"what is {below} {scale.exactly(low)} is not measured"
+        return f"what is {below} {scale.edge(low)} is not measured"
     if node.side is None and not node.two_sided:
         return "its interval spans the whole range"
     return ""

@@ -17,6 +17,7 @@ from animalcat.layouts.explaining.kinds import (
     PlayedEpisodes,
     RivalExplanation,
     find_kind,
+    first_observed,
 )
 from animalcat.layouts.explaining.limits import Costs, costs, thinned
 from animalcat.layouts.explaining.notes import notes
@@ -176,7 +177,7 @@ def verdict(
     if trusted and observed:
         said += _abilities(layout, nodes, noted, cost, scales)
         said += _others(layout, nodes, some)
-        failed = bool((shares < 1.0).any())
+        failed = bool((first_observed(shares) < 1.0).any())
         failing, blamed = _failing(layout, nodes, noted, fails, failed=failed)
         said.append(failing)
     elif (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
@@ -38,7 +39,8 @@ def wider_prior(node: Latent) -> Prior | None:
 
     A range that starts at 0 ends twice as far; another one grows at both ends. The shape of the
     distribution over its range stays. A share or a chance has no more beyond its ends, so the
-    distribution over its range is half as sharp. A population of agents scatters twice as far, in
+    distribution over its range is halfway to the uniform one, by the logarithms of its parameters,
+    whether it leans to the middle or to an end. A population of agents scatters twice as far, in
     z-space, about the same centre.
 
     Returns:
@@ -54,17 +56,12 @@ def wider_prior(node: Latent) -> Prior | None:
     if isinstance(prior, MovedBeta):
         return replace(prior, scale=2.0 * prior.scale)
     if node.is_share:
-        flatter = replace(prior, alpha=_halved(prior.alpha), beta=_halved(prior.beta))
+        flatter = replace(prior, alpha=math.sqrt(prior.alpha), beta=math.sqrt(prior.beta))
         return None if flatter == prior else flatter
     if prior.low == 0.0:
         return replace(prior, high=2.0 * prior.high)
     half = prior.span / 2.0
     return replace(prior, low=prior.low - half, high=prior.high + half)
-
-
-def _halved(sharpness: float) -> float:
-    """Half of a parameter of a beta distribution, but for what would pile up at the ends."""
-    return max(sharpness / 2.0, min(sharpness, 1.0))
 
 
 def with_wider(profile: Profile, learner: Learner, draws: Floats, seed: int) -> Profile:

@@ -62,6 +62,9 @@ class Scale:
         low: Least value that any instance can ask for.
         high: Largest such value.
         ends: The ends of the node's range, in its own unit.
+        asked: The hardest value of the feature that was asked, in this unit, as the one end of all
+            values. Words claim nothing beyond it, also where the layout counts a value as more, as
+            of a goal behind.
     """
 
     phrase: str
@@ -73,6 +76,16 @@ class Scale:
     low: float = -math.inf
     high: float = math.inf
     ends: tuple[float, float] = (-math.inf, math.inf)
+    asked: tuple[float, float] = (-math.inf, math.inf)
+
+    @property
+    def counted(self) -> Scale:
+        """The same as the layout counts, whatever was asked: for values beside a demand."""
+        return replace(self, asked=(-math.inf, math.inf))
+
+    def said(self, value: float) -> float:
+        """A value of the node in this unit, but nothing beyond what was asked."""
+        return min(max(self.convert(value), self.asked[0]), self.asked[1])
 
     def say(self, node: NodeSummary) -> str:
         """Say what a node's estimate and interval mean."""
@@ -83,16 +96,16 @@ class Scale:
     def read(self, node: NodeSummary) -> str:
         """Say what a node's estimate means."""
         if self.full(node):
-            hardest = self.fill(figure(self.convert(node.mean), 0.0))
-            return f"{hardest} (the hardest there is) more than half of the time"
+            hardest = self.fill(figure(self.said(node.mean), 0.0))
+            return f"{hardest} (the hardest that was asked) more than half of the time"
         if self.margin and self.beyond(node.mean):
-            easiest = self.fill(figure(self.convert(node.mean), 0.0))
+            easiest = self.fill(figure(self.said(node.mean), 0.0))
             return f"{easiest} (the easiest there is) less than half of the time"
         return f"{self.fill(self.value(node.mean, *node.hdi))}{self.rate}"
 
     def value(self, value: float, low: float, high: float) -> str:
         """A value of the node in this unit, as exact as its interval allows; without the unit."""
-        return figure(self.convert(value), self.width(low, high))
+        return figure(self.said(value), self.width(low, high))
 
     def interval(self, low: float, high: float, finer: float = 1.0) -> str:
         """The interval between two values of the node, in this unit.
@@ -116,9 +129,13 @@ class Scale:
         """A value of the node that is known exactly, as a demand is, in this unit."""
         return _minus(_with(figure(self.convert(value), 0.0), self.unit))
 
+    def edge(self, value: float) -> str:
+        """A value of the node, or what was asked at most or at least if that is nearer."""
+        return _minus(_with(figure(self.said(value), 0.0), self.unit))
+
     def floor(self, value: float) -> bool:
         """Whether a value of the node is 0 in this unit, below which there is nothing."""
-        return self.rising and figure(self.convert(value), 0.0) == "0"
+        return self.rising and figure(self.said(value), 0.0) == "0"
 
     def told(
         self, value: float, low: float, high: float, *, known: bool, note: NodeNote = _NOTHING
@@ -140,18 +157,23 @@ class Scale:
 
     def beyond(self, value: float) -> str:
         """Where a value of the node lies past what any instance asks for: "over", "under" or ""."""
-        shown = self.convert(value)
-        if shown == self.high:
+        shown, (low, high) = self.said(value), self._edges
+        if shown == high:
             return "over"
-        return "under" if shown == self.low and self.low > 0.0 else ""
+        return "under" if shown == low and low > 0.0 else ""
 
     def past(self, value: float) -> bool:
         """Whether a value of the node is more ability than any instance asks for."""
-        return self.margin and self.convert(value) == (self.high if self.rising else self.low)
+        return self.margin and self.said(value) == self._edges[1 if self.rising else 0]
 
     def none(self, value: float) -> bool:
         """Whether a value of the node is no more ability than the easiest instance asks for."""
-        return self.margin and self.convert(value) == (self.low if self.rising else self.high)
+        return self.margin and self.said(value) == self._edges[0 if self.rising else 1]
+
+    @property
+    def _edges(self) -> tuple[float, float]:
+        """The least and the greatest value that words have."""
+        return max(self.low, self.asked[0]), min(self.high, self.asked[1])
 
     def end(self, value: float, width: float) -> str:
         """A value of the node as the end of a range; without the unit.
@@ -164,7 +186,7 @@ class Scale:
 
     def _number(self, value: float, width: float) -> str:
         # What instances ask for at most is known exactly, and rounded it might be 0.
-        return figure(self.convert(value), 0.0 if self.beyond(value) else width)
+        return figure(self.said(value), 0.0 if self.beyond(value) else width)
 
     def brief(
         self,
@@ -287,7 +309,15 @@ def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scal
         features: (instances, features), for instance those of a battery.
     """
     prior = layout.latents[index].prior
-    return replace(_scale_of(layout, index, features), ends=(prior.low, prior.high))
+    scale = replace(_scale_of(layout, index, features), ends=(prior.low, prior.high))
+    if not scale.feature or features is None or not len(features):
+        return scale
+    values = features[:, layout.feature_names.index(scale.feature)]
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return scale
+    asked = (-math.inf, float(values.max())) if scale.rising else (float(values.min()), math.inf)
+    return replace(scale, asked=asked)
 
 
 def _scale_of(layout: Layout, index: int, features: Floats | None) -> Scale:

@@ -18,7 +18,7 @@ Side: TypeAlias = Literal["at least", "at most"]
 
 HDI_SHARE: Final = 0.9
 """Probability that the reported highest-density interval holds."""
-FALLS: Final = 0.25
+FALLS: Final = 0.1
 """Evidence at an end of a range, as a share of what it is in the middle of the posterior, below
 which it has clearly fallen off there."""
 _BEYOND: Final = 0.025

@@ -167,11 +167,11 @@ def test_priors_twice_as_wide() -> None:
     assert wider(Normal(1.0, 2.0)) == Normal(1.0, 4.0)
     assert wider(HalfNormal(2.0)) == HalfNormal(4.0)
     assert wider(ScaledBeta(0.0, 1.0), "1") is None  # no prior is wider
-    assert wider(ScaledBeta(0.0, 1.0, 1.0, 9.0), "1") == ScaledBeta(0.0, 1.0, 1.0, 4.5)
-    assert wider(ScaledBeta(0.0, 1.0, 1.5, 0.5), "1") == ScaledBeta(0.0, 1.0, 1.0, 0.5)
+    assert wider(ScaledBeta(0.0, 1.0, 1.0, 9.0), "1") == ScaledBeta(0.0, 1.0, 1.0, 3.0)
+    assert wider(ScaledBeta(0.0, 1.0, 0.25, 1.0), "1") == ScaledBeta(0.0, 1.0, 0.5, 1.0)
     assert wider_prior(ability) is not None
     noise = Latent("noise", "robustness", "1", ScaledBeta(0.0, 1.0, 1.0, 9.0))
-    assert wider_prior(noise) == ScaledBeta(0.0, 1.0, 1.0, 4.5)
+    assert wider_prior(noise) == ScaledBeta(0.0, 1.0, 1.0, 3.0)
     assert wider_prior(replace(noise, kind="bias")) is None
 
 

@@ -120,7 +120,7 @@ def test_one_that_fails_everywhere_is_bounded_from_above_and_of_no_kind() -> Non
 
 
 def test_what_makes_it_fail_is_open_where_another_ability_is_not_known() -> None:
-    _, found = judged(lambda t: np.zeros(len(t)), 20)
+    _, found = judged(lambda t: np.zeros(len(t)), 12)
     assert found.blamed == "navigationAbility"
     assert (
         "What makes it fail is open: no ability was shown in navigationAbility, and visualAbility "
@@ -149,7 +149,7 @@ def test_of_several_outcomes_all_count() -> None:
     assert "It passed all 12 arenas (reached) and reached 50 % of what could be" in found.text
     assert "12 arenas (timeLeft)" in found.text
     assert "not found" not in found.text
-    assert "nothing that was played says" not in found.text
+    assert "makes it fail" not in found.text  # it failed nowhere, whatever it was slow at
 
 
 def test_a_first_outcome_that_was_never_observed_is_left_out() -> None:
@@ -250,11 +250,11 @@ def test_of_an_agent_that_failed_nowhere_no_failure_is_explained() -> None:
     g = np.random.default_rng(1)
     draws = layout.from_standard(g.standard_normal((300, len(layout.latents))))
     rows = np.tile([0.5 * (f.low + f.high) for f in layout.features], (16, 1)).round()
-    for passed, why in ((1.0, "it failed nowhere"), (0.0, "makes it fail")):
+    for passed in (1.0, 0.0):
         played = PlayedEpisodes(rows, np.full(16, passed))
         found = find_kind(layout, draws, played, costs(layout, draws, rows))
         assert found.kind == "unclear"
-        assert why in found.why
+        assert found.why.startswith("it failed nowhere") == bool(passed)
 
 
 def test_an_interval_that_goes_on_where_nothing_asks_for_more_is_no_limit() -> None:
@@ -263,9 +263,10 @@ def test_an_interval_that_goes_on_where_nothing_asks_for_more_is_no_limit() -> N
     assert "passed 56 of 60" in found.text
     words = profile.words["navigationAbility"]
     assert words.estimate.startswith("no limit found: at least ")
-    assert words.interval.endswith("over 60 m")
+    assert words.interval == "over 35.1 m"  # the farthest that was asked, which may lie behind
+    assert words.estimate == "no limit found: at least 35.1 m"
     note = profile.notes["navigationAbility"]
-    assert (note.side, note.text) == ("at least", "what is beyond 60 m is not measured")
+    assert (note.side, note.text) == ("at least", "what is beyond 35.1 m is not measured")
     assert "Its weaker side" not in found.text
 
 
@@ -313,7 +314,7 @@ def test_a_bound_is_the_same_number_wherever_it_is_said() -> None:
 def test_where_more_ability_is_a_smaller_value_its_end_is_smaller() -> None:
     profile, _ = judged(lambda t: (t.column("rewardDistance") < 30).astype(float))
     sizes = profile.notes["visualAbility"]
-    assert (sizes.side, sizes.text) == ("at least", "what is smaller than 0.5 m is not measured")
+    assert (sizes.side, sizes.text) == ("at least", "what is smaller than 1 m is not measured")
 
 
 def test_what_an_agent_is_told_of_it_does_not_see() -> None:
@@ -453,7 +454,9 @@ def test_values_beyond_what_any_arena_asks_for_are_marked() -> None:
     none = read(places, 0.5, 0.0, 1.0)
     assert none.estimate.endswith("(the easiest there is) less than half of the time")
     full = read(far, 4.8, 4.3, 5.2)
-    assert full.estimate.endswith("60 m away (the hardest there is) more than half of the time")
+    assert full.estimate.endswith(
+        "60 m away (the hardest that was asked) more than half of the time"
+    )
     assert none.interval == "under 1"
 
 

@@ -208,7 +208,7 @@ async def test_a_session_that_could_not_be_ended_goes_on(
 
 async def until_bounded(service: Service, most: int, **changes: Any) -> str:
     """A session of an agent that passes everything, for which nothing is left to learn soon."""
-    await service.import_files(near(30), "straight")
+    await service.import_files(near(34), "straight")
     stop = sessions_pb2.StoppingRule(max_episodes=most, target_sd=0.25, futility=0.0)
     return await service.create(battery="batteries/straight", stop=stop, **changes)
 
@@ -220,25 +220,25 @@ async def test_play_goes_on_until_the_fit_confirms_that_nothing_is_left_to_learn
     doubting = Doubting(2)
     try:
         async with start(tmp_path, doubting) as service:
-            session = await until_bounded(service, 30, slots=slots)
+            session = await until_bounded(service, 34, slots=slots)
             await asyncio.gather(*(played(service, session, AHEAD) for _ in range(slots)))
             found = await service.get(session)
             told = await profile_of(service, session)
             counted = [e for e in await service.list_episodes(session) if e.outcome <= 2]
             first, second, last = doubting.given
             doubting.left = 100
-            vain = await until_bounded(service, 22)
+            vain = await until_bounded(service, 28)
             await played(service, vain, AHEAD)
             spent = await service.get(vain)
             why = (await profile_of(service, vain))["provenance"]
-        assert first < second < last == found.episodes == len(counted) < 30
+        assert first < second < last == found.episodes == len(counted) < 34
         assert {one.status for one in found.capabilities} == {sessions_pb2.MEASURING_STATUS_BOUNDED}
         assert found.reason == told["provenance"]["reason"]
         assert "every capability is bounded only" in found.reason
         assert told["provenance"]["ended"] == "nothing left to learn"
         assert told["diagnostics"]["outcomes"] == last
-        assert (spent.episodes, why["ended"]) == (22, "budget")
-        assert spent.reason == why["reason"] == "the budget of 22 episodes is used up"
+        assert (spent.episodes, why["ended"]) == (28, "budget")
+        assert spent.reason == why["reason"] == "the budget of 28 episodes is used up"
         assert {one.status for one in spent.capabilities} == {sessions_pb2.MEASURING_STATUS_BUDGET}
         assert len(doubting.given) > 4
     finally:
@@ -257,7 +257,7 @@ async def test_who_cancels_while_a_fit_lets_the_session_go_on_has_it_cancelled(
     slow = SlowAndDoubting()
     try:
         async with start(tmp_path, slow) as service:
-            session = await until_bounded(service, 30)
+            session = await until_bounded(service, 34)
             playing = asyncio.ensure_future(played(service, session, AHEAD))
             await slow.asked.wait()
             request = sessions_pb2.CancelSessionRequest(name=session)
