@@ -13,6 +13,7 @@ import numpy as np
 from rich.progress import Progress
 
 from animalcat.bench.curves import (
+    Estimate,
     Ints,
     bootstrap,
     bootstrap_mean,
@@ -23,11 +24,15 @@ from animalcat.bench.curves import (
 from animalcat.bench.rounds import keep_rounds
 from animalcat.bench.sessions import Player, Task, Trajectory, World, players, run_tasks
 from animalcat.cli.shared.output import print_rows, progress_console
-from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.statuses import CONFIRMED
+from animalcat.layouts.checking.calibration import spread
+from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.simulation.synthetic import op_battery
 from benchmarks import trust_rate
-from benchmarks.trust_agents import KNOWN, NAMES, UNSEEN, able, players_of
+from benchmarks.trust_agents import ENDS, KNOWN, NAMES, UNSEEN, able, players_of
 
 Rows: TypeAlias = list[dict[str, Any]]
 Rounds: TypeAlias = Sequence[Sequence[Trajectory]]
@@ -43,6 +48,8 @@ SAVED_AT: Final = (40, 60, 80, 100)
 """Numbers of episodes of the greedy policy with which the default is compared."""
 MARGIN: Final = 0.005
 """What Brier scores may be worse than random's by."""
+SPREAD_OVER: Final = 300
+"""Instances of a battery that is spread over the features of its layout."""
 FEW: Final = 8
 """Most kinds of misfit of a section when quick."""
 COLUMNS: Final = ("name", "value", "low", "high", "target", "met", "note")
@@ -64,15 +71,16 @@ class Section:
 
 
 SECTIONS: Final[Mapping[str, Section]] = {
+    "ends": Section(20, 780, (1, 40)),
     "false": Section(100, 320, (2, 20)),
     "known": Section(20, 300, (1, 30)),
     "unseen": Section(20, 300, (1, 30)),
     "cost": Section(300, 400, (2, 15)),
     "rate": Section(500, 360, (1, 15)),
 }
-WHOLE: Final = 1620.0
-"""Seconds after which no session of any section begins: 27 minutes."""
-QUICKLY: Final = 140.0
+WHOLE: Final = 2400.0
+"""Seconds after which no session of any section begins: 40 minutes."""
+QUICKLY: Final = 180.0
 """The same when quick."""
 
 
@@ -107,7 +115,11 @@ def section(
     if name == "rate":
         return trust_rate.section(count, seconds, keep)
     world = World(load_layout("object-permanence"), op_battery(0))
+    worlds = {"op": world}
     match name:
+        case "ends":
+            worlds |= {"aaio": spread_world("aaio", "metres-15")}
+            tasks = end_tasks(worlds, count)
         case "false":
             tasks = false_tasks(world, count)
         case "cost":
@@ -119,11 +131,13 @@ def section(
     flat = [task for one in tasks for task in one]
     with Progress(console=progress_console(), transient=True) as progress:
         bar = progress.add_task(name, total=len(flat))
-        done = run_tasks(flat, {"op": world}, seconds, lambda: progress.advance(bar))
+        done = run_tasks(flat, worlds, seconds, lambda: progress.advance(bar))
     rounds = [done[i : i + size] for i in range(0, len(done) - size + 1, size)]
     if not rounds:
         return [{"name": f"{name}: no round of sessions was done in {seconds:g} s"}]
     match name:
+        case "ends":
+            made = end_rows(rounds)
         case "false":
             made = false_rows(rounds)
         case "cost":
@@ -133,6 +147,78 @@ def section(
     if keep is not None:
         keep_rounds(keep, name, rounds, made, time.monotonic() - start)
     return made
+
+
+def spread_world(name: str, variant: str) -> World:
+    """A layout with instances all over the ranges of its features."""
+    layout = load_layout(name, variant)
+    generator = rng(0, "spread", 0)
+    return World(layout, Instances(layout.feature_names, spread(layout, SPREAD_OVER, generator)))
+
+
+def end_tasks(worlds: Mapping[str, World], rounds: int) -> list[list[Task]]:
+    """Per round: the eight kinds of `ENDS`, eight able agents, and eight of priors.
+
+    All are by default, to their own ends.
+    """
+    op, rule = worlds["op"], StoppingRule()
+    kinds = players_of(op, ENDS)
+    fine = [able(op), Player("nearly perfect", able(op, 0.97, 0.02).before)]
+    drawn = {name: players(world, 4 * rounds, seed=6) for name, world in worlds.items()}
+    each = [
+        [("op", one) for one in (*kinds, *fine, *fine, *fine, *fine)]
+        + [(name, one) for name in worlds for one in drawn[name][4 * seed : 4 * seed + 4]]
+        for seed in range(rounds)
+    ]
+    return [
+        [
+            Task(name, player, Policy(), 5000 + 100 * seed + k, (rule.max_episodes,), rule=rule)
+            for k, (name, player) in enumerate(one)
+        ]
+        for seed, one in enumerate(each)
+    ]
+
+
+def end_rows(rounds: Rounds) -> Rows:
+    """How sessions end by themselves: who is called precise, who is warned, and what it costs."""
+    kinds = len(ENDS)
+    misfits, fine, drawn = (
+        [t for one in rounds for t in one[k * kinds : (k + 1) * kinds]] for k in range(3)
+    )
+    note = f"{len(rounds)} sessions of each of {kinds} kinds"
+    unwarned = share([_claims(t) for t in misfits])
+    name = "misfit: all is called precise without a warning"
+    made: Rows = [row(name, unwarned, at_most=0.1, note=note)]
+    early = share([t.settled_at is not None for t in misfits])
+    made.append(row("misfit: the same without the check", early, note=note))
+    for kind in dict.fromkeys(t.player for t in misfits):
+        ours = [t for t in misfits if t.player == kind]
+        told = f"{sum(t.warned for t in ours)} of {len(ours)} are warned"
+        without = sum(t.settled_at is not None for t in ours)
+        note = f"{told}, {sum(t.doubted for t in ours)} doubted; {without} without the check"
+        made.append(row(f"{kind}: all is called precise", share([*map(_claims, ours)]), note=note))
+    for who, ours in (("able agents", fine), ("agents of the prior", drawn)):
+        note = f"{len(ours)} sessions, {sum(t.doubted for t in ours)} more doubted at their end"
+        warned = share([t.warned for t in ours])
+        made.append(row(f"false warning, {who}", warned, at_most=3 / 160, note=note))
+        sooner = [t for t in ours if t.settled_at is not None]
+        if not sooner:
+            continue
+        kept = share([_claims(t) for t in sooner])
+        note = f"of {len(sooner)} that are without the check"
+        made.append(row(f"still precise, {who}", kept, at_least=0.8, note=note))
+        times = [t.episodes / t.settled_at for t in sooner if t.settled_at and _claims(t)]
+        whole = sum(t.episodes for t in sooner if _claims(t))
+        before = sum(t.settled_at or 0 for t in sooner if _claims(t))
+        note = f"sum over sum; the median session {np.median(times):.2f}" if times else ""
+        ratio = Estimate(whole / max(before, 1), np.nan, np.nan)
+        made.append(row(f"times as many episodes, {who}", ratio, at_most=1.25, note=note))
+    return made
+
+
+def _claims(session: Trajectory) -> bool:
+    """Whether a session ends since all is known, and says so."""
+    return session.end in CONFIRMED and session.settled and not session.warned
 
 
 def false_tasks(world: World, rounds: int) -> list[list[Task]]:

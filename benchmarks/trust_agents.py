@@ -2,7 +2,7 @@
 
 `KNOWN` are the kinds that were in view when the alarm and the rules were designed, or that have
 served to compare rules since. `UNSEEN` were written down, and committed, before any of them was
-run once.
+run once. So were `ENDS`, on which the check before a session ends is measured.
 """
 
 from __future__ import annotations
@@ -190,6 +190,51 @@ UNSEEN: Final[Mapping[str, Callable[[World], Player]]] = {
 """Fails at what is far and hidden; at goals that are not ahead; at small goals on platforms; learns
 over 150 episodes; breaks after 120; is worse unless it has just failed; is good or poor by chance
 in every episode; makes up for one weakness by other strengths."""
+
+
+def _breaking_early(world: World) -> Player:
+    return Player("breaks-at-40", _good(world), _poor(world), start=40, episodes=1)
+
+
+def _every_other(world: World) -> Player:
+    return Player("every-other", _good(world), np.minimum(_good(world), POOR), days=1)
+
+
+def _adding(world: World) -> Player:
+    """Passes as long as its difficulties together are few, whichever they are."""
+    most = {"goalDistance": 56.0, "timeUnderOcc": 4.0, "numPositions": 11.0}
+    alone = ("lavaPresence", "rampPresence", "platformPresence")
+    shares = [_column(world, name) / high for name, high in most.items()]
+    whole = np.sum([*shares, *(_column(world, name) / 2.0 for name in alone)], axis=0)
+    return Player("adds-up", np.where(whole <= np.median(whole), 0.9, POOR))
+
+
+def _chick(world: World) -> Mask:
+    return np.array([name.startswith("chick") for name in world.instances.paradigms])
+
+
+ENDS: Final[Mapping[str, Callable[[World], Player]]] = {
+    "lava-on-the-right": _failing(
+        "lava-on-the-right",
+        lambda w: (_column(w, "lavaPresence") > 0) & (_column(w, "rightLeftPosition") > 0),
+    ),
+    "large-and-far": _failing(
+        "large-and-far",
+        lambda w: (_column(w, "goalSize") >= 2.5) & (_column(w, "goalDistance") > 25),
+    ),
+    "few-places": _failing(
+        "few-places",
+        lambda w: (_column(w, "numPositions") > 1) & (_column(w, "numPositions") <= 3),
+    ),
+    "green": _failing("green", lambda w: _column(w, "occluderGreenness") > 100),
+    "chick": _failing("chick", _chick),
+    "breaks-at-40": _breaking_early,
+    "every-other": _every_other,
+    "adds-up": _adding,
+}
+"""Fails where lava is and the goal on the right; at large goals that are far; where there are two
+or three places; by another colour; in the two paradigms of chicks; breaks after 40 episodes; is
+poor in every second episode; passes as long as its difficulties together are few."""
 
 NAMES: Final[Mapping[str, frozenset[str]]] = {
     "lava-ramp": frozenset({"rampPresence and lavaPresence"}),

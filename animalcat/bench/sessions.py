@@ -190,6 +190,11 @@ class Trajectory:
         standing: Whether the layout predicts the agent better or worse than its average does, if
             that was judged.
         misfits: While an alarm stands at the end: what the worst strata are defined by.
+        end: Why its rule ended it, in a word; empty if it has none, or would go on.
+        warned: Whether what was played contradicts the layout at the end.
+        doubted: Whether it ends without a word on abilities, since it did not pass its last check.
+        settled: Whether every capability is known at the end, if the layout holds.
+        settled_at: After how many episodes that was so first; None: never, or it has no rule.
     """
 
     player: str
@@ -201,6 +206,11 @@ class Trajectory:
     inside: tuple[bool, ...] = ()
     standing: str = ""
     misfits: tuple[str, ...] = ()
+    end: str = ""
+    warned: bool = False
+    doubted: bool = False
+    settled: bool = False
+    settled_at: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,6 +305,7 @@ def simulate(task: Task) -> Trajectory:
     order = rng(task.seed, "order", 0).permutation(own)
     plays = np.zeros(len(bank), np.int64)
     points: list[Point] = []
+    end, settled_at = "", None
     last = min(task.checkpoints[-1], own if _once(task) else task.checkpoints[-1])
     if task.policy is None and task.in_blocks:
         told = 0
@@ -322,8 +333,12 @@ def simulate(task: Task) -> Trajectory:
         plays[row] += 1
         if episode in task.checkpoints:
             points.append(_point(task, ready, learner, episode))
-        if task.rule is not None and learner.verdict().stop:
-            break
+        if task.rule is not None:
+            settled_at = settled_at or (episode if learner.settled else None)
+            verdict = learner.verdict()
+            if verdict.stop:
+                end = verdict.end or ""
+                break
     return Trajectory(
         task.player.name,
         "random order" if task.policy is None else task.policy.name,
@@ -334,6 +349,11 @@ def simulate(task: Task) -> Trajectory:
         _inside(task.player, learner),
         prediction_of(learner).standing if task.judged else "",
         tuple(one.stratification for one in learner.suspects[:MOST]),
+        end,
+        learner.contradicted,
+        learner.doubted,
+        task.rule is not None and learner.settled,
+        settled_at,
     )
 
 

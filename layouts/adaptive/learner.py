@@ -21,6 +21,7 @@ from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule, insist_
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
 from animalcat.layouts.adaptive.selectors import Selector
+from animalcat.layouts.adaptive.statuses import CONFIRMED
 from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, StopVerdict
 from animalcat.layouts.adaptive.telling import Given, values_of
 from animalcat.layouts.inference import messages
@@ -32,12 +33,14 @@ from animalcat.layouts.model.tables import of_kind
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.layouts.watching.alarm import MOST, Suspect
 from animalcat.layouts.watching.beyond import expected
-from animalcat.layouts.watching.watch import BettingWatch, LayoutWatch, Play
+from animalcat.layouts.watching.rivals import Examination
+from animalcat.layouts.watching.watch import BettingWatch, LayoutWatch, Play, Played
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
 
 _GROWN: Final = 1.2
 """By what factor the outcomes must have grown in number for the posterior to be sampled anew again,
@@ -230,7 +233,9 @@ class Learner:
         if isinstance(pending, str):
             raise ValueError(f"pending is {pending!r}; give a list of names, as [{pending!r}]")
         number = self._free(self.n + len(pending)) if episode is None else episode
-        distrust = self._fallback and self._contradicted
+        distrust = self._fallback and self.contradicted
+        examined = self._examined
+        doubted = examined is not None and not examined.passes(last=False)
         choice = self._chooser.choose(
             self._posterior,
             self._history(pending),
@@ -238,6 +243,7 @@ class Learner:
             distrust=distrust,
             doubt=self._watch.doubt,
             bettor=self._bettor,
+            wanted=self._of_chooser(examined.wanted) if examined is not None and doubted else None,
         )
         if choice is not None:
             self._drawn[number, choice.instance] = _ChoiceRecord(
@@ -326,7 +332,7 @@ class Learner:
             self._restarted = self.n
         self._told.append(_Observation(number, instance, tuple(values.tolist()), random, wager))
         self._drawn = {at: record for at, record in self._drawn.items() if at[0] != number}
-        self._contradicted = self._watch.raised_at is not None and self._stands()
+        self._alarmed = self._watch.raised_at is not None and self._stands()
 
     def learn(self, instance: str, offer: str, features: npt.ArrayLike) -> None:
         """Add an instance that was made for an offer, before it is told or set aside.
@@ -387,14 +393,15 @@ class Learner:
             seconds: How long the agent has played.
             settles: Whether to stop once every capability is known or given up.
         """
-        return self._stopper.verdict(
+        verdict = self._stopper.verdict(
             self._posterior,
             self._chooser,
             self._history(),
             seconds=seconds,
-            contradicted=self._contradicted,
+            contradicted=self.contradicted,
             settles=settles,
         )
+        return verdict.judged(doubted=True) if verdict.facts and self._unproven else verdict
 
     def verdict_by(self, rule: StoppingRule) -> StopVerdict:
         """Decide by another stopping rule; nothing of the test changes.
@@ -403,7 +410,7 @@ class Learner:
             rule: The rule.
         """
         return RuleStopper(self.layout, rule).verdict(
-            self._posterior, self._chooser, self._history(), contradicted=self._contradicted
+            self._posterior, self._chooser, self._history(), contradicted=self.contradicted
         )
 
     def summary(self) -> list[NodeSummary]:
@@ -480,21 +487,27 @@ class Learner:
     def misfit(self) -> str:
         """Where predictions fail, in words, if the layout does not describe the agent.
 
-        It is empty if the alarm was not raised, or does not stand in hindsight.
+        It is empty if what was played does not contradict the layout.
         """
-        if not self._contradicted:
+        if not self.contradicted:
             return ""
-        suspects = self._watch.suspects()[:MOST]
-        where = "; ".join(map(_described, suspects)) or "predictions fail, in no stratum above all"
+        where = "; ".join(map(_described, self.suspects[:MOST]))
+        if not self._alarmed:
+            return f"by the check after episode {self.n}: {where}"
+        where = where or "predictions fail, in no stratum above all"
         return f"since episode {self._watch.raised_at}: {where}"
 
     @property
     def suspects(self) -> list[Suspect]:
         """Strata in which predictions fail, those with the most evidence first.
 
-        It is empty if the alarm was not raised, or does not stand in hindsight.
+        It is empty if what was played does not contradict the layout. Where the alarm does not
+        stand, they are those of the check before the last word.
         """
-        return self._watch.suspects() if self._contradicted else []
+        if self._alarmed:
+            return self._watch.suspects()
+        examined = self._examined
+        return list(examined.suspects) if self.contradicted and examined is not None else []
 
     @property
     def forecasts(self) -> Sequence[Forecast]:
@@ -503,8 +516,19 @@ class Learner:
 
     @property
     def contradicted(self) -> bool:
-        """Whether an alarm stands."""
-        return self._contradicted
+        """Whether what was played contradicts the layout: by the alarm, or by the last check."""
+        if self._alarmed:
+            return True
+        examined = self._examined
+        return examined is not None and examined.contradicts
+
+    @property
+    def doubted(self) -> bool:
+        """Whether all is precise and nothing more is played, but rivals explain it better.
+
+        Then no ability is to be named, though the evidence is too little for an alarm.
+        """
+        return self._is_last and self._unproven
 
     @property
     def raised_at(self) -> int | None:
@@ -516,7 +540,7 @@ class Learner:
         """When the alarm was raised, and whether it stands in hindsight; None if not raised."""
         if self.raised_at is None:
             return None
-        return {"raised_at": self.raised_at, "stands": self._contradicted}
+        return {"raised_at": self.raised_at, "stands": self._alarmed}
 
     @property
     def retest(self) -> dict[str, Any] | None:
@@ -631,7 +655,7 @@ class Learner:
         where the layout is contradicted.
         """
         grown = _GROWN if self._succeeds else _GROWN_SLOWLY
-        return self._contradicted and self.n >= grown * self._restarted
+        return self._alarmed and self.n >= grown * self._restarted
 
     def _begin(self) -> None:
         self._posterior = LivePosterior(self.layout, self.seed)
@@ -644,7 +668,9 @@ class Learner:
         self._evidence: WeightedOutcomes[str] = WeightedOutcomes(self._determinism)
         self._told: list[_Observation] = []
         self._reseeds: list[_Reseed] = []
-        self._contradicted = False
+        self._alarmed = False
+        self._kept_verdict: tuple[tuple[object, ...], StopVerdict] | None = None
+        self._kept_examination: tuple[StopVerdict, Examination | None] | None = None
         self._restarted = 0
 
     def _replay(self, observations: Sequence[_Observation], reseeds: Sequence[_Reseed]) -> None:
@@ -792,12 +818,83 @@ class Learner:
 
     def _stands(self) -> bool:
         """Whether the layout is contradicted, by the episodes that were observed first."""
+        played = self._first_plays()
+        return played is not None and self._watch.stands(self._posterior, *played)
+
+    def _first_plays(self) -> tuple[Floats, Floats, Ints] | None:
+        """Columns, outcomes and rows of the episodes observed first; None if there are none."""
         first, played = self._evidence.fresh, self._evidence.instances
         instances = [played[i] for i in first]
+        if not instances:
+            return None
         features = np.concatenate([self._features(instance) for instance in instances])
         rows = np.array([self._row(instance) for instance in instances])
-        columns, outcomes = self.bank.evaluator.columns(features), self._evidence.outcomes[first]
-        return self._watch.stands(self._posterior, columns, outcomes, rows)
+        return self.bank.evaluator.columns(features), self._evidence.outcomes[first], rows
+
+    def _all_played(self) -> Played | None:
+        """What the check of the layout is told; None if nothing was observed."""
+        first = self._first_plays()
+        if first is None:
+            return None
+        history = self._history()
+        own = np.array([self._rows[name] for name in self._chooser.bank.names])
+        expected = np.full(len(self.bank), np.nan)
+        playable = np.zeros(len(self.bank), np.bool_)
+        expected[own] = self._chooser.scores(self._posterior, history).predicted
+        playable[own] = self._chooser.available(history, distrust=True)
+        expected[self.bank.offered] = np.nan
+        return Played(*first, expected, playable, self.seed)
+
+    def _of_chooser(self, values: Floats) -> Floats:
+        """The values of the whole bank's instances that may be chosen."""
+        return values[[self._rows[name] for name in self._chooser.bank.names]]
+
+    @property
+    def _unproven(self) -> bool:
+        """Whether all is precise, and the check lets no session end as precise yet."""
+        examined = self._examined
+        return examined is not None and self.settled and not examined.passes(last=self._is_last)
+
+    @property
+    def _is_last(self) -> bool:
+        """Whether nothing more is to be played by the rule's number of episodes or the battery."""
+        if self.n >= self.rule.max_episodes:
+            return True
+        return not self._chooser.available(self._history(), distrust=True).any()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the test would end since every capability is known, if the layout holds."""
+        alone = self._judged_alone
+        return alone.end in CONFIRMED and alone.facts is not None and alone.facts.settled
+
+    @property
+    def _judged_alone(self) -> StopVerdict:
+        """The verdict that follows from the posterior and the alarm."""
+        key = self._posterior.particles, self._posterior.weights, self._chooser, self.n
+        if self._kept_verdict is None or any(
+            kept is not now for kept, now in zip(self._kept_verdict[0], key, strict=True)
+        ):
+            verdict = self._stopper.verdict(
+                self._posterior, self._chooser, self._history(), contradicted=self._alarmed
+            )
+            self._kept_verdict = key, verdict
+        return self._kept_verdict[1]
+
+    @property
+    def _examined(self) -> Examination | None:
+        """How the layout's rivals fare, where all is precise or nothing more is played.
+
+        It follows from what was told alone, and costs nothing as long as something is open.
+        """
+        if self._alarmed or not (self.settled or self.n >= self.rule.max_episodes):
+            return None
+        key = self._judged_alone
+        if self._kept_examination is None or self._kept_examination[0] is not key:
+            played = self._all_played()
+            examined = None if played is None else self._watch.examine(played)
+            self._kept_examination = key, examined
+        return self._kept_examination[1]
 
     @cached_property
     def _made_with(self) -> dict[str, Any]:

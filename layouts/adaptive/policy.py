@@ -48,12 +48,17 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 RANDOM: Final = "random"
 PLUGIN: Final = "plugin"
-"""The reasons of a random draw, and of a choice of a plugin."""
+CHECK: Final = "check"
+"""The reasons of a random draw, of a choice of a plugin, and of a random draw where a rival of the
+layout would show."""
 _SHARPER: Final = 5.0
 """How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0
 """Factor of the sharpness of choices where instances may be repeated: what tells most is not used
 up then (docs/adaptive.md)."""
+_WHY_CHECK: Final = "the layout was hardly tried where such arenas are, or it may be wrong there"
+_KEPT: Final = frozenset({"listed", "random", "stratified"})
+"""Policies that nothing changes: their draws are what somebody relies on."""
 _ROUNDING: Final = 1e-6
 """How far probabilities may sum to something else than 1."""
 WORTHWHILE: Final = 0.05
@@ -211,6 +216,7 @@ class Chooser:
         self.bank = bank
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
+        self._ours = selector is None
         self._selector = selector or PolicySelector(self.policy, bank, aside)
         self._fallback = PolicySelector(_fallback_of(self.policy), bank, aside)
 
@@ -223,6 +229,7 @@ class Chooser:
         distrust: bool = False,
         doubt: float = DOUBT,
         bettor: RateBettor | None = None,
+        wanted: Floats | None = None,
     ) -> Choice | None:
         """Choose the next instance.
 
@@ -235,11 +242,13 @@ class Chooser:
             doubt: How far the layout is in doubt, from 0 to 1. The more it is, the more is drawn at
                 random, in proportion, and the softer choices are.
             bettor: What stakes on the success rate of the whole battery; None: nothing is staked.
+            wanted: (instances,): how much each is wanted for the check of the layout before the
+                last word, to which its chance is proportional; None: there is none to be made.
 
         Returns:
             The choice, or None if no instance is left.
         """
-        branches = self._branches(posterior, history, distrust, doubt)
+        branches = self._branches(posterior, history, distrust, doubt, wanted)
         if not branches:
             return None
         generator = rng(posterior.seed, "select", episode)
@@ -272,12 +281,14 @@ class Chooser:
         *,
         distrust: bool = False,
         doubt: float = DOUBT,
+        wanted: Floats | None = None,
     ) -> Floats:
         """Probability of each instance to be chosen next, (instances,); 0 if none is left.
 
         The arguments are those of `choose`.
         """
-        return propensities(self._branches(posterior, history, distrust, doubt), len(self.bank))
+        branches = self._branches(posterior, history, distrust, doubt, wanted)
+        return propensities(branches, len(self.bank))
 
     def scores(self, posterior: LivePosterior, history: History) -> ExpectedGains:
         """Expected gains of each instance now, allowing for pending episodes and repeats."""
@@ -313,10 +324,15 @@ class Chooser:
         history: History,
         distrust: bool,
         doubt: float,
+        wanted: Floats | None,
     ) -> tuple[Branch, ...]:
         allowed = self.available(history, distrust=distrust)
         if not allowed.any():
             return ()
+        if wanted is not None and not distrust and self._checks(history):
+            worth = np.where(allowed & ~self.bank.offered, wanted, 0.0)
+            if worth.any():
+                return (Branch(1.0, CHECK, worth / worth.sum(), _WHY_CHECK),)
         context = SelectionContext(posterior, self.bank, history, self.gains, doubt)
         selector = self._fallback if distrust else self._selector
         branches = selector.branches(context, allowed)
@@ -332,6 +348,12 @@ class Chooser:
                 "probabilities to what is allowed"
             )
         return branches
+
+    def _checks(self, history: History) -> bool:
+        """Whether the policy leaves it open what is played now: not before its list is done."""
+        played = {self.bank.names[row] for row in (*history.played, *history.pending)}
+        kept = not self._ours or self.policy.name in _KEPT
+        return not kept and not set(self.policy.order) & set(self.bank.names) - played
 
     def _peers(
         self, history: History, index: int, chances: Floats, predicted: Floats

@@ -105,7 +105,10 @@ class Facts:
         noisy: Whether that is due to the agent's own noise; capabilities that are absent are not.
         fit: What the last fit knows of each capability; None while there is none.
         asked: The ends of what the battery asks of each capability; some may be absent.
-        contradicted: Whether an alarm stands: then standard deviations mean nothing.
+        contradicted: Whether what was played contradicts the layout: then standard deviations mean
+            nothing.
+        doubted: Whether what was played does not show yet that the layout holds, so that no session
+            ends because everything is known.
         readable: Whether the layout predicts the agent well enough; if not, standard deviations
             mean nothing either.
         settles: Whether to stop once every capability is known or given up.
@@ -122,6 +125,7 @@ class Facts:
     fit: Mapping[str, Known] | None = None
     asked: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
     contradicted: bool = False
+    doubted: bool = False
     readable: bool = True
     settles: bool = True
     other: OtherEnd | None = None
@@ -136,6 +140,16 @@ class Facts:
         """What is known of each capability, by the fit if there is one."""
         known = self.live if self.fit is None else self.fit
         return dict.fromkeys(known, "open") if self.meaningless else known
+
+    @property
+    def settled(self) -> bool:
+        """Whether every capability is precise or bounded."""
+        return "open" not in self.known.values()
+
+    @property
+    def unproven(self) -> bool:
+        """Whether every capability is known, if the layout holds, and that is doubted."""
+        return self.doubted and self.settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +246,7 @@ def _end(facts: Facts) -> tuple[End | None, str]:
         return facts.other
     if facts.contradicted and facts.rule.stop_at_alarm:
         return "layout contradicted", "layout contradicted: it does not describe this agent"
-    known = _known(facts) if _may_settle(facts) else None
+    known = _known(facts) if _may_settle(facts) and not facts.unproven else None
     used = _used(facts.rule, facts.played, facts.seconds)
     if facts.rule.combine == "all":
         met = ([known] if known else []) + used
@@ -297,7 +311,7 @@ def _status(facts: Facts, end: End | None, name: str, known: Known) -> Status:
         return CONTRADICTED
     if not facts.readable:
         return NOT_READ
-    if known != "open":
+    if known != "open" and not (facts.unproven and end in _OF_THE_REST):
         return PRECISE if known == "precise" else BOUNDED
     if end is None:
         return "measuring"

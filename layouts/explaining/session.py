@@ -74,6 +74,7 @@ def verdict_of(
         bank.features[~bank.offered],
         weights=posterior.weights if draws is None else None,
         misfit=learner.misfit,
+        doubted=learner.doubted,
         prediction=prediction,
     )
     layout = profile.layout

@@ -55,6 +55,7 @@ _NOISY: Final = 0.1
 """Share of outcomes from which noise is named."""
 _UNREAD: Final = "the layout does not describe this agent"
 _UNFITTED: Final = "the fit has not converged"
+_DOUBTED: Final = "what was played follows other layouts better than this one"
 """Why no kind is named where no capability is to be read."""
 
 
@@ -124,6 +125,7 @@ def verdict(
     *,
     weights: Floats | None = None,
     misfit: str = "",
+    doubted: bool = False,
     prediction: PredictionTest | None = None,
 ) -> Verdict:
     """Make the verdict.
@@ -135,6 +137,7 @@ def verdict(
         battery: (instances, features) on which success is predicted; what was played if empty.
         weights: (draws,), as `LivePosterior.weights`; equal if not given.
         misfit: Where predictions fail, if an alarm stands; else empty.
+        doubted: Whether the check before the last word was not passed, without an alarm.
         prediction: Whether the layout predicts this agent, if that is known.
     """
     layout = profile.layout
@@ -150,13 +153,16 @@ def verdict(
     said: list[str] = []
     judgement = judged(misfit, prediction, profile.diagnostics.get("predictive_power"))
     converged = bool(profile.diagnostics["converged"]) or _is_live(profile)
-    trusted = judgement.standing != "not described" and converged
+    described = judgement.standing != "not described"
+    trusted = described and converged and not doubted
     kind = find_kind(layout, some, played, cost)
     if not trusted:
-        kind = kind.unread(_UNREAD if judgement.standing == "not described" else _UNFITTED)
+        kind = kind.unread(_UNREAD if not described else _DOUBTED if doubted else _UNFITTED)
     blamed = ""
-    if judgement.standing == "not described":
+    if not described:
         said.append(judgement.text)
+    elif doubted:
+        said.append(f"No ability is named: {_DOUBTED}.")
     elif not converged:
         said.append("The fit has not converged: no number of it is to be relied on.")
     shares = played.shares(layout, evaluator.columns(played.features))

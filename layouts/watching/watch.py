@@ -1,4 +1,4 @@
-"""The five questions that a learner asks of what watches its layout, and the shipped answers."""
+"""The six questions that a learner asks of what watches its layout, and the shipped answers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.watching.alarm import Alarm, Suspect, log_factors
 from animalcat.layouts.watching.beyond import LIFTS, expected
+from animalcat.layouts.watching.rivals import Examination, examine
 from animalcat.layouts.watching.settled import ScoredPrediction
 from animalcat.layouts.watching.strata import Stratification
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 DOUBT: Final = 0.5
 """How far a layout is in doubt, from 0 to 1, where nothing is known that says so. With this doubt
@@ -45,6 +47,28 @@ class Play(NamedTuple):
     observed: Sequence[float]
     episode: int
     number: int
+
+
+class Played(NamedTuple):
+    """All that was played so far, and what could be played next.
+
+    Attributes:
+        columns: (episodes, columns): the instances played, as `Evaluator.columns` returned them.
+        outcomes: (episodes,) or (episodes, outcomes), in the order played, without repeats; NaN
+            where one is missing.
+        rows: (episodes,): rows of the instances in the bank.
+        expected: (instances,): success that is expected of each instance of the bank; NaN where it
+            is not known.
+        playable: (instances,): whether each may be played next.
+        seed: Seed of the test; it keys the randomness.
+    """
+
+    columns: Floats
+    outcomes: Floats
+    rows: Ints
+    expected: Floats
+    playable: Mask
+    seed: int
 
 
 class LayoutWatch(Protocol):
@@ -78,6 +102,17 @@ class LayoutWatch(Protocol):
     def suspects(self) -> list[Suspect]:
         """Where predictions fail, most evidence first."""
         ...
+
+    def examine(self, played: Played) -> Examination | None:
+        """Compare the layout with its rivals, before a session says that all is precise.
+
+        Args:
+            played: What was played. It is asked for again with every episode until it may end.
+
+        Returns:
+            How they fare; None if there are no rivals, and nothing is asked before the last word.
+        """
+        return None
 
     @property
     def doubt(self) -> float:
@@ -124,3 +159,10 @@ class BettingWatch(LayoutWatch):
     def suspects(self) -> list[Suspect]:
         """Strata in which bets have won, those with the most evidence first."""
         return self._alarm.suspects()
+
+    def examine(self, played: Played) -> Examination | None:
+        """How rivals fare that do worse in one stratum each; see `rivals`."""
+        return examine(
+            *(self._evaluator, played.columns, played.outcomes, played.rows),
+            *(self._alarm.stratifications, played.expected, played.playable, played.seed),
+        )

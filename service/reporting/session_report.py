@@ -41,6 +41,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "probe": "played again, to see how random the agent is",
     "person": "chosen by a person",
     "plugin": "chosen by a plugin",
+    "check": "drawn to check the layout",
 }
 _ENDED: Final[Mapping[str, str]] = {
     "goal": "reached the goal",

@@ -479,7 +479,8 @@ def test_a_test_of_something_else_ends_with_a_profile(variant: str) -> None:
         learner.tell(choice.instance, given if variant == "score" else round(given * trials))
     profile = learner.profile({"agent": "a person"}).to_dict()
     (name,) = [layout.latents[i].name for i in layout.capabilities]
-    assert profile["nodes"][name]["status"] in ("bounded", "budget")
+    # Outcomes are drawn whatever the difficulty is, which may contradict the layout.
+    assert profile["nodes"][name]["status"] in ("bounded", "budget", "layout contradicted")
     assert profile["provenance"]["agent"] == "a person"
     assert 0 < learner.n <= 25
     assert _falls(learner, name)

@@ -129,6 +129,7 @@ def facts(draw: st.DrawFn) -> Facts:
         fit=None if last is None else known_of(AAIO, rule, last, asked),
         asked=asked,
         contradicted=draw(st.booleans()),
+        doubted=draw(st.booleans()),
         readable=draw(st.booleans()),
         settles=draw(st.booleans()),
         other=other,
@@ -141,12 +142,14 @@ def contradictions(told: Facts, said: SessionJudgement) -> list[str]:
     status, end = said.status, said.end
     limits = {"limited by the battery", "limited by noise"}
     readable = told.readable and not told.contradicted
+    unproven = told.doubted and readable and "open" not in decides.values()
     claims = {
         "every capability has a status": status.keys() == decides.keys(),
         "a reason has its word": (end is None) == (said.reason == "")
         and (end is None or told.other is not None or end in said.reason),
         "precise and bounded are what the decisive posterior knows": all(
-            (status[name] == word) == (decides[name] == known and readable)
+            (status[name] == word)
+            == (decides[name] == known and readable and not (unproven and end))
             for name in status
             for word, known in ((PRECISE, "precise"), (BOUNDED, "bounded"))
         ),
@@ -171,9 +174,11 @@ def contradictions(told: Facts, said: SessionJudgement) -> list[str]:
         "what may not be read is not": (NOT_READ in status.values())
         == (not told.readable and not told.contradicted),
         "what means nothing settles nothing": readable or end not in CONFIRMED,
+        "what is doubted settles nothing": not unproven or end not in CONFIRMED,
         "what is all known has ended for it": end is not None
         or told.rule.combine == "all"
         or not told.settles
+        or unproven
         or not set(status.values()) <= {PRECISE, BOUNDED}
         or (set(status.values()) == {BOUNDED} and told.played < HORIZON),
     }

@@ -12,12 +12,12 @@ import pytest
 
 from animalcat.bench.sessions import Task, Trajectory, World, simulate, use
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import DOUBT, Chooser
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.simulation.synthetic import op_battery
 from benchmarks import trust, trust_pages
-from benchmarks.trust_agents import KNOWN, NAMES, UNSEEN, players_of
+from benchmarks.trust_agents import ENDS, KNOWN, NAMES, UNSEEN, players_of
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,8 @@ def world() -> World:
 def test_every_kind_of_misfit_plays_and_has_names(world: World) -> None:
     kinds = {**KNOWN, **UNSEEN}
     assert kinds.keys() == NAMES.keys()
-    agents = [*players_of(world, KNOWN), *players_of(world, UNSEEN)]
-    assert [agent.name for agent in agents] == list(kinds)
+    agents = [*players_of(world, kinds), *players_of(world, ENDS)]
+    assert [agent.name for agent in agents] == [*kinds, *ENDS]
     for agent in agents:
         p = agent.probability(20, failed=True)
         assert p.shape == (len(world.instances),)
@@ -55,6 +55,30 @@ def test_a_session_that_is_judged_makes_all_rows(world: World) -> None:
     assert named["stops: named among the first three"]["value"] == 1.0
     false = trust.false_rows([[whole] * 4])
     assert {row["met"] for row in false if "stands" in row["name"]} == {"no"}
+
+
+def test_ends_are_counted_by_what_they_claim(world: World) -> None:
+    ends = Trajectory("green", "variance", 1, (), None, 50, end="precise", settled=True)
+    claims = replace(ends, settled_at=40)
+    warned = replace(claims, end="budget", warned=True)
+    kinds = [replace(claims, player=name) for name in ENDS]
+    rounds = [[*kinds, *[claims] * 15, warned], [*[warned] * 8, *[claims] * 16]]
+    found = {row["name"]: row["value"] for row in trust.end_rows(rounds)}
+    assert found["misfit: all is called precise without a warning"] == 0.5
+    assert found["misfit: the same without the check"] == 1.0
+    assert found["false warning, able agents"] == 0.0
+    assert found["false warning, agents of the prior"] == pytest.approx(1 / 16)
+    assert found["still precise, agents of the prior"] == pytest.approx(15 / 16)
+    assert found["times as many episodes, able agents"] == pytest.approx(1.25)
+
+
+def test_a_session_says_how_it_ended(world: World) -> None:
+    rule = StoppingRule(max_episodes=6, target_sd=0.45)
+    (player, *_) = players_of(world, ENDS)
+    made = simulate(Task("op", player, Policy(), 3, (6,), rule=rule))
+    assert made.end in ("precise", "budget")
+    assert made.episodes <= 6
+    assert made.settled_at is None or made.settled_at <= made.episodes
 
 
 def test_no_session_begins_when_the_time_is_up() -> None:
