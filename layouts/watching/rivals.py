@@ -120,8 +120,11 @@ class Examination:
     """How the rivals of a layout fare beside it.
 
     Attributes:
-        log_evidence: Logarithm of the mean Bayes factor of all rivals.
-        log_left: The same of those alone that would show: where the layout expects success.
+        log_evidence: Logarithm of the mean Bayes factor of all rivals, where those that would not
+            show count as nothing. Who fails where the layout expects failure is sharper than the
+            layout, which makes no capability wrong.
+        log_left: The same, as the mean of those alone that would show: where the layout expects
+            success.
         wanted: (instances,), how much playing each would tell of rivals that would show; 0 where
             none would.
         suspects: The strata of the likeliest rivals, most evidence first.
@@ -184,10 +187,11 @@ def examine(
     )
     showing = np.where(there.any(axis=1), without, means) >= SHOWS
     each = logs + np.log(weights)
-    left = logsumexp(each[showing]) - np.log(weights[showing].sum()) if showing.any() else -np.inf
+    shown = float(logsumexp(each[showing])) if showing.any() else -np.inf
+    left = shown - np.log(weights[showing].sum()) if showing.any() else -np.inf
     worth = np.where(showing, np.exp(each - each.max()), 0.0)
     return Examination(
-        float(logsumexp(each)),
+        shown,
         float(left),
         _wanted(ways, worth, playable),
         _suspects(strata, logs, outcomes, predicted),
