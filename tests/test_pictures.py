@@ -120,7 +120,7 @@ def test_a_picture_shows_as_the_last_line_of_a_cell(tmp_path: Path) -> None:
     assert "<svg" in output["data"]["text/html"]
     assert output["data"]["text/plain"].startswith("<Layout aaio (metres-15): ")
     (output,) = results
-    assert "not known yet (0 to 26 m)" in output["data"]["text/html"]
+    assert "not known yet (0 to over 25 m)" in output["data"]["text/html"]
     assert output["data"]["text/plain"].startswith("builtin:forward on navigation: ")
 
 

@@ -99,7 +99,7 @@ def test_what_no_parameter_can_be_becomes_the_nearest() -> None:
     asked = {"distance": 90.0, "size": 0.1, "side": 0.3}
     found = search(NAVIGATION, asked, np.random.default_rng(1), measure_geometry, paradigm=OPEN[0])
     assert not found.exact
-    assert found.made["rewardDistance"] == pytest.approx(38.0, abs=0.01)
+    assert found.made["rewardDistance"] == pytest.approx(50.0, abs=0.01)
     assert (found.made["rewardSize"], found.made["XPos"]) == (0.5, 0.0)
 
 

@@ -92,7 +92,7 @@ def test_list() -> None:
 
 def test_show() -> None:
     text = run("show", "aaio").stdout
-    for word in ("navigationAbility", "Uniform(0, 5.3)", "15 m", "logistic(1.302", "lava above 0"):
+    for word in ("navigationAbility", "Uniform(0, 8)", "15 m", "logistic(1.302", "lava above 0"):
         assert word in text
     assert "10 m" in run("show", "aaio", "--variant", "scaled").stdout
     assert "logistic(1 x" in run("show", "aaio", "--variant", "as-printed").stdout

@@ -16,7 +16,7 @@ import pytest
 
 from animalcat.layouts.adaptive.paired import shared
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.adaptive.statuses import PRECISE
+from animalcat.layouts.adaptive.statuses import BOUNDED
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring import against
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
@@ -226,7 +226,7 @@ async def test_a_better_agent_is_told_apart_and_an_equal_one_is_not(
         assert "cannot be told from backs off: both failed all 24 arenas" in reason
         request = results_pb2.GetProfileRequest(name=f"{equal}/profile")
         profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
-        assert {profile["nodes"][name]["status"] for name in ("navigationAbility",)} == {PRECISE}
+        assert {profile["nodes"][name]["status"] for name in ("navigationAbility",)} == {BOUNDED}
         # All 24 arenas were played, so the rate is known; of the better agent only 7 were.
         assert profile["battery_rate"]["low"] == profile["battery_rate"]["high"] == 0.0
         request = results_pb2.GetProfileRequest(name=f"{better}/profile")

@@ -221,10 +221,11 @@ DIFFICULTIES = np.linspace(0.0, 10.0, 30)
 
 
 def exact_sd(layout_name: str, features: Floats, agents: int) -> Floats:
-    """Expected posterior standard deviations by a grid over both nodes, independently drawn."""
+    """Expected posterior standard deviations by a grid over both nodes, even in their priors."""
     layout = load_layout(layout_name)
     evaluator = Evaluator(layout)
-    ability, noise = np.meshgrid(np.linspace(0.05, 9.95, 100), np.linspace(0.01, 0.99, 50))
+    shares = (np.arange(50) + 0.5) / 50  # noise is Beta(0.3, 1), whose quantiles are powers
+    ability, noise = np.meshgrid(np.linspace(0.075, 14.925, 100), shares ** (1 / 0.3))
     grid = np.stack([ability.ravel(), noise.ravel()], axis=1)
     p = evaluator.probability(grid, features)
     generator = np.random.default_rng(9)
@@ -264,7 +265,7 @@ def test_steep_layouts_learn_on_which_side_of_an_instance_an_agent_is() -> None:
     """Where information at the truth is nil: nothing near it is asked."""
     text = (ROOT / "layouts" / "library" / "one-capability.yaml").read_text()
     steep = parse_layout(text.replace("slope: 0.69", "slope: 50"))
-    known = precision(steep, battery({"difficulty": np.full(40, 5.0)}))
+    known = precision(steep, battery({"difficulty": np.full(40, 7.5)}))
     # Half of the range is left: its standard deviation is half the prior's.
     assert known.nodes[0].kept == pytest.approx(0.5, abs=0.1)
 
@@ -429,7 +430,7 @@ def test_a_report_from_the_command_line(tmp_path: Path) -> None:
     assert nobody.exit_code == 2
     assert "nowhere" in nobody.output
     assert "layout 'nothing' is unknown" in bad.output
-    assert "--variant goes with --layout" in lost.output
+    assert "a variant goes with a layout" in lost.output
 
 
 def test_reliability_is_by_length_for_chosen_arenas_and_a_random_order() -> None:

@@ -86,7 +86,7 @@ def page(known: Results) -> str:
     profile["labels"] = ["unfinished: 3 episodes so far", "contradicted: it is"]
     nodes: Mapping[str, Any] = profile["nodes"]
     wider = {"mean": 4.5, "sd": 0.9, "hdi": [3.0, 5.3], "how": "reweighted"}
-    profile["nodes"] = {**nodes, "navigationAbility": {**nodes["navigationAbility"],
+    profile["nodes"] = {**nodes, "navigationAbility": {**nodes["navigationAbility"], "side": None, "known": True,
                                                        "wider_prior": wider}}  # fmt: skip
     rival = {"name": "its own average", "standing": "better", "brier": 0.1, "rival_brier": 0.2,
              "log_score": 0.4, "rival_log_score": 0.6, "e_better": 31.0,
@@ -137,7 +137,7 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
         "the layout covers 303 of 450 arenas",
         "@misc{",
         "begun 2026-11-23",
-        "with a prior twice as wide: 45 m (30 to 53 m)",
+        "with a prior twice as wide: over 37.6 m (30 to over 37.6 m)",
         "It predicts <well>.",
         "More <is> needed:",
         "animalcat session extend s-1",

@@ -209,7 +209,7 @@ def test_shares_of_a_battery_are_of_its_whole_precision(world: World) -> None:
     at = np.interp(0.19, [0.02 * n for n in ours_episodes(grid)], ours_episodes(grid)) / full
     assert found["value"] == pytest.approx(at)
     assert (found["met"], found["high"]) == ("no", pytest.approx(at))  # 0.24 is more than 0.2
-    four = [row["value"] for name, row in by_name.items() if name.startswith("times fewer")]
+    four = [row["value"] for name, row in by_name.items() if name.endswith("ones, by SD")]
     assert four[-1] == pytest.approx(4.0)
     prior = saving.prior_sd(world.layout)
     left = by_name["SD after the whole battery over the prior's, all"]["value"]
