@@ -86,8 +86,8 @@ def page(known: Results) -> str:
     profile["labels"] = ["unfinished: 3 episodes so far", "contradicted: it is"]
     nodes: Mapping[str, Any] = profile["nodes"]
     wider = {"mean": 4.5, "sd": 0.9, "hdi": [3.0, 5.3], "how": "reweighted"}
-    profile["nodes"] = {**nodes, "navigationAbility": {**nodes["navigationAbility"], "side": None, "known": True,
-                                                       "wider_prior": wider}}  # fmt: skip
+    told = {"side": None, "known": True, "wider_prior": wider}
+    profile["nodes"] = {**nodes, "navigationAbility": {**nodes["navigationAbility"], **told}}
     rival = {"name": "its own average", "standing": "better", "brier": 0.1, "rival_brier": 0.2,
              "log_score": 0.4, "rival_log_score": 0.6, "e_better": 31.0,
              "e_worse": 0.1}  # fmt: skip
