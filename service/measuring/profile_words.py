@@ -12,7 +12,7 @@ from animalcat.words import CONTRADICTED, NOT_CERTIFIED
 STATUS_MEANS: Final = {
     "measuring": "its target is not reached yet.",
     "precise, if the layout holds": "its target is reached by the fit, with data and from both "
-    "sides. That the layout describes the agent is assumed, and checked by the alarm only.",
+    "sides. That the layout describes the agent is assumed; the alarm and a last check watch it.",
     "bounded": "it is known from one side only: at least, or at most. The battery has nothing "
     "harder, or nothing easier, to ask.",
     "budget": "the budget was used up before its target was reached.",
