@@ -113,9 +113,9 @@ def _testbed(able: float, margins: float, highs: Sequence[float], **noise: float
     return {"latents": {**latents, "noiseLevel": _beta(**noise)}}
 
 
-def _former(lows: Mapping[str, tuple[float, float, float]], **more: Changes) -> Changes:
+def _former(priors: Mapping[str, tuple[float, float, float]], **more: Changes) -> Changes:
     """Priors as they were: (high, alpha, beta) of each node."""
-    latents = {name: _beta(high=h, alpha=a, beta=b) for name, (h, a, b) in lows.items()}
+    latents = {name: _beta(high=h, alpha=a, beta=b) for name, (h, a, b) in priors.items()}
     return {"latents": latents, **more}
 
 
