@@ -20,6 +20,7 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.watching.strata import (
     Stratification,
+    cue_stratification,
     known_stratifications,
     stratifications,
 )
@@ -247,13 +248,36 @@ class Bank:
     def stratifications(self) -> tuple[Stratification, ...]:
         """Stratifications of the instances, by which the layout is watched.
 
-        They are by paradigm, by each meta-feature in `outside`, by each feature of the layout, and
-        by pairs of these. What a calibration taught is no demand, and says nothing of where an
-        agent fails.
+        They are by paradigm, by each meta-feature in `outside`, by each cue, by each feature of the
+        layout, and by pairs of these. What a calibration taught is no demand, and says nothing of
+        where an agent fails. A feature that says where a cue misleads has no strata of its own.
         """
         names, taught = self.layout.feature_names, self.layout.taught
         known = {name: self.features[:, i] for i, name in enumerate(names) if i not in taught}
-        return stratifications(self.paradigms, self.outside) + known_stratifications(known)
+        told = {cue.feature for cue in self.layout.cues}
+        outside = {name: column for name, column in self.outside.items() if name not in told}
+        cues = [cue_stratification(name, there) for name, there in self.misleading.items()]
+        return (
+            *stratifications(self.paradigms, outside),
+            *(way for way in cues if (way.labels >= 0).any()),
+            *known_stratifications(known),
+        )
+
+    @cached_property
+    def misleading(self) -> dict[str, Floats]:
+        """By the name of each cue of the layout, whether it misleads, (instances,): 1 or 0.
+
+        It is NaN where there is no such cue, or nothing is known of it.
+        """
+        names = self.layout.feature_names
+        return {
+            cue.name: cue.misleads(
+                self.features[:, names.index(cue.feature)]
+                if cue.feature in names
+                else self.outside.get(cue.feature, np.full(len(self), np.nan))
+            )
+            for cue in self.layout.cues
+        }
 
     @cached_property
     def members(self) -> dict[str, Ints]:

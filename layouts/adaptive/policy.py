@@ -50,12 +50,16 @@ RANDOM: Final = "random"
 PLUGIN: Final = "plugin"
 CHECK: Final = "check"
 """The reasons of a random draw, of a choice of a plugin, and of a random draw where a rival of the
-layout would show."""
+layout would show, or a cue misleads."""
 _SHARPER: Final = 5.0
 """How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0
 """Factor of the sharpness of choices where instances may be repeated: what tells most is not used
 up then (docs/adaptive.md)."""
+_LEAN: Final = 0.15
+"""Share of the choices among instances in which an open cue misleads, while success is expected
+there. Two or three of them rule a cue out."""
+_WHY_CUE: Final = "it tells whether the agent goes by a cue where it seems to have a capability"
 _WHY_CHECK: Final = "the layout was hardly tried where such arenas are, or it may be wrong there"
 _KEPT: Final = frozenset({"listed", "random", "stratified"})
 """Policies that nothing changes: their draws are what somebody relies on."""
@@ -230,6 +234,7 @@ class Chooser:
         doubt: float = DOUBT,
         bettor: RateBettor | None = None,
         wanted: Floats | None = None,
+        telling: Floats | None = None,
     ) -> Choice | None:
         """Choose the next instance.
 
@@ -244,11 +249,13 @@ class Chooser:
             bettor: What stakes on the success rate of the whole battery; None: nothing is staked.
             wanted: (instances,): how much each is wanted for the check of the layout before the
                 last word, to which its chance is proportional; None: there is none to be made.
+            telling: (instances,): 1 for those that tell of an open cue, to which a share of the
+                choices goes, and 0 for the others; None: there is none.
 
         Returns:
             The choice, or None if no instance is left.
         """
-        branches = self._branches(posterior, history, distrust, doubt, wanted)
+        branches = self._branches(posterior, history, distrust, doubt, wanted, telling)
         if not branches:
             return None
         generator = rng(posterior.seed, "select", episode)
@@ -282,12 +289,13 @@ class Chooser:
         distrust: bool = False,
         doubt: float = DOUBT,
         wanted: Floats | None = None,
+        telling: Floats | None = None,
     ) -> Floats:
         """Probability of each instance to be chosen next, (instances,); 0 if none is left.
 
         The arguments are those of `choose`.
         """
-        branches = self._branches(posterior, history, distrust, doubt, wanted)
+        branches = self._branches(posterior, history, distrust, doubt, wanted, telling)
         return propensities(branches, len(self.bank))
 
     def scores(self, posterior: LivePosterior, history: History) -> ExpectedGains:
@@ -325,6 +333,7 @@ class Chooser:
         distrust: bool,
         doubt: float,
         wanted: Floats | None,
+        telling: Floats | None,
     ) -> tuple[Branch, ...]:
         allowed = self.available(history, distrust=distrust)
         if not allowed.any():
@@ -347,7 +356,15 @@ class Chooser:
                 f"{name}: {instance!r} has a probability above 0 and may not be played now; give "
                 "probabilities to what is allowed"
             )
-        return branches
+        if telling is None or distrust or not self._checks(history):
+            return branches
+        worth = np.where(allowed & ~self.bank.offered, telling * context.scores.total, 0.0)
+        if not worth.any():
+            return branches
+        return (
+            *(replace(branch, share=(1.0 - _LEAN) * branch.share) for branch in branches),
+            Branch(_LEAN, CHECK, worth / worth.sum(), _WHY_CUE),
+        )
 
     def _checks(self, history: History) -> bool:
         """Whether the policy leaves it open what is played now: not before its list is done."""

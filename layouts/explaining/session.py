@@ -42,6 +42,7 @@ def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> Pl
         [bank.paradigms[row] for row in rows],
         {name: column[rows] for name, column in bank.outside.items()},
         frozenset(bank.outside) if irrelevant is None else irrelevant,
+        {name: there[rows] for name, there in bank.misleading.items()},
     )
 
 
@@ -84,6 +85,7 @@ def verdict_of(
             result.scales[k],
             result.notes[node.name],
             known=learnt(node.sd, layout.latents[k].prior.sd),
+            instead=result.faked[node.name].cue.name if node.name in result.faked else "",
         )
         for k, node in enumerate(profile.nodes)
     }

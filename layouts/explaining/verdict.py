@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.explaining.faked import find_cues, not_told_apart
 from animalcat.layouts.explaining.judgement import Judgement, judged
 from animalcat.layouts.explaining.kinds import (
     NAMED,
@@ -32,6 +33,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
+from animalcat.layouts.watching.cues import CueFinding
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -87,6 +89,8 @@ class Verdict:
         scales: How the values of the nodes are read, in the layout's order.
         blamed: The node that the sentences name as what makes the agent fail, or as what may; empty
             if they name none.
+        cues: What was played tells of each cue that the agent may go by.
+        faked: The capabilities that the agent seems to have, and may go by a cue instead.
     """
 
     sentences: tuple[str, ...]
@@ -96,6 +100,8 @@ class Verdict:
     judgement: Judgement
     scales: tuple[Scale, ...]
     blamed: str = ""
+    cues: tuple[CueFinding, ...] = ()
+    faked: Mapping[str, CueFinding] = field(default_factory=dict[str, CueFinding])
 
     @property
     def text(self) -> str:
@@ -114,6 +120,17 @@ class Verdict:
             "weakness": kind.weakness,
             "depends_on": None if kind.rival is None else _rival_dict(kind.rival),
             "fails": asdict(self.fails),
+            "cues": [
+                {
+                    "goes_by": finding.cue.name,
+                    "instead_of": finding.cue.mimics,
+                    "episodes": finding.episodes,
+                    "passed": finding.passed,
+                    "factor": finding.factor,
+                    "standing": finding.standing,
+                }
+                for finding in self.cues
+            ],
         }
 
 
@@ -165,7 +182,10 @@ def verdict(
         said.append(f"No ability is named: {_DOUBTED}.")
     elif not converged:
         said.append("The fit has not converged: no number of it is to be relied on.")
-    shares = played.shares(layout, evaluator.columns(played.features))
+    columns = evaluator.columns(played.features)
+    shares = played.shares(layout, columns)
+    cues = find_cues(evaluator, some, played, columns, shares)
+    faked = _faked(layout, nodes, noted, cost, scales, not_told_apart(cues))
     observed = bool(np.isfinite(shares).any())
     if observed:
         noun = "episodes" if played.repeated else "arenas"
@@ -175,11 +195,12 @@ def verdict(
         what = "observed" if len(played) else "played"
         said.append(f"Nothing was {what}, so this is what was assumed before.")
     if trusted and observed:
-        said += _abilities(layout, nodes, noted, cost, scales)
+        said += _abilities(layout, nodes, noted, cost, scales, faked)
         said += _others(layout, nodes, some)
-        failed = bool((first_observed(shares) < 1.0).any())
-        failing, blamed = _failing(layout, nodes, noted, fails, failed=failed)
-        said.append(failing)
+        if kind.kind not in ("fraudster", "context"):  # they say themselves what makes it fail
+            failed = bool((first_observed(shares) < 1.0).any())
+            failing, blamed = _failing(layout, nodes, noted, fails, failed=failed)
+            said.append(failing)
     elif (
         kind.kind in ("able", "unclear")  # the others say it themselves
         and kind.rival is not None
@@ -187,7 +208,9 @@ def verdict(
     ):
         said.append(_by_rival(kind.rival))
     said.append(_kind(kind))
-    return Verdict(tuple(_short(said)), kind, fails, noted, judgement, tuple(scales), blamed)
+    return Verdict(
+        tuple(_short(said)), kind, fails, noted, judgement, tuple(scales), blamed, cues, faked
+    )
 
 
 def _short(said: Sequence[str]) -> list[str]:
@@ -243,8 +266,9 @@ def _abilities(
     noted: Mapping[str, NodeNote],
     cost: Costs,
     scales: Sequence[Scale],
+    faked: Mapping[str, CueFinding],
 ) -> list[str]:
-    """What it can do, what it cannot, and of what nothing was learnt."""
+    """What it can do, what it may fake, what it cannot, and of what nothing was learnt."""
     weak = (cost.alone >= WEAK).mean(axis=1)
     can: list[str] = []
     cannot: list[str] = []
@@ -256,13 +280,16 @@ def _abilities(
         if not learnt(node.sd, layout.latents[i].prior.sd):
             unknown.append(node.name)
             continue
-        scale = scales[i]
+        if node.name in faked:
+            continue
         # A bound alone is no weakness that was found: it may have no limit, or not be able at all.
-        short = weak[i] >= NAMED and note.side is None and not scale.full(node)
-        (cannot if short else can).append(_ability(scale, node, note))
+        short = _short_of(weak[i], node, note, scales[i])
+        (cannot if short else can).append(_ability(scales[i], node, note))
     sentences: list[str] = []
-    if can:
-        sentences.append(f"It {_listed(can)}.")
+    said = [f"it {_listed(can)}"] if can else []
+    said += [_not_shown(scales[i], nodes[i], noted, faked) for i in order if nodes[i].name in faked]
+    if said:
+        sentences.append(f"{_upper('; '.join(said))}.")
     if cannot:
         sentences.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {_listed(cannot)}.")
     if unknown:
@@ -271,6 +298,50 @@ def _abilities(
         sentences
         if len(sentences) < 3
         else [sentences[0], f"{sentences[1].removesuffix('.')}; {_lower(sentences[2])}"]
+    )
+
+
+def _short_of(weak: float, node: NodeSummary, note: NodeNote, scale: Scale) -> bool:
+    """Whether a capability is a weaker side."""
+    return weak >= NAMED and note.side is None and not scale.full(node)
+
+
+def _faked(
+    layout: Layout,
+    nodes: Sequence[NodeSummary],
+    noted: Mapping[str, NodeNote],
+    cost: Costs,
+    scales: Sequence[Scale],
+    unsure: Mapping[str, CueFinding],
+) -> dict[str, CueFinding]:
+    """The capabilities that would be claimed but for a cue that the agent may go by."""
+    weak = (cost.alone >= WEAK).mean(axis=1)
+    return {
+        node.name: unsure[node.name]
+        for i in layout.capabilities
+        for node in [nodes[i]]
+        if node.name in unsure
+        and learnt(node.sd, layout.latents[i].prior.sd)
+        and noted[node.name].side != "at most"
+        and not _short_of(weak[i], node, noted[node.name], scales[i])
+    }
+
+
+def _not_shown(
+    scale: Scale,
+    node: NodeSummary,
+    noted: Mapping[str, NodeNote],
+    faked: Mapping[str, CueFinding],
+) -> str:
+    """That a capability is not claimed, and why."""
+    finding = faked[node.name]
+    how = "may go" if finding.standing == "open" else "rather goes"
+    number = finding.episodes
+    played = "no episode" if not number else f"{number} episode{'s' * (number > 1)}"
+    passed = f", of which it passed {finding.passed:g}" * bool(number)
+    return (
+        f"that it {_ability(scale, node, noted[node.name])} is not shown, since it {how} by "
+        f"{finding.cue.name}, which misled in {played}{passed}"
     )
 
 
@@ -379,12 +450,17 @@ def _open(
 
 
 def _by_rival(rival: RivalExplanation) -> str:
+    if rival.role == "cue":
+        return f"It seems to go by {rival.name}: it {_seen(rival)}."
     aside = ", which should not matter" if rival.role == "irrelevant" else ""
     return f"It {_seen(rival)}{aside}."
 
 
 def _seen(rival: RivalExplanation) -> str:
     low, high = rival.rates
+    if rival.role == "cue":
+        best, worst = percent(high), percent(low)
+        return f"passed {best} where that {rival.high}, and {worst} where it {rival.low}"
     name = "the apparatus" if rival.role == "paradigm" else rival.name
     return (
         f"passed {percent(high)} where {name} is {rival.high}, and {percent(low)} where it is "
@@ -404,6 +480,8 @@ def _kind(kind: KindEstimate) -> str:
         return f"{named}{':' if _explains(rival) else '; for example'} it {_seen(rival)}."
     if kind.kind == "single strength" and rival is not None:
         return f"Its kind: a single strength {sure}: it {_seen(rival)}."
+    if kind.kind == "fraudster" and rival is not None and rival.role == "cue":
+        return f"Its kind: a fraudster {sure}, who goes by {rival.name}: it {_seen(rival)}."
     if kind.kind in ("fraudster", "context") and rival is not None:
         what = (
             f"a fraudster {sure}, whose success depends on {rival.name}, which should not matter"

@@ -363,7 +363,12 @@ def for_informed(layout: Layout) -> Layout:
 
 
 def words_of(
-    node: NodeSummary, scale: Scale, note: NodeNote = _NOTHING, *, known: bool = True
+    node: NodeSummary,
+    scale: Scale,
+    note: NodeNote = _NOTHING,
+    *,
+    known: bool = True,
+    instead: str = "",
 ) -> NodeWords:
     """Say a node's estimate and its interval.
 
@@ -372,10 +377,14 @@ def words_of(
         scale: How it is read.
         note: Says from which side alone there is evidence, if so, and the bound that this gives.
         known: Whether enough was learnt of it, as `learnt` says. Else there is no estimate to say.
+        instead: What the agent may go by instead of having this capability; empty for nothing.
+            Then there is no estimate to say either.
     """
     brief = scale.brief(node.mean, *node.hdi, known=known, note=note)
     if not known:
         return brief._replace(estimate=f"{NOT_KNOWN} ({brief.interval})")
+    if instead:
+        return brief._replace(estimate=f"not told apart from going by {instead}")
     if note.bound is not None:
         what = "noise" if node.kind == "robustness" else "ability"
         found = "no limit found" if note.side == "at least" else f"no {what} shown"

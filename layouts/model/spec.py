@@ -37,6 +37,7 @@ from animalcat.layouts.model.nodes import (
     Bernoulli,
     Beta,
     Binomial,
+    Cue,
     Derived,
     Exclusion,
     Feature,
@@ -57,6 +58,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Binomial",
+    "Cue",
     "Derived",
     "Exclusion",
     "Feature",
@@ -90,6 +92,7 @@ class Layout:
         derived: Derived nodes, in any order.
         outcomes: What is observed of an instance; the columns of arrays of several outcomes.
         excludes: Conditions under which it does not describe an instance.
+        cues: What agents may go by that lack a capability and seem to have it.
         calibration: What earlier agents taught, if it was calibrated by their outcomes.
         source: The publication or project that it comes from.
         about: What this variant is, and how it differs from the source.
@@ -107,6 +110,7 @@ class Layout:
     derived: tuple[Derived, ...]
     outcomes: tuple[OutcomeNode, ...]
     excludes: tuple[Exclusion, ...] = ()
+    cues: tuple[Cue, ...] = ()
     source: str = ""
     about: str = ""
     prior_from: str = ""
@@ -124,6 +128,13 @@ class Layout:
             if exclusion.feature in self.feature_names:
                 raise SpecificationError(
                     f"excludes {exclusion.feature}: it is a feature of the layout; narrow its range"
+                )
+        abilities = [self.latents[i].name for i in self.capabilities]
+        for cue in self.cues:
+            if cue.mimics not in abilities:
+                raise SpecificationError(
+                    f"cue {cue.name!r}: it mimics {cue.mimics!r}, which is no capability of the "
+                    f"layout; valid: {', '.join(abilities)}"
                 )
 
     def __repr__(self) -> str:
@@ -254,15 +265,17 @@ class Layout:
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 of all that matters in a session: the model, and what the layout excludes.
+        """SHA-256 of all that matters in a session: the model, its cues, and what it excludes.
 
         That of a calibrated layout covers what was learnt of its instances too. It equals the
-        digest if nothing is excluded and nothing was calibrated.
+        digest if it has none of these.
         """
-        if not self.excludes and self.calibration is None:
+        if not (self.excludes or self.cues or self.calibration):
             return self.digest
         excludes = {e.feature: [e.above, e.below, e.unit] for e in self.excludes}
         known: list[Any] = [self.digest, excludes]
+        if self.cues:
+            known.append(sorted([c.mimics, c.feature, c.above, c.below, c.unit] for c in self.cues))
         if self.calibration is not None:
             known.append([self.calibration.name, self.calibration.digest])
         text = json.dumps(known, sort_keys=True, separators=(",", ":"))
@@ -505,6 +518,11 @@ def to_dict(layout: Layout) -> dict[str, Any]:
         },
         **observed,
         "excludes": {e.feature: _without(encode(e), "feature") for e in layout.excludes},
+        **(
+            {"cues": {cue.name: _without(encode(cue), "name") for cue in layout.cues}}
+            if layout.cues
+            else {}
+        ),
         **({"calibration": layout.calibration.to_dict()} if layout.calibration else {}),
     }
 
@@ -565,6 +583,11 @@ def from_dict(data: object, variants: tuple[str, ...] = ()) -> Layout:
             decode(Exclusion, {"feature": name, **as_mapping(value, where)}, where)
             for name, value in as_mapping(top.get("excludes") or {}, "excludes").items()
             for where in [f"excludes {name}"]
+        ),
+        cues=tuple(
+            decode(Cue, {"name": name, **as_mapping(value, where)}, where)
+            for name, value in as_mapping(top.get("cues") or {}, "cues").items()
+            for where in [f"cue {name!r}"]
         ),
         calibration=calibration_from_dict(top["calibration"]) if top.get("calibration") else None,
         variants=variants,
@@ -651,7 +674,7 @@ def _tagged(
     return {tags[type(value)]: encoded(value)}
 
 
-_OPTIONAL: Final = ("variant", "source", "about", "prior_from", "excludes", "calibration")
+_OPTIONAL: Final = ("variant", "source", "about", "prior_from", "excludes", "cues", "calibration")
 _PRIOR_TAGS: Final = {cls: name for name, cls in PRIORS.items()}
 _LINK_TAGS: Final = {cls: name for name, cls in LINKS.items()}
 _LIKELIHOOD_TAGS: Final = {cls: name for name, cls in LIKELIHOODS.items()}
