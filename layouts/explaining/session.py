@@ -85,7 +85,7 @@ def verdict_of(
             result.scales[k],
             result.notes[node.name],
             known=learnt(node.sd, layout.latents[k].prior.sd),
-            instead=result.faked[node.name].cue.name if node.name in result.faked else "",
+            instead=result.faked.get(node.name, ""),
         )
         for k, node in enumerate(profile.nodes)
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,9 @@ from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
 from animalcat.layouts.watching.cues import CueFinding
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Told: TypeAlias = Literal["can", "faked", "cannot", "unknown"]
+"""What is told of a capability: that it is there, that it may be faked, that it is a weaker side,
+or that it is not known."""
 
 DRAWS: Final = 500
 """Draws from which kinds are computed."""
@@ -90,7 +93,9 @@ class Verdict:
         blamed: The node that the sentences name as what makes the agent fail, or as what may; empty
             if they name none.
         cues: What was played tells of each cue that the agent may go by.
-        faked: The capabilities that the agent seems to have, and may go by a cue instead.
+        faked: The capabilities that the agent seems to have, each with the cue by which it may go
+            instead.
+        claimed: The capabilities that the sentences say it has.
     """
 
     sentences: tuple[str, ...]
@@ -101,7 +106,8 @@ class Verdict:
     scales: tuple[Scale, ...]
     blamed: str = ""
     cues: tuple[CueFinding, ...] = ()
-    faked: Mapping[str, CueFinding] = field(default_factory=dict[str, CueFinding])
+    faked: Mapping[str, str] = field(default_factory=dict[str, str])
+    claimed: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -185,7 +191,8 @@ def verdict(
     columns = evaluator.columns(played.features)
     shares = played.shares(layout, columns)
     cues = find_cues(evaluator, some, played, columns, shares)
-    faked = _faked(layout, nodes, noted, cost, scales, not_told_apart(cues))
+    unsure = not_told_apart(cues)
+    told = _told(layout, nodes, noted, cost, scales, unsure)
     observed = bool(np.isfinite(shares).any())
     if observed:
         noun = "episodes" if played.repeated else "arenas"
@@ -195,7 +202,7 @@ def verdict(
         what = "observed" if len(played) else "played"
         said.append(f"Nothing was {what}, so this is what was assumed before.")
     if trusted and observed:
-        said += _abilities(layout, nodes, noted, cost, scales, faked)
+        said += _abilities(layout, nodes, noted, scales, told, unsure)
         said += _others(layout, nodes, some)
         if kind.kind not in ("fraudster", "context"):  # they say themselves what makes it fail
             failed = bool((first_observed(shares) < 1.0).any())
@@ -209,7 +216,16 @@ def verdict(
         said.append(_by_rival(kind.rival))
     said.append(_kind(kind))
     return Verdict(
-        tuple(_short(said)), kind, fails, noted, judgement, tuple(scales), blamed, cues, faked
+        tuple(_short(said)),
+        kind,
+        fails,
+        noted,
+        judgement,
+        tuple(scales),
+        blamed,
+        cues,
+        {name: unsure[name].cue.name for name, which in told.items() if which == "faked"},
+        tuple(n for n, which in told.items() if which == "can" and trusted and observed),
     )
 
 
@@ -260,38 +276,50 @@ def _reached(y: Floats, noun: str) -> str:
     return f"passed {passed} {all_of_them}"
 
 
-def _abilities(
+def _told(
     layout: Layout,
     nodes: Sequence[NodeSummary],
     noted: Mapping[str, NodeNote],
     cost: Costs,
     scales: Sequence[Scale],
-    faked: Mapping[str, CueFinding],
+    unsure: Mapping[str, CueFinding],
+) -> dict[str, Told]:
+    """What is told of every capability, the one that is known best first."""
+    weak = (cost.alone >= WEAK).mean(axis=1)
+    left = [node.sd / latent.prior.sd for node, latent in zip(nodes, layout.latents, strict=True)]
+    told: dict[str, Told] = {}
+    for i in sorted(layout.capabilities, key=lambda i: left[i]):
+        node, side = nodes[i], noted[nodes[i].name].side
+        if not learnt(node.sd, layout.latents[i].prior.sd):
+            told[node.name] = "unknown"
+        # A bound alone is no weakness that was found: it may have no limit, or not be able at all.
+        elif weak[i] >= NAMED and side is None and not scales[i].full(node):
+            told[node.name] = "cannot"
+        else:
+            told[node.name] = "faked" if node.name in unsure and side != "at most" else "can"
+    return told
+
+
+def _abilities(
+    layout: Layout,
+    nodes: Sequence[NodeSummary],
+    noted: Mapping[str, NodeNote],
+    scales: Sequence[Scale],
+    told: Mapping[str, Told],
+    unsure: Mapping[str, CueFinding],
 ) -> list[str]:
     """What it can do, what it may fake, what it cannot, and of what nothing was learnt."""
-    weak = (cost.alone >= WEAK).mean(axis=1)
-    can: list[str] = []
-    cannot: list[str] = []
-    unknown: list[str] = []
-    left = [node.sd / latent.prior.sd for node, latent in zip(nodes, layout.latents, strict=True)]
-    order = sorted(layout.capabilities, key=lambda i: left[i])
-    for i in order:
-        node, note = nodes[i], noted[nodes[i].name]
-        if not learnt(node.sd, layout.latents[i].prior.sd):
-            unknown.append(node.name)
-            continue
-        if node.name in faked:
-            continue
-        # A bound alone is no weakness that was found: it may have no limit, or not be able at all.
-        short = _short_of(weak[i], node, note, scales[i])
-        (cannot if short else can).append(_ability(scales[i], node, note))
-    sentences: list[str] = []
-    said = [f"it {_listed(can)}"] if can else []
-    said += [_not_shown(scales[i], nodes[i], noted, faked) for i in order if nodes[i].name in faked]
-    if said:
-        sentences.append(f"{_upper('; '.join(said))}.")
+    at = {name: layout.latent_names.index(name) for name in told}
+    each = {name: _ability(scales[k], nodes[k], noted[name]) for name, k in at.items()}
+    can, faked, cannot, unknown = (
+        [name for name, which in told.items() if which == wanted] for wanted in get_args(Told)
+    )
+    first = [f"it {_listed([each[name] for name in can])}"] if can else []
+    first += [_not_shown(each[name], unsure[name]) for name in faked]
+    sentences = [f"{_upper('; '.join(first))}."] if first else []
     if cannot:
-        sentences.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {_listed(cannot)}.")
+        weaker = _listed([each[name] for name in cannot])
+        sentences.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {weaker}.")
     if unknown:
         sentences.append(f"Not known yet: {_names(unknown)}.")
     return (
@@ -301,47 +329,15 @@ def _abilities(
     )
 
 
-def _short_of(weak: float, node: NodeSummary, note: NodeNote, scale: Scale) -> bool:
-    """Whether a capability is a weaker side."""
-    return weak >= NAMED and note.side is None and not scale.full(node)
-
-
-def _faked(
-    layout: Layout,
-    nodes: Sequence[NodeSummary],
-    noted: Mapping[str, NodeNote],
-    cost: Costs,
-    scales: Sequence[Scale],
-    unsure: Mapping[str, CueFinding],
-) -> dict[str, CueFinding]:
-    """The capabilities that would be claimed but for a cue that the agent may go by."""
-    weak = (cost.alone >= WEAK).mean(axis=1)
-    return {
-        node.name: unsure[node.name]
-        for i in layout.capabilities
-        for node in [nodes[i]]
-        if node.name in unsure
-        and learnt(node.sd, layout.latents[i].prior.sd)
-        and noted[node.name].side != "at most"
-        and not _short_of(weak[i], node, noted[node.name], scales[i])
-    }
-
-
-def _not_shown(
-    scale: Scale,
-    node: NodeSummary,
-    noted: Mapping[str, NodeNote],
-    faked: Mapping[str, CueFinding],
-) -> str:
+def _not_shown(ability: str, finding: CueFinding) -> str:
     """That a capability is not claimed, and why."""
-    finding = faked[node.name]
     how = "may go" if finding.standing == "open" else "rather goes"
     number = finding.episodes
     played = "no episode" if not number else f"{number} episode{'s' * (number > 1)}"
     passed = f", of which it passed {finding.passed:g}" * bool(number)
     return (
-        f"that it {_ability(scale, node, noted[node.name])} is not shown, since it {how} by "
-        f"{finding.cue.name}, which misled in {played}{passed}"
+        f"that it {ability} is not shown, since it {how} by {finding.cue.name}, which misled in "
+        f"{played}{passed}"
     )
 
 
