@@ -62,6 +62,10 @@ _SHIFTS: Final = np.linspace(-6.0, 6.0, 49)
 _SHIFT_SD: Final = 2.0
 _SHARPNESS: Final = np.array([0.5, 1.0, 2.0])
 """Possible factors of the logit: how much sharper the agent is than the layout predicts."""
+_MAY_DECIDE: Final = 0.1
+"""Least probability of a rival that is named among several that may decide."""
+_MOST_NAMED: Final = 3
+"""Most of them that are named."""
 _CUTS: Final = 12
 """Most places at which a feature is cut in two."""
 
@@ -217,7 +221,11 @@ def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs
     observed = int(np.count_nonzero(np.isfinite(shares).any(axis=1)))
     first = first_observed(shares)
     failed, passed = bool((first < 1.0).any()), bool((first > 0.0).any())
-    why = _why(observed, able, single, probabilities, best, p_layout, failed=failed, passed=passed)
+    why = _why(
+        *(observed, able, single, probabilities, best, p_layout, rivals),
+        failed=failed,
+        passed=passed,
+    )
     of_kind = [] if why else [candidate for candidate in rivals if _kind_of(candidate) == best]
     rival = max(of_kind or rivals, key=lambda candidate: candidate.probability, default=None)
     if why:
@@ -234,6 +242,7 @@ def _why(
     probabilities: Mapping[str, float],
     best: str,
     p_layout: float,
+    rivals: Sequence[RivalExplanation],
     *,
     failed: bool,
     passed: bool,
@@ -248,7 +257,15 @@ def _why(
     if not passed:
         return "it passed nowhere, so nothing that it does well was shown"
     if p_layout < NAMED:
-        return "several things may decide, and none of them is likely enough to be named"
+        likely = [one for one in rivals if one.probability >= _MAY_DECIDE]
+        likely = sorted(likely, key=lambda one: -one.probability)[:_MOST_NAMED]
+        if len(likely) < 2:
+            return "several things may decide, and none of them is likely enough to be named"
+        names = ["the apparatus" if one.role == "paradigm" else one.name for one in likely]
+        return (
+            f"{', '.join(names[:-1])} or {names[-1]} may decide, and what was played does not tell "
+            "them apart"
+        )
     if able + single < NAMED / 2:
         return "more than one weakness, or chance, makes it fail"
     return f"the nearest, {best}, has a probability of {probabilities[best]:.2f} only"
