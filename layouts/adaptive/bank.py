@@ -57,6 +57,7 @@ class Bank:
         demands: (instances, capabilities); NaN where an instance demands nothing of a capability.
         offered: (instances,): whether an instance could be made on demand and is not in the
             battery.
+        control_of: The name of the instance of which each is a control; empty for none.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Bank:
         offers: Offers | None = None,
         outside: Mapping[str, npt.ArrayLike] | None = None,
         observes: npt.ArrayLike | None = None,
+        control_of: Sequence[str] = (),
     ) -> None:
         """Prepare the instances.
 
@@ -88,6 +90,8 @@ class Bank:
                 for misfit by them.
             observes: (instances, outcomes), which of the layout's outcomes each instance gives; by
                 default all. Instances made on demand give all.
+            control_of: The name of the instance of which each is a control, empty for none; by
+                default none is. A name that is not here is as good as none.
 
         Raises:
             ValueError: A feature is out of range, an instance gives no outcome, lengths differ, or
@@ -115,11 +119,13 @@ class Bank:
             for name, column in (outside or {}).items()
         }
         self.offered: Mask = np.arange(n) >= own
+        self.control_of = (*(control_of or ("",) * own), *("",) * (n - own))
         for what, length in (
             ("paradigms", len(self.paradigms)),
             ("names", len(self.names)),
             ("variants", len(variants) + n - own if variants else n),
             ("seconds", len(self.seconds)),
+            ("names of what they are controls of", len(self.control_of)),
             *((name, len(column)) for name, column in self.outside.items()),
         ):
             if length != n:
@@ -223,6 +229,7 @@ class Bank:
             offers=offers if self.offered.any() else None,
             outside={name: column[own] for name, column in self.outside.items()},
             observes=self.gives[self.place[own]],
+            control_of=pick(self.control_of, own),
         )
 
     def _outcomes_of(self, own: int, n: int, observes: npt.ArrayLike | None) -> Mask:
@@ -285,6 +292,17 @@ class Bank:
         names = np.array(self.paradigms)
         own = ~self.offered
         return {str(name): np.flatnonzero((names == name) & own) for name in np.unique(names[own])}
+
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Every instance with each that it makes a pair with, as two lists of rows of one length.
+
+        An arena and a control of it are a pair, and stand in the lists once either way round.
+        """
+        rows = {name: row for row, name in enumerate(self.names)}
+        linked = [(row, rows[of]) for row, of in enumerate(self.control_of) if of in rows]
+        both = np.array([*linked, *((of, row) for row, of in linked)], np.int64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
 
     @cached_property
     def groups(self) -> tuple[Ints, ...]:

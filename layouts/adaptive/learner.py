@@ -934,7 +934,7 @@ class Learner:
         bank = self.bank
         known = hashlib.sha256(bank.features.tobytes())
         known.update(json.dumps([bank.names, bank.paradigms]).encode())
-        rest = hashlib.sha256(json.dumps(list(bank.outside)).encode())
+        rest = hashlib.sha256(json.dumps([list(bank.outside), bank.control_of]).encode())
         for column in (*bank.outside.values(), bank.seconds, bank.variants, bank.gives[bank.place]):
             rest.update(column.tobytes())
         settings: dict[str, Any] = {

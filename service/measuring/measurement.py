@@ -28,7 +28,7 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.batteries.naming import joined_groups
+from animalcat.service.batteries.naming import joined_groups, link_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import meant_layout
 from animalcat.service.measuring.against import Comparison
@@ -168,7 +168,10 @@ class Measurement:
             offers=offers,
             outside=_outside(layout, instances),
             observes=observes,
+            control_of=[link_of(instance).control_of for instance in instances],
         )
+        if spec.policy.pairs:
+            _check_pairs(spec, bank)
         try:
             self.learner = Learner(bank, spec.policy, spec.stop, spec.root, rules=spec.rules)
         except RulesError as error:
@@ -432,6 +435,23 @@ def _check_choice(spec: SessionSpec, layout: Layout) -> None:
             f"that the agent reaches. The backend {spec.backend} shows where the agent is only "
             f"once a decision, and at a decision period of {spec.observation_spec.decision_period} "
             "it may run through a place unseen; use a decision period of 1, or the backend sim",
+        )
+
+
+def _check_pairs(spec: SessionSpec, bank: Bank) -> None:
+    """Refuse pairs where there are none, or where an arena would be another when it is played."""
+    if spec.fresh:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            "pairs: a fresh arena and a fresh control are no pair, since each is drawn anew; leave "
+            "out fresh or pairs",
+        )
+    if not len(bank.pairs[0]):
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            "pairs: the layout covers no arena of the battery together with a control of it; take "
+            "a battery whose recipe has `controls`, or link arenas of your own when they are "
+            "imported (`battery import --table`, with the columns instance, control, control_of)",
         )
 
 

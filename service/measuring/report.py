@@ -30,7 +30,7 @@ from animalcat.layouts.reporting.profile import Profile
 from animalcat.plugins import in_words as plugins_in_words
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import arena_identity
-from animalcat.service.batteries.naming import task_of, variant_of
+from animalcat.service.batteries.naming import link_of, task_of, variant_of
 from animalcat.service.measuring.coverage import covered_features
 from animalcat.service.measuring.faults import unplayable
 from animalcat.service.measuring.gate import through_gate
@@ -405,6 +405,7 @@ def outcome_rows(
                 "paradigm": instance.paradigm,
                 "task": task_of(instance),
                 "variant": variant_of(instance),
+                **link_of(instance)._asdict(),
                 "group": battery.groups.get(episode.decision.chosen, instance.name),
                 **_arena(battery, episode.decision),
                 "outcome": _told_as(episode, episode.outcome),

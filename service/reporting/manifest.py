@@ -10,7 +10,7 @@ from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
-from animalcat.service.batteries.naming import task_of, variant_of
+from animalcat.service.batteries.naming import link_of, task_of, variant_of
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.coverage import coverage
 
@@ -38,9 +38,7 @@ def manifest(name: str, battery: Battery) -> dict[str, Any]:
         "licence": recipe.get("licence") or None,
         "counts": _counts(battery),
         "parts": _parts(battery),
-        "pairs": sum(
-            bool(instance.origin and instance.origin.control_of) for instance in battery.instances
-        ),
+        "pairs": sum(bool(link_of(instance).control_of) for instance in battery.instances),
         "demands": _demands(battery),
         "validity": _validity(battery),
         "layout": _layout(battery),

@@ -42,6 +42,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "person": "chosen by a person",
     "plugin": "chosen by a plugin",
     "check": "drawn to check the layout",
+    "pair": "as a pair with the one before",
 }
 _ENDED: Final[Mapping[str, str]] = {
     "goal": "reached the goal",
@@ -501,6 +502,8 @@ def _policy_words(policy: Row, alarm: int | None = None) -> str:
             )
     if policy.get("generate"):
         words += ", with arenas made on demand"
+    if policy.get("pairs"):
+        words += ", arenas and their controls in pairs"
     return words
 
 
