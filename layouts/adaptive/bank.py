@@ -274,17 +274,12 @@ class Bank:
     def misleading(self) -> dict[str, Floats]:
         """By the name of each cue of the layout, whether it misleads, (instances,): 1 or 0.
 
-        It is NaN where there is no such cue, or nothing is known of it.
+        It is NaN where there is no such cue. Cues of which nothing is known are left out.
         """
-        names = self.layout.feature_names
-        return {
-            cue.name: cue.misleads(
-                self.features[:, names.index(cue.feature)]
-                if cue.feature in names
-                else self.outside.get(cue.feature, np.full(len(self), np.nan))
-            )
-            for cue in self.layout.cues
-        }
+        own = zip(self.layout.feature_names, self.features.T, strict=True)
+        columns = {**self.outside, **dict(own)}
+        cues = [cue for cue in self.layout.cues if cue.feature in columns]
+        return {cue.name: cue.misleads(columns[cue.feature]) for cue in cues}
 
     @cached_property
     def members(self) -> dict[str, Ints]:

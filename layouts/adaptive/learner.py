@@ -867,6 +867,8 @@ class Learner:
         data, evaluator = self.data(), self.bank.evaluator
         findings: list[CueFinding] = []
         for cue in self.layout.cues:
+            if cue.name not in self.bank.misleading:
+                continue
             misleads = self.bank.misleading[cue.name][rows]
             there = (misleads == 1.0) & (data.weights > 0.0)
             columns = evaluator.columns(data.features[there])

@@ -19,7 +19,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 def find_cues(
     evaluator: Evaluator, draws: Floats, played: PlayedEpisodes, columns: Floats, shares: Floats
 ) -> tuple[CueFinding, ...]:
-    """Tell what was played of every cue of a layout.
+    """Tell what was played of every cue of a layout of which it is known where it misleads.
 
     Args:
         evaluator: Evaluator of the layout.
@@ -28,7 +28,7 @@ def find_cues(
         columns: (episodes, columns), as `Evaluator.columns` returned them.
         shares: (episodes, outcomes), as `PlayedEpisodes.shares` returned them.
     """
-    cues = evaluator.layout.cues
+    cues = [cue for cue in evaluator.layout.cues if cue.name in played.misleading]
     if not cues:
         return ()
     if not len(shares):
@@ -40,10 +40,7 @@ def find_cues(
     p = expected(evaluator, draws, columns, outcome)
     known = np.where(np.isfinite(y), y, 0.0)
     each = left_out(p, known, np.where(np.isfinite(y), weights, 0.0))
-    nowhere = np.full(len(y), np.nan)
-    return tuple(
-        cue_finding(cue, played.misleading.get(cue.name, nowhere), y, each) for cue in cues
-    )
+    return tuple(cue_finding(cue, played.misleading[cue.name], y, each) for cue in cues)
 
 
 def not_told_apart(findings: Sequence[CueFinding]) -> dict[str, CueFinding]:

@@ -85,7 +85,6 @@ def verdict_of(
             result.scales[k],
             result.notes[node.name],
             known=learnt(node.sd, layout.latents[k].prior.sd),
-            instead=result.faked.get(node.name, ""),
         )
         for k, node in enumerate(profile.nodes)
     }

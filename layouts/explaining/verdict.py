@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -93,8 +93,6 @@ class Verdict:
         blamed: The node that the sentences name as what makes the agent fail, or as what may; empty
             if they name none.
         cues: What was played tells of each cue that the agent may go by.
-        faked: The capabilities that the agent seems to have, each with the cue by which it may go
-            instead.
         claimed: The capabilities that the sentences say it has.
     """
 
@@ -106,7 +104,6 @@ class Verdict:
     scales: tuple[Scale, ...]
     blamed: str = ""
     cues: tuple[CueFinding, ...] = ()
-    faked: Mapping[str, str] = field(default_factory=dict[str, str])
     claimed: tuple[str, ...] = ()
 
     @property
@@ -170,7 +167,10 @@ def verdict(
     instances = _spread(instances if len(instances) else np.asarray(played.features, np.float64))
     scales = [scale_of(layout, k, played.features) for k in range(len(layout.latents))]
     evaluator = Evaluator(layout)
-    noted = notes(layout, nodes, some, played, scales, evaluator)
+    columns = evaluator.columns(played.features)
+    shares = played.shares(layout, columns)
+    cues = find_cues(evaluator, some, played, columns, shares)
+    noted = notes(layout, nodes, some, played, scales, evaluator, cues)
     cost = costs(layout, thinned(some, None, _JUDGED), instances)
     fails = _fails(cost)
     said: list[str] = []
@@ -188,11 +188,7 @@ def verdict(
         said.append(f"No ability is named: {_DOUBTED}.")
     elif not converged:
         said.append("The fit has not converged: no number of it is to be relied on.")
-    columns = evaluator.columns(played.features)
-    shares = played.shares(layout, columns)
-    cues = find_cues(evaluator, some, played, columns, shares)
-    unsure = not_told_apart(cues)
-    told = _told(layout, nodes, noted, cost, scales, unsure)
+    told = _told(layout, nodes, noted, cost, scales)
     observed = bool(np.isfinite(shares).any())
     if observed:
         noun = "episodes" if played.repeated else "arenas"
@@ -202,7 +198,7 @@ def verdict(
         what = "observed" if len(played) else "played"
         said.append(f"Nothing was {what}, so this is what was assumed before.")
     if trusted and observed:
-        said += _abilities(layout, nodes, noted, scales, told, unsure)
+        said += _abilities(layout, nodes, noted, scales, told, not_told_apart(cues))
         said += _others(layout, nodes, some)
         if kind.kind not in ("fraudster", "context"):  # they say themselves what makes it fail
             failed = bool((first_observed(shares) < 1.0).any())
@@ -224,7 +220,6 @@ def verdict(
         tuple(scales),
         blamed,
         cues,
-        {name: unsure[name].cue.name for name, which in told.items() if which == "faked"},
         tuple(n for n, which in told.items() if which == "can" and trusted and observed),
     )
 
@@ -282,21 +277,20 @@ def _told(
     noted: Mapping[str, NodeNote],
     cost: Costs,
     scales: Sequence[Scale],
-    unsure: Mapping[str, CueFinding],
 ) -> dict[str, Told]:
     """What is told of every capability, the one that is known best first."""
     weak = (cost.alone >= WEAK).mean(axis=1)
     left = [node.sd / latent.prior.sd for node, latent in zip(nodes, layout.latents, strict=True)]
     told: dict[str, Told] = {}
     for i in sorted(layout.capabilities, key=lambda i: left[i]):
-        node, side = nodes[i], noted[nodes[i].name].side
+        node, note = nodes[i], noted[nodes[i].name]
         if not learnt(node.sd, layout.latents[i].prior.sd):
             told[node.name] = "unknown"
         # A bound alone is no weakness that was found: it may have no limit, or not be able at all.
-        elif weak[i] >= NAMED and side is None and not scales[i].full(node):
+        elif weak[i] >= NAMED and note.side is None and not scales[i].full(node):
             told[node.name] = "cannot"
         else:
-            told[node.name] = "faked" if node.name in unsure and side != "at most" else "can"
+            told[node.name] = "faked" if note.instead else "can"
     return told
 
 

@@ -368,23 +368,21 @@ def words_of(
     note: NodeNote = _NOTHING,
     *,
     known: bool = True,
-    instead: str = "",
 ) -> NodeWords:
     """Say a node's estimate and its interval.
 
     Args:
         node: The node.
         scale: How it is read.
-        note: Says from which side alone there is evidence, if so, and the bound that this gives.
+        note: Says from which side alone there is evidence, if so, and the bound that this gives; or
+            what the agent may go by instead, and then there is no estimate to say.
         known: Whether enough was learnt of it, as `learnt` says. Else there is no estimate to say.
-        instead: What the agent may go by instead of having this capability; empty for nothing.
-            Then there is no estimate to say either.
     """
     brief = scale.brief(node.mean, *node.hdi, known=known, note=note)
     if not known:
         return brief._replace(estimate=f"{NOT_KNOWN} ({brief.interval})")
-    if instead:
-        return brief._replace(estimate=f"not told apart from going by {instead}")
+    if note.instead:
+        return brief._replace(estimate=f"not told apart from going by {note.instead}")
     if note.bound is not None:
         what = "noise" if node.kind == "robustness" else "ability"
         found = "no limit found" if note.side == "at least" else f"no {what} shown"

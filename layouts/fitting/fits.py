@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -54,6 +54,8 @@ class Fit(FitResult):
         agent: Who played; empty if that is not known.
         instances: The name of each row that was fitted.
         paradigms: The kind of test that each is; empty if unknown.
+        misleading: By the name of each cue of the layout of which that is known, whether it
+            misleads in each, as `Instances.misleading` has it.
         reasons: For every row that was given, why it was left out; empty if it was not.
         notes: What is assumed, in sentences.
     """
@@ -61,6 +63,7 @@ class Fit(FitResult):
     agent: str = ""
     instances: tuple[str, ...] = ()
     paradigms: tuple[str, ...] = ()
+    misleading: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -94,6 +97,7 @@ class Fit(FitResult):
             np.empty(0) if self.data is None else self.data.outcomes,
             None if self.data is None else self.data.weights,
             self.paradigms,
+            misleading=self.misleading,
         )
         about: dict[str, Any] = {"agent": self.agent or "agent", "episodes": len(played)}
         failed = not self.converged and self.diagnostics["engine"] != "smc"
@@ -283,6 +287,7 @@ def fit_instances(
         agent=agent,
         instances=kept.names,
         paradigms=kept.paradigms,
+        misleading=kept.misleading(layout),
         reasons=covered.reasons,
         notes=(*notes, *covered.notes),
     )
