@@ -66,17 +66,21 @@ def test_object_permanence_has_the_counts_of_the_paper() -> None:
     """Section D.2 of Burden et al. 2023, with 603 chick controls (layouts.simulation.synthetic)."""
     chosen = load_recipe("object-permanence")
     counts = dict(zip([one.name for one in chosen.entries], full_counts(chosen), strict=True))
-    cups = [counts["cups"], counts["cups-large"]]
-    assert sum(one.instances for one in cups) == 359
+    cups = [counts["cups"], counts["cups-large"], counts["cups-sliding"]]
+    straight = counts["cups-sliding"].controls["straight"]
+    assert sum(one.instances for one in cups) + straight == 359
     assert sum(one.controls["glass"] for one in cups) == 239
     grids = [counts["grids"], counts["grids-around"]]
     assert sum(one.instances for one in grids) == 191
     of_glass = [counts["grids-of-glass"], counts["grids-around-of-glass"]]
     instances = sum(one.instances for one in of_glass)
     assert instances + sum(one.controls["glass"] for one in grids) == 239
-    assert counts["chicks"].instances == 36
-    chick_controls = counts["chicks"].controls["open"] + counts["chicks-in-sight"].instances
-    assert chick_controls + counts["rolling"].instances == 603
+    chicks = [counts["chicks"], counts["chicks-rolling"]]
+    stays = counts["chicks-rolling"].controls["stays"]
+    assert sum(one.instances for one in chicks) + stays == 36
+    chick_controls = sum(one.controls["open"] for one in chicks)
+    in_sight = counts["chicks-in-sight"].instances + counts["rolling"].instances
+    assert chick_controls + in_sight == 603
     assert sum(one.total for name, one in counts.items() if name.startswith("basic-")) == 521
 
 
