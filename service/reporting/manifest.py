@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from math import nan
 from typing import Any, Final
 
 from animalcat.arena_configs.instance import Instance
@@ -141,4 +142,12 @@ def _layout(battery: Battery) -> dict[str, Any]:
         }
         for feature in layout.features
     }
-    return {**about, **covered.to_dict(), "demands": demands}
+    rows = [one.features for one in battery.instances if one.name in covered.features]
+    cues = {
+        cue.name: {
+            "instead_of": cue.mimics,
+            "misleads": int(sum(cue.misleads([row.get(cue.feature, nan) for row in rows]) == 1.0)),
+        }
+        for cue in layout.cues
+    }
+    return {**about, **covered.to_dict(), "demands": demands, "cues": cues}
