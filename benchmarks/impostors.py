@@ -8,20 +8,25 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 from rich.progress import Progress
 
 from animalcat.arena_configs.batteries import full_size, load_recipe
 from animalcat.arena_configs.instance import Instance
 from animalcat.cli.shared.output import progress_console
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.plan import PRESETS, Policy
 from animalcat.layouts.inference.randomness import rng
 from animalcat.processes import process_pool
 from animalcat.service.batteries.recipes import build_recipe
+from animalcat.service.measuring.measurement import Measurement
 from benchmarks.recovery_agents import interval_of_share
 from benchmarks.recovery_sessions import Found, Place, Task
 
@@ -110,18 +115,28 @@ class Size:
         seeds: Sessions of each kind.
         able: Sessions of able agents.
         episodes: Of a session.
+        ends: Able agents whose sessions are played to their own end, with cues and without.
     """
 
     instances: int | None
     seeds: int
     able: int
     episodes: int
+    ends: int
 
 
-WHOLE: Final = Size(None, 6, 60, 200)
-QUICK: Final = Size(160, 1, 3, 40)
+WHOLE: Final = Size(None, 6, 60, 200, 40)
+QUICK: Final = Size(160, 1, 3, 40, 2)
+DEAR: Final = 1.1
+"""By how much more episodes cues may cost an able agent."""
+_RESAMPLED: Final = 2000
 _SLIPS: Final = 6
 """Able agents have an outcome changed by chance in 0 to 5 of 100 episodes."""
+
+
+def slipping(k: int) -> str:
+    """The k-th able agent."""
+    return f"able, slips {0.01 * (k % _SLIPS):.2f}"
 
 
 class Table(Place):
@@ -139,6 +154,33 @@ class Table(Place):
             return False
         return super().outcome(impostor.plays, instance, 0, 0)
 
+    def own_end(self, agent: str, seed: int, *, cues: bool) -> int:
+        """How many episodes an ordinary session takes.
+
+        Args:
+            agent: The agent.
+            seed: Of the session.
+            cues: Whether arenas are asked for in which a cue misleads.
+        """
+        spec = replace(self._spec, agent=agent, seed=seed)
+        bank = Measurement(spec, self.battery).learner.bank
+        if not cues:
+            bank = Bank(
+                replace(bank.layout, cues=()),
+                bank.features,
+                bank.paradigms,
+                names=bank.names,
+                seconds=bank.seconds,
+                outside=bank.outside,
+            )
+        learner = Learner(bank, Policy(), PRESETS["standard"], seed)
+        while not learner.verdict().stop:
+            choice = learner.ask()
+            assert choice is not None  # the battery has more arenas
+            passed = self.outcome(agent, choice.instance, seed, learner.n)
+            learner.tell(choice.instance, float(passed))
+        return learner.n
+
 
 def tasks_of(size: Size) -> list[Task]:
     """The sessions, kinds by turns."""
@@ -146,10 +188,7 @@ def tasks_of(size: Size) -> list[Task]:
         [Task(one.name, 1 + seed, size.episodes, watches=True) for seed in range(size.seeds)]
         for one in IMPOSTORS
     ]
-    able = [
-        Task(f"able, slips {0.01 * (k % _SLIPS):.2f}", 1 + k, size.episodes, watches=True)
-        for k in range(size.able)
-    ]
+    able = [Task(slipping(k), 1 + k, size.episodes, watches=True) for k in range(size.able)]
     each = [able[k :: len(IMPOSTORS)] for k in range(len(IMPOSTORS))]
     turns = zip_longest(*kinds, *each)
     return [task for turn in turns for task in turn if task is not None]
@@ -181,14 +220,20 @@ def run(quick: bool = False, keep: Path | None = None) -> Rows:
             made = [pool.submit(_session, task) for task in tasks]
             for one in made:
                 one.add_done_callback(lambda _: bar.advance(doing))
+            own = [
+                [pool.submit(_own_end, slipping(k), 1 + k, cues) for k in range(size.ends)]
+                for cues in (True, False)
+            ]
             found = [one.result() for one in made]
-    rows = rows_of(found)
+            ends = [[one.result() for one in some] for some in own]
+    rows = [*rows_of(found), *_cost(*ends)]
     if keep is not None:
         report = {
             "battery": battery.digest,
             "seconds": time.monotonic() - begin,
             "rows": rows,
             "sessions": [asdict(one) for one in found],
+            "episodes": dict(zip(("with cues", "without"), ends, strict=True)),
         }
         (keep / "impostors.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     return rows
@@ -244,6 +289,25 @@ def rows_of(found: Sequence[Found]) -> Rows:
     return rows
 
 
+def _cost(cued: Sequence[int], plain: Sequence[int]) -> Rows:
+    """How many times as many episodes able agents play because of cues; pairs are resampled."""
+    if not cued:
+        return []
+    some = rng(0, "cost", 0).integers(0, len(cued), (_RESAMPLED, len(cued)))
+    ratios = np.array(cued)[some].mean(axis=1) / np.array(plain)[some].mean(axis=1)
+    low, high = np.quantile(ratios, [0.05, 0.95])
+    return [
+        {
+            "agent": "able: times as many episodes because of cues",
+            "sessions": len(cued),
+            "either": float(np.mean(cued) / np.mean(plain)),
+            "low": float(low),
+            "high": float(high),
+            "must": f"at most {DEAR:g}",
+        }
+    ]
+
+
 def _found_out(one: Found) -> bool:
     return one.stands or bool(one.depends_on)
 
@@ -255,6 +319,11 @@ def _wrong(kinds: Mapping[str, Impostor], one: Found) -> bool:
 
 
 _table: Table | None = None
+
+
+def _own_end(agent: str, seed: int, cues: bool) -> int:
+    assert _table is not None
+    return _table.own_end(agent, seed, cues=cues)
 
 
 def _session(task: Task) -> Found:

@@ -195,7 +195,7 @@ def test_impostors_and_able_agents_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(impostors, "WORKERS", 1)
-    monkeypatch.setattr(impostors, "QUICK", impostors.Size(60, 1, 2, 16))
+    monkeypatch.setattr(impostors, "QUICK", impostors.Size(60, 1, 2, 16, 1))
     rows = {row["agent"]: row for row in impostors.run(quick=True, keep=tmp_path)}
     assert {one.name for one in impostors.IMPOSTORS} < set(rows)
     assert rows["able: alarm or impostor named"]["sessions"] == 2
