@@ -406,7 +406,7 @@ def report(
     variant: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="A variant of the layout.", show_default="that of new sessions"
+            metavar="NAME", help="A variant of the layout.", show_default="the one that is meant"
         ),
     ] = "",
     maps: Annotated[

@@ -15,6 +15,7 @@ from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.retest import Retest
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import LayoutSource, load_layout
+from animalcat.layouts.library.choice import load_for
 from animalcat.layouts.model.frames import insist_described, insist_frame, instances_in
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
@@ -171,10 +172,11 @@ class Bank:
             ValueError: A column is absent, a value is missing or out of range, or the layout does
                 not describe an item.
         """
-        layout = load_layout(layout)
-        instances = items
-        if not isinstance(instances, Instances):
+        if isinstance(items, Instances):
+            instances, layout = items, load_layout(layout)
+        else:
             frame = insist_frame(items, "Bank.of(layout, df)")
+            layout = load_for(layout, frame)
             instances = instances_in(frame, layout)
             insist_described(instances, frame, layout)
         known = layout.feature_names

@@ -420,6 +420,11 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.0f} %"
 
 
+def all_of(names: Sequence[str]) -> str:
+    """Names as a list in a sentence: "a", "a and b", "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def _minus(text: str) -> str:
     return _MINUS.sub("−", text)
 

@@ -25,7 +25,8 @@ from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fit import fit as fit_by_nuts
 from animalcat.layouts.inference.summary import NodeSummary
-from animalcat.layouts.library import LayoutSource, load_layout
+from animalcat.layouts.library import LayoutSource
+from animalcat.layouts.library.choice import load_for
 from animalcat.layouts.model.frames import insist_frame, instances_in, outcomes_in
 from animalcat.layouts.model.instances import Instances, TableError, left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
@@ -197,7 +198,6 @@ def fit(
         TypeError: The table is no pandas table.
         ValueError: A column is missing, a cell does not fit, or the layout describes no row.
     """
-    layout = load_layout(layout)
     if not isinstance(outcome, str | list | tuple):
         raise TypeError(
             f"fit: outcome is {of_kind(outcome)}; name the column of df that has the outcomes, as "
@@ -205,6 +205,7 @@ def fit(
         )
     sampling: dict[str, Any] = {"seed": seed, "chains": chains, "draws": draws, "tune": tune}
     frame = insist_frame(df, 'fit(layout, df, outcome="COLUMN")')
+    layout = load_for(layout, frame, [outcome] if isinstance(outcome, str) else outcome)
     if _is_export(frame) and outcome in (SUCCESS, "outcome") and SUCCESS not in frame.columns:
         return _fit_export(layout, frame, agent, sampling)
     who = agent

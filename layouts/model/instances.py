@@ -138,6 +138,20 @@ class Instances:
             layout.name, self.rows(rows), reasons, (*self._notes(layout, table, rows),)
         )
 
+    def looked(self, layout: Layout) -> list[bool | None]:
+        """Whether a layout covers each of these instances; None where it excludes it.
+
+        Raises:
+            TableError: As for `covered`.
+        """
+        exclusions = self._exclusions(layout)
+        broken = [
+            any(e.broken_by(v) for e, v in zip(exclusions, row, strict=True) if v == v)
+            for row in np.reshape([*exclusions.values()], (-1, len(self))).T.tolist()
+        ]
+        covered = self.covered(layout).reasons
+        return [None if out else not why for out, why in zip(broken, covered, strict=True)]
+
     def rows(self, rows: Rows) -> Instances:
         """Select instances, by index or by mask."""
         picked: list[int] = np.arange(len(self))[np.asarray(rows) if len(rows) else []].tolist()

@@ -24,6 +24,7 @@ from animalcat.layouts.model.calibration import (
 from animalcat.layouts.model.codec import (
     SpecificationError,
     as_mapping,
+    as_names,
     check_choices,
     decode,
     encode,
@@ -97,7 +98,11 @@ class Layout:
         source: The publication or project that it comes from.
         about: What this variant is, and how it differs from the source.
         prior_from: Where its priors come from, in a sentence; empty if that is not said.
+        measures: Names of the capabilities that it is about; empty where it is about all.
         variants: Names of the variants of the text that it was loaded from, the default first.
+        choices: The variants of that text that are for measuring, in order of preference: one of
+            them is taken where no variant is asked for (`layouts.library.choice`). Empty where that
+            is the default.
 
     Raises:
         SpecificationError: The graph is wrong; the message names the node.
@@ -115,10 +120,18 @@ class Layout:
     about: str = ""
     prior_from: str = ""
     calibration: Calibration | None = None
+    measures: tuple[str, ...] = ()
     variants: tuple[str, ...] = field(default=(), compare=False)
+    choices: tuple[Layout, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         check_graph(self.features, self.latents, self.derived, self.outcomes)
+        for name in self.measures:
+            known = [self.latents[k].name for k in self.capabilities]
+            if name not in known:
+                raise SpecificationError(
+                    f"measures: {name!r} is no capability; capabilities: {', '.join(known)}"
+                )
         if self.calibration is not None:
             sharp = any(taught.sharpness != 1.0 for _, taught in self.calibration.instances)
             for name in TAUGHT if sharp else (EASINESS,):
@@ -176,7 +189,7 @@ class Layout:
             prior = _decode_tagged(PRIORS, prior, f"prior of {node}")
         latents = [replace(own, prior=prior) if own.name == node else own for own in self.latents]
         own = self.name if self.name.endswith(OWN) else f"{self.name}{OWN}"
-        return replace(self, name=name or own, latents=tuple(latents), variants=())
+        return replace(self, name=name or own, latents=tuple(latents), variants=(), choices=())
 
     def to_yaml(self) -> str:
         """The layout as text, of which `load_layout` makes the same layout again."""
@@ -313,6 +326,18 @@ class Layout:
             if why := exclusion.broken_by(value):
                 return why
         return ""
+
+    def excluded(self, values: Mapping[str, float]) -> bool:
+        """Whether an instance is known to ask for what the layout excludes.
+
+        Args:
+            values: Features of the instance by name.
+        """
+        return any(
+            bool(exclusion.broken_by(values[exclusion.feature]))
+            for exclusion in self.excludes
+            if exclusion.feature in values
+        )
 
     def row(self, name: str, values: Mapping[str, float]) -> list[float]:
         """The features of an instance in the layout's order, NaN where they are missing.
@@ -523,6 +548,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
             if layout.cues
             else {}
         ),
+        **({"measures": list(layout.measures)} if layout.measures else {}),
         **({"calibration": layout.calibration.to_dict()} if layout.calibration else {}),
     }
 
@@ -537,12 +563,15 @@ def _brief(data: Any) -> Any:
     return int(data) if isinstance(data, float) and data.is_integer() else data
 
 
-def from_dict(data: object, variants: tuple[str, ...] = ()) -> Layout:
+def from_dict(
+    data: object, variants: tuple[str, ...] = (), choices: tuple[Layout, ...] = ()
+) -> Layout:
     """Make a layout from plain data.
 
     Args:
         data: The data.
         variants: Names of the variants of the text that it is from.
+        choices: Those of them that are for measuring.
 
     Raises:
         SpecificationError: The data is wrong; the message says where and lists the choices.
@@ -590,7 +619,9 @@ def from_dict(data: object, variants: tuple[str, ...] = ()) -> Layout:
             for where in [f"cue {name!r}"]
         ),
         calibration=calibration_from_dict(top["calibration"]) if top.get("calibration") else None,
+        measures=as_names(top.get("measures") or [], "measures"),
         variants=variants,
+        choices=choices,
     )
 
 
@@ -674,7 +705,9 @@ def _tagged(
     return {tags[type(value)]: encoded(value)}
 
 
-_OPTIONAL: Final = ("variant", "source", "about", "prior_from", "excludes", "cues", "calibration")
+_OPTIONAL: Final = (
+    *("variant", "source", "about", "prior_from", "excludes", "cues", "calibration", "measures"),
+)
 _PRIOR_TAGS: Final = {cls: name for name, cls in PRIORS.items()}
 _LINK_TAGS: Final = {cls: name for name, cls in LINKS.items()}
 _LIKELIHOOD_TAGS: Final = {cls: name for name, cls in LIKELIHOODS.items()}

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, ParamSpec, TypedDict, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.statuses import BOUNDED, CONFIRMED, PRECISE, OtherEnd, known_of
 from animalcat.layouts.adaptive.stopping import StopVerdict
+from animalcat.layouts.explaining.asking import asked_of, hardly_asked
+from animalcat.layouts.explaining.limits import Mask
 from animalcat.layouts.explaining.session import notes_of, prediction_of
 from animalcat.layouts.explaining.wording import Scale, scale_of
 from animalcat.layouts.inference.fit import FitError, FitResult
@@ -30,7 +32,7 @@ from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.naming import joined_groups, link_of
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.library.layouts import meant_layout
+from animalcat.service.library.layouts import meant_layout, variant_said
 from animalcat.service.measuring.against import Comparison
 from animalcat.service.measuring.coverage import some_coverage
 from animalcat.service.measuring.gate import power_of
@@ -127,6 +129,7 @@ class Measurement:
             keep_unpassable=spec.keep_unpassable,
         )
         covered = self.coverage.features
+        self._battery = battery
         for name in spec.policy.order:
             if why := self.coverage.reasons.get(name):
                 raise ServiceError(
@@ -185,6 +188,30 @@ class Measurement:
         self.suites = {instance.name: instance.suite for instance in instances}
         self.comparison = None if spec.against is None else Comparison(spec.against)
         self._reach: Mapping[str, InformationBound] = {}
+
+    def covers(self) -> dict[str, Any]:
+        """Return what the layout covers of the battery, by which variant, and what it hardly asks.
+
+        Returns:
+            JSON values: those of `Coverage.to_dict`; `variant`, a sentence; `asked`, the number of
+            arenas and of episodes so far that ask for each capability that the layout is about;
+            and `warnings`, what should be known before a session, in sentences.
+        """
+        layout, bank = self.learner.layout, self.learner.bank
+        own = bank.features[~bank.offered]
+        arenas = {name: int(asks.sum()) for name, asks in self._asks.items()}
+        played = asked_of(layout, self.learner.data().features, bank.evaluator)
+        episodes = {name: int(asks.sum()) for name, asks in played.items()}
+        variant, better = self._variant
+        return {
+            **self.coverage.to_dict(),
+            "variant": variant,
+            "asked": {n: {"arenas": arenas[n], "episodes": episodes[n]} for n in arenas},
+            "warnings": [
+                *filter(None, (better,)),
+                *hardly_asked(layout, arenas, len(own), episodes, self.learner.n),
+            ],
+        }
 
     def learn(self, decision: Decision) -> None:
         """Add an instance that was made on demand, before it is told or set aside.
@@ -416,6 +443,17 @@ class Measurement:
                 ]
             ]
         )
+
+    @cached_property
+    def _asks(self) -> dict[str, Mask]:
+        """Which arenas of the battery ask for each capability that the layout is about."""
+        bank = self.learner.bank
+        return asked_of(self.learner.layout, bank.features[~bank.offered], bank.evaluator)
+
+    @cached_property
+    def _variant(self) -> tuple[str, str]:
+        """Which variant of the layout this is and why, and whether another covers many more."""
+        return variant_said(self._battery, self.learner.layout)
 
     @cached_property
     def _scales(self) -> list[Scale]:

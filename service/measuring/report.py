@@ -104,7 +104,7 @@ def exported_profile(
     about["retest"] = measurement.learner.retest
     about["limits"] = measurement.limits(stop.status)
     about["comparison"] = measurement.comparison and measurement.comparison.to_dict()
-    about["coverage"] = measurement.coverage.to_dict()
+    about["coverage"] = measurement.covers()
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
     about["voids_by_demand"] = _voids(measurement, attempts)
@@ -154,7 +154,7 @@ def live_profile(
     about["retest"] = measurement.learner.retest
     about["limits"] = measurement.limits(stop.status)
     about["comparison"] = measurement.comparison and measurement.comparison.to_dict()
-    about["coverage"] = measurement.coverage.to_dict()
+    about["coverage"] = measurement.covers()
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
     about["voids_by_demand"] = _voids(measurement, attempts)

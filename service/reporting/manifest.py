@@ -8,11 +8,11 @@ from math import nan
 from typing import Any, Final
 
 from animalcat.arena_configs.instance import Instance
-from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
 from animalcat.service.batteries.naming import link_of, task_of, variant_of
 from animalcat.service.errors import ServiceError
+from animalcat.service.library.layouts import layout_on
 from animalcat.service.measuring.coverage import coverage
 
 VERSION: Final = 1
@@ -130,7 +130,7 @@ def _layout(battery: Battery) -> dict[str, Any]:
         "named": battery.layout is not None,
     }
     try:
-        layout = load_layout(name, variant)
+        layout = layout_on(battery, name)
         about["variant"] = layout.variant or None
         covered = coverage(layout, battery)
     except (SpecificationError, ServiceError) as error:

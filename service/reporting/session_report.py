@@ -437,6 +437,7 @@ def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
         gaps = "; ".join(f"{n} for {why}" for why, n in covered["left_out"].items())
         words = f"the layout covers {covered['covered']} of {covered['of']} arenas"
         facts.insert(3, ("coverage", f"{words}{f'; left out: {gaps}' if gaps else ''}"))
+        facts.insert(4, ("variant", covered.get("variant", "")))
     return [(name, words) for name, words in facts if words]
 
 

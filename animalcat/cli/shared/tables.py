@@ -100,7 +100,14 @@ def coverage_words(coverage: Mapping[str, Any]) -> str:
         words.append(f"No play can pass {kept} of the arenas; they are played as was asked for.")
     if sure := coverage.get("cannot_fail"):
         words.append(f"Every play passes {sure} of the arenas: successes there tell nothing.")
+    words += coverage.get("warnings", ())
     return " ".join(words)
+
+
+def variant_words(profile: Mapping[str, Any]) -> str:
+    """Which variant of the layout measures and why, in a sentence; empty if it has but one."""
+    coverage: Mapping[str, Any] = profile["provenance"].get("coverage") or {}
+    return str(coverage.get("variant", ""))
 
 
 def voids(profile: Mapping[str, Any]) -> str:
@@ -171,6 +178,8 @@ def print_profile(
     print_nodes(profile, title)
     if calibration := calibrated(profile):
         console().print(calibration, highlight=False)
+    if variant := variant_words(profile):
+        console().print(variant, highlight=False)
     if gaps := left_out(profile):
         console().print(gaps, highlight=False)
     said = [said_of(profile, key) for key in ("agent_failures", "withdrawals")]
