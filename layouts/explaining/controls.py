@@ -126,7 +126,8 @@ class ControlComparison:
         """What the difference says of what the control takes away, if pairs are compared.
 
         Args:
-            error: As for `interval`.
+            error: How often it may be wrong that there is a difference, or none that matters; how
+                large a difference is goes by the usual interval.
         """
         if not self.paired:
             return ""
@@ -135,7 +136,7 @@ class ControlComparison:
         if high < 0.0:
             return "harder"
         if low > 0.0:
-            return "main reason" if low >= _MAIN * failed else "a reason"
+            return "main reason" if self.interval()[0] >= _MAIN * failed else "a reason"
         return "not the main reason" if failed >= _OFTEN and high <= _MAIN * failed else ""
 
     @property
@@ -166,9 +167,9 @@ class ControlComparison:
         what = f" ({about[0].lower()}{about[1:]})" if about else ""
         said = _SAID[standing].format(taken=self.takes)
         return (
-            f"It passed {plain or 'none'} of {number} arenas as they are and {changed or 'none'} "
-            f"of the same {number} with the control {self.control}{what}: {said}"
-            f"{'' if standing == 'harder' else ' that it fails'}."
+            f"It passed {_share(plain, number)} {number} arenas as they are and "
+            f"{_share(changed, number)} the same {number} with the control {self.control}{what}: "
+            f"{said}{'' if standing == 'harder' else ' that it fails'}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -285,6 +286,11 @@ def _wilson(passed: int, of: int, z: float) -> tuple[float, float]:
     middle = (share + weight / 2.0) / (1.0 + weight)
     half = sqrt(share * (1.0 - share) * weight + weight * weight / 4.0) / (1.0 + weight)
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _share(number: int, of: int) -> str:
+    """How many of some, up to their name."""
+    return f"{'all' if number == of else number or 'none'} of"
 
 
 def _compared(
