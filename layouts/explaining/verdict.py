@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.explaining.controls import Standing
 from animalcat.layouts.explaining.faked import find_cues, not_told_apart
 from animalcat.layouts.explaining.judgement import Judgement, judged
 from animalcat.layouts.explaining.kinds import (
@@ -58,6 +59,8 @@ _PARTLY: Final = 0.2
 """The same for a part that is worth naming."""
 _NOISY: Final = 0.1
 """Share of outcomes from which noise is named."""
+_UNSHOWN: Final = "its controls show a reason that the layout does not"
+"""Why no kind is named where pairs of arenas and controls say more than the layout."""
 _UNREAD: Final = "the layout does not describe this agent"
 _UNFITTED: Final = "the fit has not converged"
 _DOUBTED: Final = "what was played follows other layouts better than this one"
@@ -77,6 +80,44 @@ class ExpectedFailures:
     share: float
     by: str
     without: float
+
+
+@dataclass(frozen=True)
+class ControlFinding:
+    """What arenas and their controls say of why an agent fails; it rests on outcomes alone.
+
+    Attributes:
+        sentence: It, as a sentence.
+        standing: What it says of what the control takes away.
+        eased: Nodes of which the control asks less than its arenas do.
+    """
+
+    sentence: str
+    standing: Standing
+    eased: frozenset[str]
+
+    def agrees(self, blamed: str, share: str) -> bool:
+        """Whether it goes together with what the layout says of why the agent fails.
+
+        Args:
+            blamed: The node that the layout names; empty for none.
+            share: How much the layout says that it makes: "Mostly", "Partly", or empty where that
+                is open.
+        """
+        match self.standing:
+            case "main reason":
+                return bool(share) and (blamed in self.eased or share == "Partly")
+            case "not the main reason":
+                return bool(share) and (blamed not in self.eased or share == "Partly")
+            case "a reason":
+                return bool(share)
+            case _:
+                return True
+
+    @property
+    def is_reason(self) -> bool:
+        """Whether what the control takes away is a reason."""
+        return self.standing in ("main reason", "a reason")
 
 
 @dataclass(frozen=True)
@@ -147,6 +188,7 @@ def verdict(
     misfit: str = "",
     doubted: bool = False,
     prediction: PredictionTest | None = None,
+    finding: ControlFinding | None = None,
 ) -> Verdict:
     """Make the verdict.
 
@@ -159,6 +201,7 @@ def verdict(
         misfit: Where predictions fail, if an alarm stands; else empty.
         doubted: Whether the check before the last word was not passed, without an alarm.
         prediction: Whether the layout predicts this agent, if that is known.
+        finding: What arenas and their controls say, if they say something.
     """
     layout = profile.layout
     nodes = list(profile.nodes)
@@ -181,6 +224,12 @@ def verdict(
     kind = find_kind(layout, some, played, cost)
     if not trusted:
         kind = kind.unread(_UNREAD if not described else _DOUBTED if doubted else _UNFITTED)
+    # What pairs say rests on outcomes alone, so the layout's words give way to it.
+    unlimited = frozenset[str]()
+    if finding is not None and finding.is_reason:
+        unlimited = frozenset(n for n in finding.eased if noted[n].side == "at least")
+    if finding is not None and trusted and _contradicts(finding, kind):
+        kind = kind.unread(_UNSHOWN)
     blamed = ""
     if not described:
         said.append(judgement.text)
@@ -188,7 +237,7 @@ def verdict(
         said.append(f"No ability is named: {_DOUBTED}.")
     elif not converged:
         said.append("The fit has not converged: no number of it is to be relied on.")
-    told = _told(layout, nodes, noted, cost, scales)
+    told = _told(layout, nodes, noted, cost, scales, unlimited)
     observed = bool(np.isfinite(shares).any())
     if observed:
         noun = "episodes" if played.repeated else "arenas"
@@ -200,16 +249,21 @@ def verdict(
     if trusted and observed:
         said += _abilities(layout, nodes, noted, scales, told, not_told_apart(cues))
         said += _others(layout, nodes, some)
+        failed = bool((first_observed(shares) < 1.0).any())
         if kind.kind not in ("fraudster", "context"):  # they say themselves what makes it fail
-            failed = bool((first_observed(shares) < 1.0).any())
             failing, blamed = _failing(layout, nodes, noted, fails, failed=failed)
-            said.append(failing)
+            if finding is None or finding.agrees(blamed, _share_of(failing)):
+                said.append(failing)
+            else:
+                blamed = ""
     elif (
         kind.kind in ("able", "unclear")  # the others say it themselves
         and kind.rival is not None
         and kind.rival.probability >= NAMED
     ):
         said.append(_by_rival(kind.rival))
+    if finding is not None:
+        said.append(finding.sentence)
     said.append(_kind(kind))
     return Verdict(
         tuple(_short(said)),
@@ -224,12 +278,28 @@ def verdict(
     )
 
 
+def _contradicts(finding: ControlFinding, kind: KindEstimate) -> bool:
+    """Whether what pairs say and a kind cannot both be so."""
+    if kind.kind == "able":
+        return finding.is_reason
+    if kind.kind != "single weakness" or not kind.weakness:
+        return False
+    if finding.standing == "main reason":
+        return kind.weakness not in finding.eased
+    return finding.standing == "not the main reason" and kind.weakness in finding.eased
+
+
+def _share_of(failing: str) -> str:
+    """How much the sentence of `_failing` says that one node makes; empty where that is open."""
+    return next((word for word in ("Mostly", "Partly") if failing.startswith(word)), "")
+
+
 def _short(said: Sequence[str]) -> list[str]:
     """At most five sentences: what passed goes into one with what follows."""
-    if len(said) <= 5:
-        return list(said)
-    first = f"{said[0].removesuffix('.')}; {said[1][0].lower()}{said[1][1:]}"
-    return [first, *said[2:]]
+    shown = list(said)
+    while len(shown) > 5:
+        shown[:2] = [f"{shown[0].removesuffix('.')}; {_lower(shown[1])}"]
+    return shown
 
 
 def _is_live(profile: Profile) -> bool:
@@ -277,13 +347,16 @@ def _told(
     noted: Mapping[str, NodeNote],
     cost: Costs,
     scales: Sequence[Scale],
+    unlimited: Collection[str] = (),
 ) -> dict[str, Told]:
-    """What is told of every capability, the one that is known best first."""
+    """What is told of every capability, the one that is known best first; some are left out."""
     weak = (cost.alone >= WEAK).mean(axis=1)
     left = [node.sd / latent.prior.sd for node, latent in zip(nodes, layout.latents, strict=True)]
     told: dict[str, Told] = {}
     for i in sorted(layout.capabilities, key=lambda i: left[i]):
         node, note = nodes[i], noted[nodes[i].name]
+        if node.name in unlimited:
+            continue
         if not learnt(node.sd, layout.latents[i].prior.sd):
             told[node.name] = "unknown"
         # A bound alone is no weakness that was found: it may have no limit, or not be able at all.

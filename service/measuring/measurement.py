@@ -92,6 +92,7 @@ class Measurement:
 
     Attributes:
         learner: Chooses instances and is told outcomes.
+        battery: The battery to choose from.
         coverage: What the layout covers of the battery, and why it leaves out the rest.
         candidates: Paradigm of every instance of the battery that can be chosen, by its name.
         suites: Their suites, the same way.
@@ -123,6 +124,7 @@ class Measurement:
         """
         layout = layout or meant_layout(battery, spec.layout, spec.layout_variant)
         _check_choice(spec, layout)
+        self.battery = battery
         self.coverage = some_coverage(
             layout,
             battery,

@@ -191,6 +191,14 @@ def print_profile(
     if comparison := profile["provenance"].get("comparison"):
         said = comparison["words"]
         console().print(f"{said[0].upper()}{said[1:]}.", highlight=False)
+    if rows := profile.get("controls"):
+        session = str(profile["provenance"]["session"]).removeprefix("sessions/")
+        number = f"{len(rows)} comparison{'s' * (len(rows) != 1)}"
+        console().print(
+            f"Arenas against their controls: {number}, by animalcat profile controls "
+            f"{session}{where}",
+            highlight=False,
+        )
     if verdict:
         print_verdict(profile)
         print_what_now(profile, where)
