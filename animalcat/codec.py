@@ -150,6 +150,7 @@ PAIRS: Final = (
         kept={
             **dict.fromkeys(("instance.name", "instance.arena", "instance.suite"), ""),
             **dict.fromkeys(("instance.task_name", "instance.variant"), ""),
+            **dict.fromkeys(("instance.control", "instance.control_of"), ""),
             "instance.origin": None,
         },
     ),

@@ -36,6 +36,8 @@ COLUMNS: Final[Mapping[str, Kind]] = {
     "paradigm": "text",
     "task": "text",
     "variant": "text",
+    "control": "text",
+    "control_of": "text",
     "group": "text",
     "arena": "text",
     "arena_seed": "text",
@@ -80,6 +82,8 @@ COLUMNS: Final[Mapping[str, Kind]] = {
 `tokens_in`, `tokens_out` and `costs` (JSON, by currency) are sums of what the agent's notes say.
 `versions` is JSON: every version that could change the number. `build` and `version` are what a
 reader looks for in it: the Unity build, or the simulator's rules; and the version of animalcat.
+`control` says which control an instance is of the one that `control_of` names; both are empty for
+an instance that is no control, and `control_of` where that one is not in the battery.
 `arena` is the SHA-256 of the arena as it was played, and `arena_seed` its seed if play leaves
 anything to chance: equal arenas under different names are one item. `weight` says how many outcomes
 a row counts as, since a repeat of a deterministic agent is no new evidence. `cause` says why an

@@ -28,6 +28,8 @@ class Instance:
         suite: The suite of tasks that it belongs to; empty if nothing says it.
         task_name: The task of which it is a variant; empty if nothing says it.
         variant: Which variant of its task it is; empty if nothing says it.
+        control: The control that it is of another instance, for an arena file; empty for none.
+        control_of: Name of that instance; empty where it is not in the battery.
     """
 
     name: str
@@ -43,6 +45,8 @@ class Instance:
     suite: str = ""
     task_name: str = ""
     variant: str = ""
+    control: str = ""
+    control_of: str = ""
 
     @property
     def task(self) -> OutcomeRules:

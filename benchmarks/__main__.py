@@ -31,14 +31,14 @@ PARTS: Final[Mapping[str, str]] = {
     "adaptive": "what adaptive choice saves",
     "recovery": "profiles of agents with planted limits",
     "demo": "how often the demo finds what it planted",
-    "alarms": "more impostors and able agents than recovery has time for",
+    "impostors": "agents that seem able, told apart from able ones",
     "trust": "whether warnings are right, and what honesty costs",
     "kill": "processes that are killed and stopped",
     "fuzz": "damaged inputs",
     "soak": "many agents for a long time",
 }
 """What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""
-KEPT: Final = ("adaptive", "recovery", "alarms", "trust")
+KEPT: Final = ("adaptive", "recovery", "impostors", "trust")
 """Parts that can write what they found to a folder."""
 
 

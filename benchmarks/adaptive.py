@@ -25,7 +25,7 @@ from animalcat.service.batteries.naming import paradigm_of
 from animalcat.service.measuring.generation import FamilySource
 from benchmarks import adaptive_honesty as honesty
 from benchmarks import adaptive_precision as precision
-from benchmarks.reproduce.command import read_entrants
+from benchmarks.reproduce.entrants import read_entrants
 from benchmarks.reproduce.olympics import INSTANCES
 
 RESULTS: Final = Path(__file__).resolve().parent / "results" / "adaptive"

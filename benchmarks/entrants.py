@@ -28,7 +28,8 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout, to_dict
 from animalcat.layouts.simulation.synthetic import op_battery
-from benchmarks.reproduce.command import DATA, read_entrants
+from benchmarks.reproduce.command import DATA
+from benchmarks.reproduce.entrants import read_entrants
 from benchmarks.reproduce.testbed import task_of, with_categories
 from benchmarks.reproduce.testbed_report import read_testbed
 

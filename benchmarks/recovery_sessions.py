@@ -21,6 +21,7 @@ from animalcat.envs.agents.limits.acting import drawn
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.explaining.kinds import KindEstimate
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
@@ -71,6 +72,9 @@ class Found:
             rule, over what was played; None if it was not looked for.
         kind: The kind that the verdict names.
         weakness: The node that it names as the single weakness; empty if there is none.
+        depends_on: What the success of a fraudster or a context agent is said to depend on; empty
+            if the agent is called neither.
+        claims: The capabilities that the verdict says it has.
     """
 
     task: Task
@@ -81,6 +85,8 @@ class Found:
     loses: float | None
     kind: str
     weakness: str
+    depends_on: str = ""
+    claims: tuple[str, ...] = ()
 
 
 class Place:
@@ -143,6 +149,8 @@ class Place:
             self._loses(measurement, told) if task.watches else None,
             verdict.found.kind,
             verdict.found.weakness,
+            _depends_on(verdict.found),
+            verdict.claimed,
         )
 
     def outcome(self, agent: str, instance: str, seed: int, episode: int) -> bool:
@@ -204,6 +212,11 @@ class Place:
         p = evaluator.by_instance(theta, evaluator.columns(np.array(rows)), np.float64)
         p = np.clip(p, 0.0, 1.0)
         return float(((p - outcomes[:, None]) ** 2).mean(axis=0).min())
+
+
+def _depends_on(found: KindEstimate) -> str:
+    other = found.kind in ("fraudster", "context") and found.rival is not None
+    return found.rival.name if other and found.rival else ""
 
 
 def in_episode(agent: str, seed: int) -> tuple[Reference, bool]:

@@ -94,6 +94,8 @@ class GoalVisibility:
         seconds: (n,) time of each look.
         shown: (n, goals) share of each goal's disc that shows; 0 in the dark.
         centers: (goals, 3) where they are at the last look, in metres.
+        last_seen: (goals, 3) where each was at the last look at which `SEEN` of it showed; NaN for
+            those that never showed.
         rows: Row of each goal in the scene.
         scene: The scene at the last look.
         eye: Where the agent's eye is then.
@@ -104,6 +106,7 @@ class GoalVisibility:
     seconds: Floats
     shown: Floats
     centers: Floats
+    last_seen: Floats
     rows: tuple[int, ...]
     scene: Scene
     eye: Point
@@ -161,15 +164,18 @@ def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Goal
     seconds: list[float] = []
     shown: list[list[float]] = []
     before, moved = world.scene.center.copy(), 0.0
+    last_seen = np.full((len(rows), 3), np.nan)
     time, rested = 0.0, False
     while True:
         scene = world.scene
         here: list[float] = []
-        for row in rows:
+        for k, row in enumerate(rows):
             center, radius = scene.center[row], float(scene.half[row, 0])
             visible = bool(scene.active[row]) and not world.dark
             eye = world.agent.position
             here.append(clear_share(scene, hiders(scene, row), eye, center, radius) * visible)
+            if here[k] >= SEEN:
+                last_seen[k] = center
         seconds.append(time)
         shown.append(here)
         same = len(scene.center) == len(before)
@@ -187,6 +193,7 @@ def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Goal
         np.array(seconds),
         np.array(shown).reshape(len(seconds), -1),
         centers,
+        last_seen,
         rows,
         scene,
         Point(*world.agent.position),
@@ -266,6 +273,7 @@ _NAMES: Final = (
     "hiddenFrom",
     "hiddenMoving",
     "hidingPlaces",
+    "lastPlaceShows",
 )
 
 
@@ -285,6 +293,7 @@ def _of_goal(
         if isinstance(standing, OcclusionInterval)
         else standing or never,
         "hiddenMoving": moving,
+        "lastPlaceShows": _last_place_shows(survey, watched, which),
     }
     lost = [time for time in (still, moving) if not isinstance(time, str) and time > 0.0]
     if not by_itself and not lost:
@@ -306,6 +315,31 @@ def _of_goal(
 def _travel(watched: GoalVisibility, which: int) -> float:
     """Metres from where a goal is placed to where it is at the end."""
     return math.dist(watched.things[which].position, watched.centers[which])
+
+
+def _last_place_shows(survey: Survey, watched: GoalVisibility, which: int) -> Reading:
+    """Whether an agent that goes to where it last saw a goal sees it there or on the way."""
+    x, _, z = watched.last_seen[which].tolist()
+    row, center = watched.rows[which], watched.centers[which]
+    if not watched.scene.active[row]:
+        return "the goal is gone"
+    if math.isnan(x):
+        return "the goal never shows to an agent that stands still"
+    radius = float(watched.scene.half[row, 0])
+    if math.hypot(x - center[0], z - center[2]) < max(radius, _APART):
+        return 1.0
+    # The way to the place is that to the goal, if it lay there.
+    thing = watched.things[which]
+    there = replace(thing, position=Point(x, float(center[1]), z))
+    others = [t for t in survey.placement.objects if not (t is thing or t.kind.goal)]
+    way = Survey(replace(survey.placement, objects=(*others, there))).way
+    if isinstance(way, str):
+        return 0.0
+    looks = np.linspace(0.0, way.length, max(2, math.ceil(way.length / _WAY_STEP) + 1))
+    eyes = np.array([way.at(float(m)) for m in looks])
+    rows = hiders(watched.scene, row)
+    shown = clear_shares(watched.scene, rows, eyes, [center], radius, enough=SEEN)
+    return float(shown[-1] >= SEEN)
 
 
 def _at_rest(survey: Survey, watched: GoalVisibility, only: PlacedObject | None = None) -> Survey:

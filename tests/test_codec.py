@@ -452,6 +452,7 @@ def test_what_is_not_set_has_its_default(kind: type[Message]) -> None:
 
 ZERO = {
     *("SelectionPolicy.cool_down", "SelectionPolicy.per_second", "SelectionPolicy.generate"),
+    "SelectionPolicy.pairs",
     *("StoppingRule.target_width", "StoppingRule.max_seconds", "StoppingRule.stop_at_alarm"),
     *("SessionSpec.seed", "SessionSpec.record_pixels", "SessionSpec.fresh"),
     *("SessionSpec.practice", "SessionSpec.keep_unpassable", "SessionSpec.secret"),

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
+from animalcat.controls import compared_controls
 from animalcat.files import write_whole
 from animalcat.layouts.fitting.evidence import evidence_of
 from animalcat.outcomes import (
@@ -210,3 +211,36 @@ def test_one_arena_under_two_names_is_one_item() -> None:
     assert sum(weights) < 10.0
     other = [{**one, "arena_seed": str(k)} for k, one in enumerate(rows)]
     assert sum(evidence(other)[1]) == 30.0
+
+
+def test_tables_of_outcomes_say_what_controls_say(tmp_path: Path) -> None:
+    """A control counts as a pair where the table does not say that outcomes chose it."""
+    rows = [
+        {
+            "instance": f"cups-{k}{'.glass' * control}",
+            "paradigm": "cups",
+            "control": "glass" * control,
+            "control_of": f"cups-{k}" * control,
+            "outcome": "success" if control else "failure",
+            "agent": agent,
+            "reason": reason,
+            "features": {"hiddenStanding": 0.0 if control else 9.0},
+        }
+        for agent, reason in (("one", ""), ("two", "pair"), ("three", "informative"))
+        for k in range(12)
+        for control in (False, True)
+    ]
+    path = tmp_path / "table.csv"
+    write_outcomes(outcomes_frame(rows, {"hiddenStanding": "s"}), path)
+    found = compared_controls(read_outcomes(path))
+    assert {agent: len(one) for agent, one in found.items()} == {"one": 1, "two": 1, "three": 1}
+    assert {agent: row.says for agent, (row,) in found.items()} == {
+        "one": "hiding is a reason",
+        "two": "hiding is a reason",
+        "three": "other arenas on either side: no reason is told",
+    }
+    words = ["profile", "controls", str(path), "--json"]
+    result = CliRunner().invoke(build(words), words)
+    told = json.loads(result.stdout)
+    assert [one["agent"] for one in told] == ["one", "three", "two"]
+    assert told[0]["controls"] == [found["one"][0].to_dict()]

@@ -11,7 +11,7 @@ from animalcat.bench.curves import MARGIN, apart, bootstrap_mean, groups, row
 from animalcat.bench.rounds import Rows, play
 from animalcat.bench.sessions import Player, Task, Trajectory, World
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.library import load_layout
+from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.model.instances import OutcomeTable
 
 REAL_AT: Final = (20, 30, 40)
@@ -21,13 +21,13 @@ NEAR: Final = 0.25
 """In full-data standard deviations: how near a mean must be to that of the full data."""
 
 
-def recorded(table: OutcomeTable, title: str, layout: str, quick: bool = False) -> Rows:
+def recorded(table: OutcomeTable, title: str, layout: LayoutSource, quick: bool = False) -> Rows:
     """The default policy beside random on recorded outcomes, which are replayed.
 
     Args:
         table: Outcomes 0 and 1; agents that lack some are left out.
         title: What the rows are called.
-        layout: Name of the layout.
+        layout: The layout, or its name.
         quick: One round of splits instead of four.
 
     Raises:

@@ -30,8 +30,8 @@ app.command()(calibrate)
 CHOICES: Final = "choices"
 """The column of a table that says which places are choices."""
 
-KINDS: Final = ("suite", "paradigm", "task", "variant")
-"""The columns of a table that say what kind of task an arena is."""
+KINDS: Final = ("suite", "paradigm", "task", "variant", "control", "control_of")
+"""The columns of a table that say what kind of task an arena is, and of which it is a control."""
 
 TOLD: Final = 20
 """Problems of arena files that an import prints at most."""
@@ -406,7 +406,7 @@ def report(
     variant: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="A variant of the layout.", show_default="that of new sessions"
+            metavar="NAME", help="A variant of the layout.", show_default="the one that is meant"
         ),
     ] = "",
     maps: Annotated[
@@ -458,6 +458,8 @@ def _features_json(
                 "task": instance.task,
                 "variant": instance.variant,
                 "group": instance.group,
+                "control": instance.control,
+                "control_of": instance.control_of,
                 "features": dict(sorted(instance.features.items())),
                 "missing": dict(sorted(instance.missing.items())),
                 "choices": [

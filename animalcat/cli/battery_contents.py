@@ -120,6 +120,11 @@ def _show_layout(layout: Mapping[str, Any] | None) -> None:
     for demand, counts in layout["demands"].items():
         for why, number in counts["missing"].items():
             typer.echo(f"  {demand} does not apply to {number}: {why}")
+    for cue, found in layout["cues"].items():
+        typer.echo(
+            f"  {found['misleads']} tell an agent that goes by {cue} from one that has "
+            f"{found['instead_of']}: there it misleads"
+        )
 
 
 def _show_validity(validity: Mapping[str, Any] | None) -> None:

@@ -76,7 +76,7 @@ def command(
         typer.Option(
             metavar="NAME",
             help="With --battery: the variant of the layout.",
-            show_default="measured for object-permanence, else the first",
+            show_default="the battery's, else the one that covers most of it",
         ),
     ] = None,
     data: Data = None,
@@ -124,14 +124,14 @@ def _recorded(
 ) -> list[dict[str, Any]]:
     from animalcat.bench import retest
     from animalcat.bench.recorded import recorded
-    from animalcat.cli.layout.outcomes import read_covered
-    from animalcat.cli.layout.show import load
+    from animalcat.cli.layout.outcomes import read_meant
 
-    table = read_covered(outcomes, agents, [load(layout)]).table
+    found, (taken,) = read_meant(outcomes, agents, [(layout, "")])
+    table = found.table
     try:
         if part == "retest":
-            return retest.recorded(outcomes.stem, load(layout), table)
-        return recorded(table, outcomes.stem, layout, quick)
+            return retest.recorded(outcomes.stem, taken, table)
+        return recorded(table, outcomes.stem, taken, quick)
     except ValueError as error:
         fail(f"{outcomes}: {error}")
 
@@ -149,22 +149,19 @@ def _built(
     from animalcat.bench.saving import built, of_battery, stored
     from animalcat.cli.shared.batteries import find_battery
     from animalcat.lab.received import received
-    from animalcat.layouts.library import load_layout
     from animalcat.service.errors import ServiceError
+    from animalcat.service.library.layouts import layout_on
 
     name = layout or "object-permanence"
-    if variant is None:
-        variant = "measured" if name == "object-permanence" else ""
     path = Path(battery)
     try:
-        chosen = load_layout(name, variant)
         if path.suffix == ".csv" or (path / "battery.json").is_file():
             title, whole = path.stem, stored(path)
         else:
             with client_for(None, data) as client:
                 title = find_battery(client, battery, where=place(None, data))
                 whole = received(client, title)
-        measured = built(title, whole, chosen)
+        measured = built(title, whole, layout_on(whole, name, variant or ""))
         if part == "retest":
             return retest.of_battery(measured, quick)
         return of_battery(measured, quick, keep)

@@ -50,7 +50,7 @@ def calibrate(
     variant: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="A variant of the layout.", show_default="that of new sessions"
+            metavar="NAME", help="A variant of the layout.", show_default="the one that is meant"
         ),
     ] = "",
     outcomes: Annotated[
@@ -167,12 +167,13 @@ def calibrate(
     The exit code is 1 when the fit has not converged; nothing is written then. The server extra is
     needed on this machine too.
     """
-    from animalcat.cli.layout.show import load
     from animalcat.cli.shared.arena_outcomes import marked_by, on_battery
     from animalcat.cli.shared.earlier_outcomes import of_file, of_sessions
     from animalcat.cli.shared.outcome_table import or_fail
     from animalcat.layouts.inference.evidence import evidence_of_agent
-    from animalcat.service.batteries.battery import USUAL_LAYOUT
+    from animalcat.layouts.model.codec import SpecificationError
+    from animalcat.service.errors import ServiceError
+    from animalcat.service.library.layouts import layout_on
 
     if (outcomes is None) == (not sessions):
         fail("where are the outcomes? Give --outcomes, or --sessions for each session")
@@ -184,13 +185,14 @@ def calibrate(
             if given:
                 fail(f"{option} goes with --outcomes")
     declared = _declared(determinism)
-    asked = load(layout, variant) if layout else None
     if name:
         _check_name(name)
     with client_for(server, data) as client, progress("reading outcomes", wait=0.0) as tell:
         known = _battery(client, battery, place(server, data))
-        own = known.layout or USUAL_LAYOUT
-        chosen = asked or load(own.name, variant or own.variant)
+        try:
+            chosen = layout_on(known, layout or "", variant)
+        except (ServiceError, SpecificationError) as error:
+            fail(str(error))
         called = name or f"{Path(battery).stem}-{chosen.name}"
         _check_name(called)
 

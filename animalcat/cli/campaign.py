@@ -34,7 +34,7 @@ from animalcat.cli.shared.agent_options import (
     check_trusted,
     failed_words,
 )
-from animalcat.cli.shared.batteries import find_battery, say_layout
+from animalcat.cli.shared.batteries import find_battery, say_coverage, say_layout
 from animalcat.cli.shared.command_help import AGENT, SameAgent
 from animalcat.cli.shared.option_table import SHARES, read_options, shown, with_options
 from animalcat.cli.shared.output import (
@@ -60,7 +60,6 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.cli.shared.same_agent import check_campaign
 from animalcat.cli.shared.table import Column
-from animalcat.cli.shared.tables import left_out
 from animalcat.cli.shared.unplayable import fail_if_unplayable
 from animalcat.client import Client
 from animalcat.compiling import LAYOUTS, while_compiling
@@ -223,7 +222,7 @@ def run(
                 **chosen,
             )
             bounds = replace(bounds, hide=arena_folders(battery, features))
-        _tell_left_out(client, campaign)
+        say_coverage(client, campaign.sessions[0], variant=bool(layout))
         played = _play(client, campaign, bounds)
         show_campaign(client, played, as_json, against)
         fail_if_unplayable(client, played.sessions)
@@ -416,7 +415,7 @@ def _run_file(
                             layout=layout,
                             **chosen,
                         )
-                        _tell_left_out(client, campaign)
+                        say_coverage(client, campaign.sessions[0], variant=bool(layout))
                         campaigns.append((campaign, replace(bounds, hide=arena_folders(battery))))
             failed = False
             for number, (campaign, bounds) in enumerate(campaigns, 1):
@@ -437,12 +436,6 @@ def _run_file(
         )
         if failed:
             raise typer.Exit(FAILED)
-
-
-def _tell_left_out(client: Client, campaign: Campaign) -> None:
-    """Say what none of a campaign's sessions will play."""
-    if gaps := left_out(client.profile(campaign.sessions[0])):
-        typer.echo(f"note: {gaps}", err=True)
 
 
 def _play(

@@ -184,6 +184,30 @@ def compare(
 
 
 @app.command()
+def controls(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION|FILE...",
+            help="Ids of sessions, or tables of outcomes (.csv, .parquet). Several of one agent "
+            "are taken together.",
+        ),
+    ],
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set arenas against their controls: what was passed either way, and what that says.
+
+    A control is an arena with one demand taken away, such as cups behind glass. An agent that fails
+    with the control too does not fail for what the control takes away.
+    """
+    from animalcat.cli.profile_controls import show_controls
+
+    show_controls(sources, server=server, data=data, as_json=as_json)
+
+
+@app.command()
 def predict(
     session: Annotated[
         str,

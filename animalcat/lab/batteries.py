@@ -60,8 +60,9 @@ class LabBattery(Battery):
         """Its arenas, one row each by name.
 
         Returns:
-            The columns `paradigm`, `pass_mark` and `time_limit` (seconds; 0 is none), and one for
-            each demand, its unit in brackets; missing where it does not apply.
+            The columns `paradigm`, `control`, `control_of`, `pass_mark` and `time_limit` (seconds;
+            0 is none), and one for each demand, its unit in brackets; missing where it does not
+            apply. `control` says which control an arena is of that in `control_of`; empty for none.
         """
         import pandas as pd
 
@@ -70,6 +71,8 @@ class LabBattery(Battery):
             {
                 "instance": instance.name,
                 "paradigm": instance.paradigm,
+                "control": instance.control,
+                "control_of": instance.control_of,
                 "pass_mark": instance.pass_mark,
                 "time_limit": instance.time_limit_steps / 50.0,
                 **{

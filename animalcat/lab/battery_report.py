@@ -12,11 +12,12 @@ from animalcat import values
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
-from animalcat.lab.received import battery_of, named_layout
-from animalcat.layouts.library import load_layout
+from animalcat.lab.received import battery_of
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
+from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import ServiceError
+from animalcat.service.library.layouts import layout_on
 from animalcat.service.reporting.battery_report import BatteryReport, battery_report, summary
 from animalcat.service.reporting.page import html_page
 from animalcat.showing import line_html, stacked_html, table_html
@@ -134,16 +135,16 @@ def reported(
     """
     known = client.get_battery(name)
     try:
-        chosen = _layout(known, layout, variant)
         received: list[values.Instance] = []
         for instance in client.instances(name, arenas=page):
             received.append(instance)
             tell("reading arenas", len(received), known.instances)
         tell("looking at demands", 0, 0)
+        battery = battery_of(known, received)
         report = battery_report(
             name,
-            battery_of(known, received),
-            chosen,
+            battery,
+            _layout(battery, layout, variant),
             maps,
             lambda done, total: tell("simulating agents", done, total),
         )
@@ -153,13 +154,9 @@ def reported(
     return ReportedBattery(report, arenas)
 
 
-def _layout(known: values.Battery, given: Any, variant: str) -> Layout | None:
-    if isinstance(given, Layout):
-        return given
-    if given:
-        return load_layout(str(given), variant)
-    if own := named_layout(known):
-        return load_layout(own.name, variant or own.variant)
+def _layout(battery: Battery, given: Any, variant: str) -> Layout | None:
+    if given or battery.layout is not None:
+        return layout_on(battery, given, variant)
     if variant:
         raise AnimalcatError(
             "a variant goes with a layout, as the battery names no layout", "INVALID_REQUEST"

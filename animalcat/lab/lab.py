@@ -466,8 +466,11 @@ class Lab(Client):
             )
         elif session.episodes + session.practised:
             _say(f"{session.id} goes on after {session.episodes} episodes")
-        elif changes := self._changes(given, battery, session):
-            _say(f"{session.id} is a new session: {changes}")
+        else:
+            if changes := self._changes(given, battery, session):
+                _say(f"{session.id} is a new session: {changes}")
+            for warning in self.profile(session)["provenance"]["coverage"]["warnings"]:
+                _say(warning)
         return session
 
     def _changes(self, given: GivenAgent, battery: LabBattery, session: Session) -> str:

@@ -62,6 +62,17 @@ class Profile(dict[str, Any]):
 
         return estimates_frame(self["nodes"], profile_scales(self))
 
+    @property
+    def controls(self) -> pd.DataFrame:
+        """Arenas against their controls, one row a comparison; `profile["controls"]` as a table.
+
+        The difference is of the shares that were passed, with the 90 % interval `low` to `high`:
+        of pairs where `paired` is true, and else of all that was played on either side.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self["controls"])
+
     def _rows(self) -> list[tuple[str, str, str, str]]:
         nodes: Mapping[str, Mapping[str, Any]] = self["nodes"]
         return [

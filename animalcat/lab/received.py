@@ -46,6 +46,8 @@ def battery_of(known: values.Battery, received: Iterable[values.Instance]) -> Ba
                 suite=instance.suite,
                 task_name=instance.task,
                 variant=instance.variant,
+                control=instance.control,
+                control_of=instance.control_of,
             )
             for instance in received
         ),

@@ -474,8 +474,10 @@ def generality_of(tables: Mapping[str, pd.DataFrame]) -> dict[str, Generality]:
 def generality(agents: Subjects, ax: Any = None) -> Figure:
     """Draw the spread of each agent's successes over difficulty against its capability.
 
-    Figure 5 of the testbed paper (Crosby et al. 2020) is of this kind. The lower an agent stands,
-    the more general it is: it passes what is easy and fails what is hard.
+    The lower an agent stands, the more general it is: it passes what is easy and fails what is
+    hard. Figure 5 of the testbed paper (Crosby et al. 2020) has another quantity on either axis,
+    the mean of the category means and their standard deviation; `python -m benchmarks.reproduce
+    crosby2020` draws that.
 
     Args:
         agents: Tables of outcomes, or results, which have one, by agent; a list of results; or one

@@ -114,6 +114,11 @@ def read_results(source: Path | str | bytes) -> Results:
         agent=str(profile.get("provenance", {}).get("agent", "")),
         instances=_texts(constant, "instance"),
         paradigms=_texts(constant, "paradigm"),
+        misleading={
+            cue.name: cue.misleads(constant[cue.feature].values)
+            for cue in layout.cues
+            if cue.feature in constant.data_vars
+        },
     )
     columns = {
         str(name): values.values

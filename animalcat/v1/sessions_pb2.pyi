@@ -242,6 +242,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """For practice: the episode does not count."""
     REASON_PLUGIN: _Reason.ValueType  # 8
     """A plugin chose it."""
+    REASON_PAIR: _Reason.ValueType  # 9
+    """It makes a pair with the one before it, of which it is a control or which is a control of it."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """Why an instance was chosen, in a word."""
@@ -264,6 +266,8 @@ REASON_PRACTICE: Reason.ValueType  # 7
 """For practice: the episode does not count."""
 REASON_PLUGIN: Reason.ValueType  # 8
 """A plugin chose it."""
+REASON_PAIR: Reason.ValueType  # 9
+"""It makes a pair with the one before it, of which it is a control or which is a control of it."""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 class _MadeAs:
@@ -849,6 +853,8 @@ class Instance(_message.Message):
     TASK_FIELD_NUMBER: _builtins.int
     VARIANT_FIELD_NUMBER: _builtins.int
     GROUP_FIELD_NUMBER: _builtins.int
+    CONTROL_FIELD_NUMBER: _builtins.int
+    CONTROL_OF_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name within the battery."""
     paradigm: _builtins.str
@@ -869,6 +875,10 @@ class Instance(_message.Message):
     """Its group of variants, called after the first instance of it: of the same suite, paradigm and
     task, and with equal demands.
     """
+    control: _builtins.str
+    """The control that it is of another instance; empty for none."""
+    control_of: _builtins.str
+    """Name of that instance; empty where it is not in the battery."""
     @_builtins.property
     def features(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Its meta-features, in their units."""
@@ -901,10 +911,12 @@ class Instance(_message.Message):
         task: _builtins.str = ...,
         variant: _builtins.str = ...,
         group: _builtins.str = ...,
+        control: _builtins.str = ...,
+        control_of: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "features", b"features", "group", b"group", "missing", b"missing", "name", b"name", "origin", b"origin", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "places", b"places", "suite", b"suite", "task", b"task", "time_limit_steps", b"time_limit_steps", "variant", b"variant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "control", b"control", "control_of", b"control_of", "features", b"features", "group", b"group", "missing", b"missing", "name", b"name", "origin", b"origin", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "places", b"places", "suite", b"suite", "task", b"task", "time_limit_steps", b"time_limit_steps", "variant", b"variant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1224,6 +1236,7 @@ class SelectionPolicy(_message.Message):
     PROBES_FIELD_NUMBER: _builtins.int
     SHARPNESS_FIELD_NUMBER: _builtins.int
     PLUGIN_FIELD_NUMBER: _builtins.int
+    PAIRS_FIELD_NUMBER: _builtins.int
     name: Global___PolicyName.ValueType
     """Which way."""
     random_share: _builtins.float
@@ -1252,6 +1265,10 @@ class SelectionPolicy(_message.Message):
     """
     plugin: _builtins.str
     """Name of the plugin, under POLICY_NAME_PLUGIN."""
+    pairs: _builtins.bool
+    """True: an arena and a control of it are played one after the other, in an order that is drawn.
+    False if not set.
+    """
     @_builtins.property
     def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Capabilities that "information" is about; all where empty."""
@@ -1275,10 +1292,11 @@ class SelectionPolicy(_message.Message):
         probes: _builtins.float | None = ...,
         sharpness: _builtins.float | None = ...,
         plugin: _builtins.str = ...,
+        pairs: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_pairs", b"_pairs", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "pairs", b"pairs", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "plugin", b"plugin", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_pairs", b"_pairs", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "pairs", b"pairs", "per_second", b"per_second", "plugin", b"plugin", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cool_down: _TypeAlias = _typing.Literal["cool_down"]  # noqa: Y015
     _WhichOneofArgType__cool_down: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down"]  # noqa: Y015
@@ -1288,6 +1306,8 @@ class SelectionPolicy(_message.Message):
     _WhichOneofArgType__exposures: _TypeAlias = _typing.Literal["_exposures", b"_exposures"]  # noqa: Y015
     _WhichOneofReturnType__generate: _TypeAlias = _typing.Literal["generate"]  # noqa: Y015
     _WhichOneofArgType__generate: _TypeAlias = _typing.Literal["_generate", b"_generate"]  # noqa: Y015
+    _WhichOneofReturnType__pairs: _TypeAlias = _typing.Literal["pairs"]  # noqa: Y015
+    _WhichOneofArgType__pairs: _TypeAlias = _typing.Literal["_pairs", b"_pairs"]  # noqa: Y015
     _WhichOneofReturnType__per_second: _TypeAlias = _typing.Literal["per_second"]  # noqa: Y015
     _WhichOneofArgType__per_second: _TypeAlias = _typing.Literal["_per_second", b"_per_second"]  # noqa: Y015
     _WhichOneofReturnType__probes: _TypeAlias = _typing.Literal["probes"]  # noqa: Y015
@@ -1304,6 +1324,8 @@ class SelectionPolicy(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__exposures) -> _WhichOneofReturnType__exposures | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__generate) -> _WhichOneofReturnType__generate | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pairs) -> _WhichOneofReturnType__pairs | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__per_second) -> _WhichOneofReturnType__per_second | None: ...
     @_typing.overload

@@ -113,6 +113,8 @@ class Instance:
         variant: Which variant of its task it is; empty where nothing says it.
         group: Its group of variants, called after the first of them: of the same suite, paradigm
             and task, and with equal demands.
+        control: The control that it is of another instance; empty for none.
+        control_of: Name of that instance; empty where it is not in the battery.
     """
 
     name: str
@@ -128,6 +130,8 @@ class Instance:
     task: str = ""
     variant: str = ""
     group: str = ""
+    control: str = ""
+    control_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class Decision:
         predicted: Predicted probability of success.
         margins: By capability, the posterior mean minus the demand, in the capability's unit.
         reason: The kind of reason, in a word: "informative", "random", "listed", "generated",
-            "probe", "person", "practice", "plugin" or "check".
+            "probe", "person", "practice", "plugin", "check" or "pair".
         alternatives: The best that could have been played instead, best first.
         because: Why this instance and no other, in words; empty if there is no more to say.
         made: The instance if the session made it, and so is not in the battery.

@@ -168,6 +168,11 @@ class SharedOptions(TypedDict, total=False):
         Row("policy.cool_down", "choice", "EPISODES"),
         "For so many episodes no arena with the same demands is chosen again.",
     ]
+    pairs: Annotated[
+        bool,
+        Row("policy.pairs", "choice"),
+        "Play an arena and a control of it one after the other, in an order that is drawn.",
+    ]
     generate: Annotated[
         bool,
         Row("policy.generate", "choice"),

@@ -14,6 +14,27 @@ AgentKind: TypeAlias = Literal[
 """Kinds of agents, as verdicts name them."""
 
 
+@dataclass(frozen=True, slots=True)
+class TriedCue:
+    """What was played tells of a cue by which an agent may go instead of having a capability.
+
+    Attributes:
+        goes_by: What it may go by: "where it last saw the goal".
+        instead_of: The capability that it then only seems to have.
+        episodes: Episodes in which the cue misleads.
+        passed: What was reached in them, summed, as shares of the outcome's maximum.
+        factor: Bayes factor of an agent that goes by the cue beside one that does not.
+        standing: "ruled out", "open", or "likely" that it goes by the cue.
+    """
+
+    goes_by: str
+    instead_of: str
+    episodes: int
+    passed: float
+    factor: float
+    standing: str
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
     """What a profile says about its agent, in words.
@@ -30,6 +51,7 @@ class Verdict:
         fails: Expected share of the battery that the agent fails.
         fails_by: The node whose limit costs most; empty if none matters.
         fails_without: Expected share that it would fail without that limit.
+        cues: What was played tells of each cue by which it may go.
     """
 
     sentences: tuple[str, ...]
@@ -41,6 +63,7 @@ class Verdict:
     fails: float
     fails_by: str
     fails_without: float
+    cues: tuple[TriedCue, ...] = ()
 
     @property
     def text(self) -> str:
@@ -72,4 +95,5 @@ def verdict_of(profile: Mapping[str, Any]) -> Verdict:
         fails["share"],
         fails["by"],
         fails["without"],
+        tuple(TriedCue(**cue) for cue in found["cues"]),
     )

@@ -25,7 +25,7 @@ IN_CHAIN: Final[Mapping[InChain, str]] = {
     "goalDistance lavaPresence platformPresence rampPresence transparentPresence occluderPresence "
     "timeUnderOcc numPositions goalTravel hiddenStanding hiddenMoving hidingPlaces decoysHidden",
     "least": "rewardSize goalSize lavaMargin goalAngle goalSeen goalInView goalSeenOnWay "
-    "smallestReward",
+    "smallestReward lastPlaceShows",
     "whole": "leastReturn greatestReturn",
 }
 """The demands of which it is said how parts add up."""
@@ -38,6 +38,7 @@ _TIMED: Final = (
     "hiddenStanding",
     "hiddenMoving",
     "hidingPlaces",
+    "lastPlaceShows",
     "decoysHidden",
 )
 """Demands that depend on when the light is out."""

@@ -79,6 +79,13 @@ HIDING: Final = (
         version=ALONG_WAY,
     ),
     _row(
+        "lastPlaceShows",
+        "",
+        "1: an agent that goes to where it last saw the goal, while it stood still, sees the goal "
+        "there or on the way; 0: the goal has moved on out of sight",
+        high=1.0,
+    ),
+    _row(
         "decoysHidden",
         "",
         "goals that give nothing, seen and then hidden from an agent that stands still",

@@ -28,10 +28,14 @@ class PrintedProfile:
 
 @dataclass(frozen=True, slots=True)
 class PrintedScore:
-    """A row of Table 8: Brier scores of the layout and of the aggregate."""
+    """A row of Table 8: Brier scores of the layout and of the aggregate, and their two parts."""
 
     layout: float
     aggregate: float
+    calibration: float
+    aggregate_calibration: float
+    refinement: float
+    aggregate_refinement: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,6 @@ def burden2023() -> Burden2023:
             )
             for name, row in data["figure_9"]["entrants"].items()
         },
-        {number: PrintedScore(row[0], row[1]) for number, row in data["table_8"]["agents"].items()},
+        {number: PrintedScore(*row) for number, row in data["table_8"]["agents"].items()},
         {name: PrintedError(**row) for name, row in data["table_1"].items()},
     )

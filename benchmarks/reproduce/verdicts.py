@@ -7,7 +7,7 @@ paper's classes, and with those of agents that are drawn anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -20,10 +20,19 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.synthetic import HIDDEN, SyntheticAgent, op_battery
+from animalcat.layouts.simulation.synthetic import (
+    CAPABILITIES,
+    HIDDEN,
+    SyntheticAgent,
+    op_battery,
+)
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rule: TypeAlias = Callable[[Instances], Floats]
+Truth: TypeAlias = Mapping[str, float]
+"""Capabilities as shares of the paper's ranges, as `SyntheticAgent.truth` has them."""
+Drawn: TypeAlias = tuple[str, Rule, Truth]
+"""What a drawn agent does, in words and as a rule, and its truth."""
 
 IRRELEVANT: Final = tuple(name for name in HIDDEN if name != "rewardVisibility")
 """Features of the battery that should not matter: colours, and where a cue leads. Visibility is the
@@ -49,12 +58,14 @@ class KnownAgent:
         about: What it does.
         kind: Its kind.
         rule: Probability of success, (instances,).
+        truth: Its capabilities, where its rule settles them.
     """
 
     name: str
     about: str
     kind: AgentKind
     rule: Rule
+    truth: Truth
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,8 @@ def paper_agents(agents: Sequence[SyntheticAgent]) -> list[KnownAgent]:
         kind = _CLASSES.get(agent.group, "able" if agent.number in _ABLE else "unclear")
         if agent.number in _BY_LOOKS:
             kind = "fraudster"
-        known_agents.append(KnownAgent(agent.name, agent.about, kind, agent.probability))
+        rule, truth = agent.probability, agent.truth
+        known_agents.append(KnownAgent(agent.name, agent.about, kind, rule, truth))
     return known_agents
 
 
@@ -103,8 +115,8 @@ def drawn_agents(seed: int, count: int) -> list[KnownAgent]:
     known_agents: list[KnownAgent] = []
     for i in range(count):
         kind = kinds[i % len(kinds)]
-        about, rule = _DRAWN[kind](rng(seed, "known agent", i))
-        known_agents.append(KnownAgent(f"drawn {i}", about, kind, rule))
+        about, rule, truth = _DRAWN[kind](rng(seed, "known agent", i))
+        known_agents.append(KnownAgent(f"drawn {i}", about, kind, rule, truth))
     return known_agents
 
 
@@ -155,6 +167,11 @@ def _rates(generator: np.random.Generator) -> tuple[float, float]:
     return float(generator.uniform(0.85, 1.0)), float(generator.uniform(0.0, 0.2))
 
 
+def _settled(**limits: float) -> Truth:
+    """All capabilities without a limit, but for those that are given."""
+    return dict.fromkeys(CAPABILITIES, 1.0) | limits
+
+
 def _where(
     column: str, beyond: float, high: float, low: float, *, above: bool = True
 ) -> tuple[str, Rule]:
@@ -167,25 +184,35 @@ def _where(
     return f"{high:.2f}, but {low:.2f} where {column} is {word} {beyond:g}", rule
 
 
-def _draw_able(generator: np.random.Generator) -> tuple[str, Rule]:
+def _draw_able(generator: np.random.Generator) -> Drawn:
     high, _ = _rates(generator)
-    return f"passes with {high:.2f}", lambda i: np.full(len(i), high)
+    return f"passes with {high:.2f}", lambda i: np.full(len(i), high), _settled()
 
 
-def _draw_weak(generator: np.random.Generator) -> tuple[str, Rule]:
+def _draw_weak(generator: np.random.Generator) -> Drawn:
     high, low = _rates(generator)
     which = int(generator.integers(8))
     if which < 3:
-        column = ("lavaPresence", "rampPresence", "platformPresence")[which]
-        return _where(column, 0.5, high, low)
+        what = ("lava", "ramp", "platform")[which]
+        return (
+            *_where(f"{what}Presence", 0.5, high, low),
+            _settled(**{f"{what}Ability": low / high}),
+        )
     if which == 3:
-        return _where("timeUnderOcc", float(generator.uniform(0.75, 2.75)), high, low)
+        limit = float(generator.uniform(0.75, 2.75))
+        return *_where("timeUnderOcc", limit, high, low), _settled(memoryAbility=limit / 4.4)
     if which == 4:
-        return _where("numPositions", float(generator.uniform(1.5, 6.0)), high, low)
+        limit = float(generator.uniform(1.5, 6.0))
+        return *_where("numPositions", limit, high, low), _settled(OPAbility=4.0 * limit / 48.4)
     if which == 5:
-        return _where("goalDistance", float(generator.uniform(18.0, 40.0)), high, low)
+        limit = float(generator.uniform(18.0, 40.0))
+        return *_where("goalDistance", limit, high, low), _settled(flatNavAbility=limit / 56.0)
     if which == 6:
-        return _where("goalSize", float(generator.uniform(0.8, 2.2)), high, low, above=False)
+        limit = float(generator.uniform(0.8, 2.2))
+        return (
+            *_where("goalSize", limit, high, low, above=False),
+            _settled(visualAbility=(5.0 - limit) / 6.0),
+        )
     side = -1 if generator.random() < 0.5 else 1
     about = f"{high:.2f} to {'the right' if side > 0 else 'the left'}, {low:.2f} to the other side"
     middle = (high + low) / 2.0
@@ -195,17 +222,18 @@ def _draw_weak(generator: np.random.Generator) -> tuple[str, Rule]:
             side * instances.column("rightLeftPosition"), [-1, 0, 1], [low, middle, high]
         )
 
-    return about, rule
+    return about, rule, _settled()
 
 
-def _draw_fraudster(generator: np.random.Generator) -> tuple[str, Rule]:
+def _draw_fraudster(generator: np.random.Generator) -> Drawn:
     high, low = _rates(generator)
     column = str(generator.choice(IRRELEVANT))
-    beyond = 0.5 if column == "lastSeenMisleads" else float(generator.uniform(60.0, 200.0))
-    return _where(column, beyond, high, low)
+    if column == "lastSeenMisleads":
+        return *_where(column, 0.5, high, low), _settled(OPAbility=0.0)
+    return *_where(column, float(generator.uniform(60.0, 200.0)), high, low), _settled()
 
 
-def _draw_context(generator: np.random.Generator) -> tuple[str, Rule]:
+def _draw_context(generator: np.random.Generator) -> Drawn:
     high, low = _rates(generator)
     suites = ("cup", "grid", "chick")
     number = int(generator.integers(1, 3))
@@ -215,15 +243,16 @@ def _draw_context(generator: np.random.Generator) -> tuple[str, Rule]:
     def rule(instances: Instances) -> Floats:
         return np.array([high if p.split("-")[0] in passed else low for p in instances.paradigms])
 
-    return f"{high:.2f} at {', '.join(sorted(passed))}, else {low:.2f}", rule
+    about = f"{high:.2f} at {', '.join(sorted(passed))}, else {low:.2f}"
+    return about, rule, _settled(OPAbility=number / 3)
 
 
-def _draw_unclear(generator: np.random.Generator) -> tuple[str, Rule]:
+def _draw_unclear(generator: np.random.Generator) -> Drawn:
     rate = float(generator.uniform(0.1, 0.6))
-    return f"passes with {rate:.2f}", lambda i: np.full(len(i), rate)
+    return f"passes with {rate:.2f}", lambda i: np.full(len(i), rate), {}
 
 
-_DRAWN: Final[dict[str, Callable[[np.random.Generator], tuple[str, Rule]]]] = {
+_DRAWN: Final[dict[str, Callable[[np.random.Generator], Drawn]]] = {
     "able": _draw_able,
     "single weakness": _draw_weak,
     "fraudster": _draw_fraudster,

@@ -15,11 +15,13 @@ from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.retest import Retest
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import LayoutSource, load_layout
+from animalcat.layouts.library.choice import load_for
 from animalcat.layouts.model.frames import insist_described, insist_frame, instances_in
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.watching.strata import (
     Stratification,
+    cue_stratification,
     known_stratifications,
     stratifications,
 )
@@ -56,6 +58,7 @@ class Bank:
         demands: (instances, capabilities); NaN where an instance demands nothing of a capability.
         offered: (instances,): whether an instance could be made on demand and is not in the
             battery.
+        control_of: The name of the instance of which each is a control; empty for none.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Bank:
         offers: Offers | None = None,
         outside: Mapping[str, npt.ArrayLike] | None = None,
         observes: npt.ArrayLike | None = None,
+        control_of: Sequence[str] = (),
     ) -> None:
         """Prepare the instances.
 
@@ -87,6 +91,8 @@ class Bank:
                 for misfit by them.
             observes: (instances, outcomes), which of the layout's outcomes each instance gives; by
                 default all. Instances made on demand give all.
+            control_of: The name of the instance of which each is a control, empty for none; by
+                default none is. A name that is not here is as good as none.
 
         Raises:
             ValueError: A feature is out of range, an instance gives no outcome, lengths differ, or
@@ -114,11 +120,13 @@ class Bank:
             for name, column in (outside or {}).items()
         }
         self.offered: Mask = np.arange(n) >= own
+        self.control_of = (*(control_of or ("",) * own), *("",) * (n - own))
         for what, length in (
             ("paradigms", len(self.paradigms)),
             ("names", len(self.names)),
             ("variants", len(variants) + n - own if variants else n),
             ("seconds", len(self.seconds)),
+            ("names of what they are controls of", len(self.control_of)),
             *((name, len(column)) for name, column in self.outside.items()),
         ):
             if length != n:
@@ -164,10 +172,11 @@ class Bank:
             ValueError: A column is absent, a value is missing or out of range, or the layout does
                 not describe an item.
         """
-        layout = load_layout(layout)
-        instances = items
-        if not isinstance(instances, Instances):
+        if isinstance(items, Instances):
+            instances, layout = items, load_layout(layout)
+        else:
             frame = insist_frame(items, "Bank.of(layout, df)")
+            layout = load_for(layout, frame)
             instances = instances_in(frame, layout)
             insist_described(instances, frame, layout)
         known = layout.feature_names
@@ -222,6 +231,7 @@ class Bank:
             offers=offers if self.offered.any() else None,
             outside={name: column[own] for name, column in self.outside.items()},
             observes=self.gives[self.place[own]],
+            control_of=pick(self.control_of, own),
         )
 
     def _outcomes_of(self, own: int, n: int, observes: npt.ArrayLike | None) -> Mask:
@@ -247,13 +257,31 @@ class Bank:
     def stratifications(self) -> tuple[Stratification, ...]:
         """Stratifications of the instances, by which the layout is watched.
 
-        They are by paradigm, by each meta-feature in `outside`, by each feature of the layout, and
-        by pairs of these. What a calibration taught is no demand, and says nothing of where an
-        agent fails.
+        They are by paradigm, by each meta-feature in `outside`, by each cue, by each feature of the
+        layout, and by pairs of these. What a calibration taught is no demand, and says nothing of
+        where an agent fails. A feature that says where a cue misleads has no strata of its own.
         """
         names, taught = self.layout.feature_names, self.layout.taught
         known = {name: self.features[:, i] for i, name in enumerate(names) if i not in taught}
-        return stratifications(self.paradigms, self.outside) + known_stratifications(known)
+        told = {cue.feature for cue in self.layout.cues}
+        outside = {name: column for name, column in self.outside.items() if name not in told}
+        cues = [cue_stratification(name, there) for name, there in self.misleading.items()]
+        return (
+            *stratifications(self.paradigms, outside),
+            *(way for way in cues if (way.labels >= 0).any()),
+            *known_stratifications(known),
+        )
+
+    @cached_property
+    def misleading(self) -> dict[str, Floats]:
+        """By the name of each cue of the layout, whether it misleads, (instances,): 1 or 0.
+
+        It is NaN where there is no such cue. Cues of which nothing is known are left out.
+        """
+        own = zip(self.layout.feature_names, self.features.T, strict=True)
+        columns = {**self.outside, **dict(own)}
+        cues = [cue for cue in self.layout.cues if cue.feature in columns]
+        return {cue.name: cue.misleads(columns[cue.feature]) for cue in cues}
 
     @cached_property
     def members(self) -> dict[str, Ints]:
@@ -261,6 +289,17 @@ class Bank:
         names = np.array(self.paradigms)
         own = ~self.offered
         return {str(name): np.flatnonzero((names == name) & own) for name in np.unique(names[own])}
+
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Every instance with each that it makes a pair with, as two lists of rows of one length.
+
+        An arena and a control of it are a pair, and stand in the lists once either way round.
+        """
+        rows = {name: row for row, name in enumerate(self.names)}
+        linked = [(row, rows[of]) for row, of in enumerate(self.control_of) if of in rows]
+        both = np.array([*linked, *((of, row) for row, of in linked)], np.int64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
 
     @cached_property
     def groups(self) -> tuple[Ints, ...]:

@@ -31,8 +31,9 @@ from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
 from animalcat.layouts.model.tables import of_kind
 from animalcat.layouts.reporting.profile import Profile
-from animalcat.layouts.watching.alarm import MOST, Suspect
+from animalcat.layouts.watching.alarm import MOST, QUIET, Suspect
 from animalcat.layouts.watching.beyond import expected
+from animalcat.layouts.watching.cues import CueFinding, cue_finding, to_be_tried
 from animalcat.layouts.watching.rivals import Examination
 from animalcat.layouts.watching.watch import BettingWatch, LayoutWatch, Play, Played
 
@@ -236,6 +237,10 @@ class Learner:
         distrust = self._fallback and self.contradicted
         examined = self._examined
         doubted = examined is not None and not examined.passes(last=False)
+        telling = None if distrust else self._telling_of_cues(pending)
+        wanted = self._of_chooser(examined.wanted) if examined is not None and doubted else None
+        if wanted is None and self._judged_alone.end in CONFIRMED:
+            wanted = telling
         choice = self._chooser.choose(
             self._posterior,
             self._history(pending),
@@ -243,7 +248,8 @@ class Learner:
             distrust=distrust,
             doubt=self._watch.doubt,
             bettor=self._bettor,
-            wanted=self._of_chooser(examined.wanted) if examined is not None and doubted else None,
+            wanted=wanted,
+            telling=telling,
         )
         if choice is not None:
             self._drawn[number, choice.instance] = _ChoiceRecord(
@@ -401,7 +407,10 @@ class Learner:
             contradicted=self.contradicted,
             settles=settles,
         )
-        return verdict.judged(doubted=True) if verdict.facts and self._unproven else verdict
+        untried = verdict.end in CONFIRMED and not self._is_last and self._telling is not None
+        if verdict.facts and (untried or self._unproven):
+            return verdict.judged(doubted=True)
+        return verdict
 
     def verdict_by(self, rule: StoppingRule) -> StopVerdict:
         """Decide by another stopping rule; nothing of the test changes.
@@ -845,6 +854,31 @@ class Learner:
         expected[self.bank.offered] = np.nan
         return Played(*first, expected, playable, self.seed)
 
+    @property
+    def _telling(self) -> Floats | None:
+        """Which instances tell of a cue that is not certain yet; None if none is wanted."""
+        return self._telling_of_cues(())
+
+    def _telling_of_cues(self, pending: Sequence[str]) -> Floats | None:
+        """Which instances of the chooser do, while others are being played."""
+        if not self.layout.cues or self.n < QUIET or not self._succeeds:
+            return None
+        bank, posterior, rows = self._chooser.bank, self._posterior, self.played
+        data, evaluator = self.data(), self.bank.evaluator
+        findings: list[CueFinding] = []
+        for cue in self.layout.cues:
+            if cue.name not in self.bank.misleading:
+                continue
+            misleads = self.bank.misleading[cue.name][rows]
+            there = (misleads == 1.0) & (data.weights > 0.0)
+            columns = evaluator.columns(data.features[there])
+            p = evaluator.by_instance(posterior.particles, columns, np.float64) @ posterior.weights
+            findings.append(cue_finding(cue, misleads[there], data.outcomes[there], p))
+        history = self._history(pending)
+        success = self._chooser.scores(posterior, history).predicted
+        playable = self._chooser.available(history) & ~bank.offered
+        return to_be_tried(findings, bank.misleading, success, playable)
+
     def _of_chooser(self, values: Floats) -> Floats:
         """The values of the whole bank's instances that may be chosen."""
         return values[[self._rows[name] for name in self._chooser.bank.names]]
@@ -902,7 +936,7 @@ class Learner:
         bank = self.bank
         known = hashlib.sha256(bank.features.tobytes())
         known.update(json.dumps([bank.names, bank.paradigms]).encode())
-        rest = hashlib.sha256(json.dumps(list(bank.outside)).encode())
+        rest = hashlib.sha256(json.dumps([list(bank.outside), bank.control_of]).encode())
         for column in (*bank.outside.values(), bank.seconds, bank.variants, bank.gives[bank.place]):
             rest.update(column.tobytes())
         settings: dict[str, Any] = {

@@ -47,7 +47,7 @@ class PairedComparison:
         behind: Pairs in which the second agent did better.
         difference: Mean outcome of the first agent less that of the second.
         low: Lower end of the difference's interval, which holds at all times together with
-            probability 1 - `ERROR`.
+            probability 1 - `ERROR`, or as `compare` was asked.
         high: Its upper end.
         e_value: Evidence against equal agents, by which a bettor's capital has grown; at
             `DECISIVE`, 20, the agents are told apart.
@@ -161,7 +161,7 @@ def e_value(differences: Sequence[float] | Floats) -> float:
     return float(np.exp(min(_MOST, log_capital(*_counted(differences), np.zeros(1))[0])))
 
 
-def compare(differences: Sequence[float] | Floats) -> PairedComparison:
+def compare(differences: Sequence[float] | Floats, error: float = ERROR) -> PairedComparison:
     """Compare two agents by their outcomes on the same instances.
 
     The e-value tests that both agents have the same expected outcome on each instance, given all
@@ -172,6 +172,7 @@ def compare(differences: Sequence[float] | Floats) -> PairedComparison:
     Args:
         differences: (n,), outcome of the first agent less that of the second for each pair, each
             outcome between 0 and 1.
+        error: Share of intervals that may miss the truth at any time.
 
     Raises:
         ValueError: A difference is not between -1 and 1.
@@ -179,7 +180,7 @@ def compare(differences: Sequence[float] | Floats) -> PairedComparison:
     values, counts = _counted(differences)
     pairs = int(counts.sum())
     mean = float(values @ counts) / pairs if pairs else 0.0
-    kept = _MEANS[log_capital(values, counts, _MEANS) < np.log(1.0 / ERROR)]
+    kept = _MEANS[log_capital(values, counts, _MEANS) < np.log(1.0 / error)]
     low, high = (kept[0], kept[-1]) if kept.size else (mean, mean)
     return PairedComparison(
         pairs=pairs,

@@ -82,6 +82,8 @@ class Policy:
         enough: An instance of the battery tells enough if it tells this share of what the best
             offer would.
         plugin: Under "plugin", its name (`animalcat.plugins`).
+        pairs: Whether an arena and a control of it are played one after the other, in an order
+            that is drawn. An arena whose control was played is not waiting for another one.
     """
 
     name: Name = "variance"
@@ -96,6 +98,7 @@ class Policy:
     generate: bool = False
     enough: Share = 0.95
     plugin: str = ""
+    pairs: bool = False
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -110,6 +113,11 @@ class Policy:
             )
         if self.name == "listed" and not self.order:
             raise ValueError('the policy "listed" needs an "order"')
+        if self.name == "listed" and self.pairs:
+            raise ValueError(
+                'the policy "listed" plays what its list says; list the controls too, or pair '
+                "under another policy"
+            )
         if (self.name == "plugin") != bool(self.plugin):
             raise ValueError('"plugin" names the plugin of the policy "plugin", and of no other')
 

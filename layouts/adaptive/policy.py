@@ -49,13 +49,20 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 RANDOM: Final = "random"
 PLUGIN: Final = "plugin"
 CHECK: Final = "check"
-"""The reasons of a random draw, of a choice of a plugin, and of a random draw where a rival of the
-layout would show."""
+PAIR: Final = "pair"
+"""The reasons of a random draw, of a choice of a plugin, of a random draw where a rival of the
+layout would show or a cue misleads, and of the second of a pair, which the first decides."""
 _SHARPER: Final = 5.0
 """How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0
 """Factor of the sharpness of choices where instances may be repeated: what tells most is not used
 up then (docs/adaptive.md)."""
+_LEAN: Final = 0.15
+"""Share of the choices among instances in which an open cue misleads, while success is expected
+there. Two or three of them rule a cue out."""
+_FIRST: Final = 0.5
+"""Probability that of a drawn arena and its control the control is played first."""
+_WHY_CUE: Final = "it tells whether the agent goes by a cue where it seems to have a capability"
 _WHY_CHECK: Final = "the layout was hardly tried where such arenas are, or it may be wrong there"
 _KEPT: Final = frozenset({"listed", "random", "stratified"})
 """Policies that nothing changes: their draws are what somebody relies on."""
@@ -76,7 +83,8 @@ class Choice:
         propensity: Probability with which the policy chose this instance.
         predicted: Predicted probability of success, or mean score.
         margins: For each capability that it demands, posterior mean minus demand, in its unit.
-        reason: The kind of draw, for example "informative", "random" or "generated".
+        reason: The kind of draw, for example "informative", "random" or "generated"; "pair" for the
+            second of a pair, which the first decides.
         alternatives: Names and scores of the best other instances.
         because: Why this instance and no other, in words; empty if there is no more to say.
         peers: The other instances of its paradigm that could have been begun; None for a repeat and
@@ -230,6 +238,7 @@ class Chooser:
         doubt: float = DOUBT,
         bettor: RateBettor | None = None,
         wanted: Floats | None = None,
+        telling: Floats | None = None,
     ) -> Choice | None:
         """Choose the next instance.
 
@@ -244,11 +253,13 @@ class Chooser:
             bettor: What stakes on the success rate of the whole battery; None: nothing is staked.
             wanted: (instances,): how much each is wanted for the check of the layout before the
                 last word, to which its chance is proportional; None: there is none to be made.
+            telling: (instances,): 1 for those that tell of an open cue, to which a share of the
+                choices goes, and 0 for the others; None: there is none.
 
         Returns:
             The choice, or None if no instance is left.
         """
-        branches = self._branches(posterior, history, distrust, doubt, wanted)
+        branches = self._branches(posterior, history, distrust, doubt, wanted, telling)
         if not branches:
             return None
         generator = rng(posterior.seed, "select", episode)
@@ -270,7 +281,7 @@ class Chooser:
             because=branch.because,
             peers=self._peers(history, index, chances, scores.predicted),
             offered=bool(self.bank.offered[index]),
-            wager=self._wager(history, index, chances, scores.predicted, bettor),
+            wager=self._wager(history, index, chances, scores.predicted, bettor, branch.reason),
             episode=episode,
         )
 
@@ -282,12 +293,13 @@ class Chooser:
         distrust: bool = False,
         doubt: float = DOUBT,
         wanted: Floats | None = None,
+        telling: Floats | None = None,
     ) -> Floats:
         """Probability of each instance to be chosen next, (instances,); 0 if none is left.
 
         The arguments are those of `choose`.
         """
-        branches = self._branches(posterior, history, distrust, doubt, wanted)
+        branches = self._branches(posterior, history, distrust, doubt, wanted, telling)
         return propensities(branches, len(self.bank))
 
     def scores(self, posterior: LivePosterior, history: History) -> ExpectedGains:
@@ -325,10 +337,59 @@ class Chooser:
         distrust: bool,
         doubt: float,
         wanted: Floats | None,
+        telling: Floats | None,
     ) -> tuple[Branch, ...]:
         allowed = self.available(history, distrust=distrust)
         if not allowed.any():
             return ()
+        if self.policy.pairs and (second := self._second(history, allowed)):
+            return (second,)
+        branches = self._drawn_from(posterior, history, allowed, distrust, doubt, wanted, telling)
+        return self._either_first(branches, history, allowed) if self.policy.pairs else branches
+
+    def _second(self, history: History, allowed: Mask) -> Branch | None:
+        """The branch that ends a pair of which one instance was begun; None where none was."""
+        begun = history.exposures(len(self.bank)) > 0
+        one, other = self.bank.pairs
+        paired = np.zeros(len(self.bank), np.bool_)
+        paired[one[begun[other]]] = True
+        waits = begun[one] & ~paired[one] & allowed[other] & ~begun[other]
+        for row in history.started:
+            if (seconds := other[waits & (one == row)]).size:
+                chances = np.bincount(seconds, minlength=len(self.bank)) / seconds.size
+                return Branch(1.0, PAIR, chances, f"it makes a pair with {self.bank.names[row]}")
+        return None
+
+    def _either_first(
+        self, branches: tuple[Branch, ...], history: History, allowed: Mask
+    ) -> tuple[Branch, ...]:
+        """Let half of the chance of what would begin a pair go to those that it is a pair with."""
+        begun = history.exposures(len(self.bank)) > 0
+        one, other = self.bank.pairs
+        closed = np.zeros(len(self.bank), np.bool_)
+        closed[one[begun[other]]] = True
+        fit = ~begun[one] & ~closed[one] & allowed[one] & allowed[other]
+        one, other = one[fit], other[fit]
+        partners = np.bincount(one, minlength=len(self.bank))
+
+        def mixed(chances: Floats) -> Floats:
+            moved = _FIRST * chances[one] / partners[one]
+            given = np.where(partners > 0, _FIRST * chances, 0.0)
+            return chances - given + np.bincount(other, moved, len(self.bank))
+
+        return tuple(replace(b, probabilities=mixed(b.probabilities)) for b in branches)
+
+    def _drawn_from(
+        self,
+        posterior: LivePosterior,
+        history: History,
+        allowed: Mask,
+        distrust: bool,
+        doubt: float,
+        wanted: Floats | None,
+        telling: Floats | None,
+    ) -> tuple[Branch, ...]:
+        """The branches of the policy, or of the check of the layout, as if nothing made pairs."""
         if wanted is not None and not distrust and self._checks(history):
             worth = np.where(allowed & ~self.bank.offered, wanted, 0.0)
             if worth.any():
@@ -347,7 +408,15 @@ class Chooser:
                 f"{name}: {instance!r} has a probability above 0 and may not be played now; give "
                 "probabilities to what is allowed"
             )
-        return branches
+        if telling is None or distrust or not self._checks(history):
+            return branches
+        worth = np.where(allowed & ~self.bank.offered, telling * context.scores.total, 0.0)
+        if not worth.any():
+            return branches
+        return (
+            *(replace(branch, share=(1.0 - _LEAN) * branch.share) for branch in branches),
+            Branch(_LEAN, CHECK, worth / worth.sum(), _WHY_CUE),
+        )
 
     def _checks(self, history: History) -> bool:
         """Whether the policy leaves it open what is played now: not before its list is done."""
@@ -377,12 +446,14 @@ class Chooser:
         chances: Floats,
         predicted: Floats,
         bettor: RateBettor | None,
+        reason: str,
     ) -> Wager | None:
         """What is staked on an instance that is drawn from several, and for the first time."""
         begun = history.exposures(len(self.bank)) > 0
         if bettor is None or self.bank.offered[index] or begun[index]:
             return None
-        if np.count_nonzero(chances) == 1:  # no draw: whether it succeeds tells nothing of the rest
+        # Without a draw, whether it succeeds tells nothing of the rest.
+        if reason == PAIR or np.count_nonzero(chances) == 1:
             return None
         rows = np.flatnonzero((chances > 0.0) & ~begun & ~self.bank.offered)
         before = int(np.count_nonzero(begun & ~self.bank.offered))

@@ -107,8 +107,8 @@ class Facts:
         asked: The ends of what the battery asks of each capability; some may be absent.
         contradicted: Whether what was played contradicts the layout: then standard deviations mean
             nothing.
-        doubted: Whether what was played does not show yet that the layout holds, so that no session
-            ends because everything is known.
+        doubted: Whether what was played does not show yet that the layout holds, or that no cue is
+            behind what the agent seems to have. Then no session ends because everything is known.
         readable: Whether the layout predicts the agent well enough; if not, standard deviations
             mean nothing either.
         settles: Whether to stop once every capability is known or given up.
@@ -246,7 +246,7 @@ def _end(facts: Facts) -> tuple[End | None, str]:
         return facts.other
     if facts.contradicted and facts.rule.stop_at_alarm:
         return "layout contradicted", "layout contradicted: it does not describe this agent"
-    known = _known(facts) if _may_settle(facts) and not facts.unproven else None
+    known = _known(facts) if _may_settle(facts) and not facts.doubted else None
     used = _used(facts.rule, facts.played, facts.seconds)
     if facts.rule.combine == "all":
         met = ([known] if known else []) + used

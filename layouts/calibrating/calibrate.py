@@ -203,6 +203,7 @@ def calibrated_layout(
         derived=tuple(derived),
         outcomes=(OutcomeNode.of(Bernoulli(shifted)),),
         excludes=layout.excludes,
+        cues=layout.cues,
         source=layout.source,
         about=f"{layout.name} ({layout.variant}), calibrated by {len(agents)} agents",
         calibration=Calibration(

@@ -1,16 +1,16 @@
 """What kind of agent this is, with probabilities from a declared computation.
 
 The kinds are those of Burden et al. 2023, section 5.1: able; a single weakness (their "Achilles
-heel"); a fraudster, whose success depends on something that should not matter; and a context agent,
-whose success depends on the apparatus. An agent that does well only where a demand is high has a
-single strength. What is none of them, or cannot be told, is unclear.
+heel"); a fraudster, whose success depends on something that should not matter, or who goes by a
+cue; and a context agent, whose success depends on the apparatus. An agent that does well only where
+a demand is high has a single strength. What is none of them, or cannot be told, is unclear.
 
 The computation compares explanations of the outcomes. The *layout* explains them by its leave-one-
 out predictions. A *rival* lets the rate of success differ between the strata of one grouping of the
-episodes: paradigms, looks that should not matter, or any other feature. Each explanation has a
-marginal likelihood, and so a probability. If the layout explains the outcomes, the draws of its
-posterior say whether the agent is able or has a single weakness. `docs/design/verdicts.md` has the
-priors, and how often it is right.
+episodes: paradigms, looks that should not matter, where a cue misleads, or any other feature. Each
+explanation has a marginal likelihood, and so a probability. If the layout explains the outcomes,
+the draws of its posterior say whether the agent is able or has a single weakness.
+`docs/design/verdicts.md` has the priors, and how often it is right.
 """
 
 from __future__ import annotations
@@ -27,21 +27,28 @@ from animalcat.layouts.explaining.limits import EDGE, HARDEST, Costs, as_shares,
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import learnt
-from animalcat.layouts.watching.strata import PARADIGM, Stratification, stratifications
+from animalcat.layouts.watching.strata import (
+    MISLEADS,
+    PARADIGM,
+    Stratification,
+    stratifications,
+)
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 AgentKind: TypeAlias = Literal[
     "able", "single weakness", "single strength", "fraudster", "context", "unclear"
 ]
-Role: TypeAlias = Literal["paradigm", "irrelevant", "demand"]
+Role: TypeAlias = Literal["paradigm", "irrelevant", "cue", "demand"]
 
 KINDS: Final[tuple[AgentKind, ...]] = get_args(AgentKind)
 _OF_CAPABILITIES: Final[tuple[AgentKind, ...]] = ("able", "single weakness", "single strength")
 """Kinds that say of capabilities or demands what the agent can do."""
 PRIOR_LAYOUT: Final = 0.7
 """Prior probability that the layout explains the outcomes; the rest is shared equally by paradigms,
-things that should not matter, and other features."""
+things that should not matter, cues, and other features."""
+LEADS: Final = "leads to the goal"
+"""Name of the stratum in which a cue does not mislead."""
 WEAK: Final = 0.2
 """Success that a node must cost, on the instances on which it costs most, to be a weakness."""
 ABLE: Final = 0.7
@@ -55,6 +62,10 @@ _SHIFTS: Final = np.linspace(-6.0, 6.0, 49)
 _SHIFT_SD: Final = 2.0
 _SHARPNESS: Final = np.array([0.5, 1.0, 2.0])
 """Possible factors of the logit: how much sharper the agent is than the layout predicts."""
+_MAY_DECIDE: Final = 0.1
+"""Least probability of a rival that is named among several that may decide."""
+_MOST_NAMED: Final = 3
+"""Most of them that are named."""
 _CUTS: Final = 12
 """Most places at which a feature is cut in two."""
 
@@ -71,6 +82,8 @@ class PlayedEpisodes:
         paradigms: The paradigm of each episode; empty if unknown.
         outside: Features that the layout does not use, each (episodes,); NaN where unknown.
         irrelevant: Names of the outside features that should not matter, such as colours.
+        misleading: By the name of each cue of the layout, (episodes,): 1 where it misleads, 0 where
+            it leads to the goal, NaN where it is not there.
     """
 
     features: Floats
@@ -79,6 +92,7 @@ class PlayedEpisodes:
     paradigms: Sequence[str] = ()
     outside: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     irrelevant: Collection[str] = ()
+    misleading: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
 
     def __len__(self) -> int:
         return len(self.features)
@@ -106,8 +120,9 @@ class RivalExplanation:
     """An explanation of the outcomes that competes with the layout's: rates that differ by strata.
 
     Attributes:
-        role: Whether it is by paradigm, by something that should not matter, or by a demand.
-        name: Name of the feature; "paradigm" for paradigms.
+        role: Whether it is by paradigm, by something that should not matter, by where a cue
+            misleads, or by a demand.
+        name: Name of the feature or the cue; "paradigm" for paradigms.
         probability: Posterior probability.
         low: The stratum in which the agent succeeds least.
         high: The stratum in which it succeeds most.
@@ -206,7 +221,11 @@ def find_kind(layout: Layout, draws: Floats, played: PlayedEpisodes, cost: Costs
     observed = int(np.count_nonzero(np.isfinite(shares).any(axis=1)))
     first = first_observed(shares)
     failed, passed = bool((first < 1.0).any()), bool((first > 0.0).any())
-    why = _why(observed, able, single, probabilities, best, p_layout, failed=failed, passed=passed)
+    why = _why(
+        *(observed, able, single, probabilities, best, p_layout, rivals),
+        failed=failed,
+        passed=passed,
+    )
     of_kind = [] if why else [candidate for candidate in rivals if _kind_of(candidate) == best]
     rival = max(of_kind or rivals, key=lambda candidate: candidate.probability, default=None)
     if why:
@@ -223,6 +242,7 @@ def _why(
     probabilities: Mapping[str, float],
     best: str,
     p_layout: float,
+    rivals: Sequence[RivalExplanation],
     *,
     failed: bool,
     passed: bool,
@@ -237,7 +257,15 @@ def _why(
     if not passed:
         return "it passed nowhere, so nothing that it does well was shown"
     if p_layout < NAMED:
-        return "several things may decide, and none of them is likely enough to be named"
+        likely = [one for one in rivals if one.probability >= _MAY_DECIDE]
+        likely = sorted(likely, key=lambda one: -one.probability)[:_MOST_NAMED]
+        if len(likely) < 2:
+            return "several things may decide, and none of them is likely enough to be named"
+        names = ["the apparatus" if one.role == "paradigm" else one.name for one in likely]
+        return (
+            f"{', '.join(names[:-1])} or {names[-1]} may decide, and what was played does not tell "
+            "them apart"
+        )
     if able + single < NAMED / 2:
         return "more than one weakness, or chance, makes it fail"
     return f"the nearest, {best}, has a probability of {probabilities[best]:.2f} only"
@@ -254,6 +282,8 @@ def _kind_of(rival: RivalExplanation) -> AgentKind:
         return "context"
     if rival.role == "irrelevant":
         return "fraudster"
+    if rival.role == "cue":
+        return "fraudster" if rival.low == MISLEADS else "unclear"
     low, high = rival.rates
     if high < ABLE:
         return "unclear"
@@ -313,13 +343,22 @@ def _rivals(
     alone = _evidence([np.zeros(len(y), np.int64)], tilted, counts)
     logs = [np.log(PRIOR_LAYOUT) + alone]
     names: list[tuple[Role, Stratification]] = []
-    for role in ("paradigm", "irrelevant", "demand"):
+    roles: list[Role] = ["paradigm", "irrelevant", "demand"]
+    if evaluator.layout.cues:
+        roles.append("cue")
+    for role in roles:
         own = [(way, cuts) for r, way, cuts in ways if r == role]
         for way, cuts in own:
-            share = (1.0 - PRIOR_LAYOUT) / 3.0 / len(own)
-            evidence = _evidence([way.labels, *cuts], tilted, counts)
+            share = (1.0 - PRIOR_LAYOUT) / len(roles) / len(own)
+            # Where the feature is unknown, its rival says what the layout says.
+            known = way.labels >= 0
+            some = counts[known]
+            among = [table[known] for table in tilted]
+            evidence = _evidence([labels[known] for labels in (way.labels, *cuts)], among, some)
             if role == "paradigm":
                 evidence = np.logaddexp(evidence, _solved_or_not(way.labels, counts)) - np.log(2.0)
+            if not known.all():
+                evidence += alone - _evidence([np.zeros(len(some), np.int64)], among, some)
             logs.append(np.log(share) + evidence)
             names.append((role, way))
     shares = np.exp(np.array(logs) - logsumexp(logs))
@@ -340,8 +379,10 @@ def _rivals(
 def _rival(
     role: Role, way: Stratification, share: float, y: Floats, weights: Floats
 ) -> RivalExplanation:
-    number = np.bincount(way.labels, weights, len(way.strata))
-    passed = np.bincount(way.labels, weights * y, len(way.strata))
+    known = way.labels >= 0
+    labels, weights = way.labels[known], weights[known]
+    number = np.bincount(labels, weights, len(way.strata))
+    passed = np.bincount(labels, weights * y[known], len(way.strata))
     held = np.flatnonzero(number > 0.0)
     smooth = (passed[held] + 0.5) / (number[held] + 1.0)
     low, high = int(held[np.argmin(smooth)]), int(held[np.argmax(smooth)])
@@ -385,7 +426,12 @@ def _groupings(
         for i, name in enumerate(layout.feature_names)
         if i not in layout.taught
     }
-    outside = {name: np.asarray(v, np.float64)[rows] for name, v in played.outside.items()}
+    told = {cue.feature for cue in layout.cues}
+    outside = {
+        name: np.asarray(values, np.float64)[rows]
+        for name, values in played.outside.items()
+        if name not in told
+    }
     columns = _distinct({**own, **outside})
     paradigms = [str(played.paradigms[i]) if played.paradigms else "" for i in rows]
     groupings: list[tuple[Role, Stratification, list[Ints]]] = []
@@ -395,6 +441,14 @@ def _groupings(
             continue
         role: Role = "irrelevant" if way.name in played.irrelevant else "demand"
         groupings.append((role, way, _cuts(columns[way.name])))
+    for name, misleads in played.misleading.items():
+        own = misleads[rows]
+        labels = (own == 1.0).astype(np.int64)
+        if 0 < labels.sum() < len(labels):
+            # Without its cue, such an agent may search, or do nothing.
+            lost = (own != 0.0).astype(np.int64)
+            way = Stratification(name, (LEADS, MISLEADS), labels, "cue")
+            groupings.append(("cue", way, [lost] if lost.min() < lost.max() else []))
     return groupings
 
 
@@ -412,14 +466,14 @@ def _distinct(columns: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _cuts(values: Floats) -> list[Ints]:
-    """Ways to cut a feature in two between its values; an unknown value is a stratum of its own."""
+    """Ways to cut a feature in two between its values; -1 where it is unknown."""
     known = values[np.isfinite(values)]
     levels = np.unique(known)
     middles = (levels[1:] + levels[:-1]) / 2.0
     if len(middles) > _CUTS:
         middles = np.unique(np.quantile(known, np.linspace(0.0, 1.0, _CUTS + 2)[1:-1]))
-    unknown = np.where(np.isfinite(values), 0, 2)
-    return [np.where(values > middle, 1, unknown).astype(np.int64) for middle in middles]
+    below = np.where(np.isfinite(values), 0, -1)
+    return [np.where(values > middle, 1, below).astype(np.int64) for middle in middles]
 
 
 def _tilted(base: Floats, y: Floats, weights: Floats) -> Floats:

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.explaining.faked import find_cues, not_told_apart
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -16,6 +17,7 @@ from animalcat.layouts.model.priors import Prior
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.validation import reached
 from animalcat.layouts.reporting.profile import NodeNote, Side, learnt
+from animalcat.layouts.watching.cues import CueFinding
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -36,6 +38,7 @@ def notes(
     played: PlayedEpisodes,
     scales: Sequence[Scale],
     evaluator: Evaluator | None = None,
+    cues: Sequence[CueFinding] | None = None,
 ) -> dict[str, NodeNote]:
     """Make the note of every node: what its estimate and interval do not say.
 
@@ -48,11 +51,15 @@ def notes(
         played: What was played.
         scales: How the values of the nodes are read, in the same order.
         evaluator: Evaluator of the layout, if there is one already.
+        cues: What was played tells of each cue, if that is known already.
     """
     evaluator = evaluator or Evaluator(layout)
     columns = evaluator.columns(played.features)
     touched = evaluator.touched(columns)
     shares = played.shares(layout, columns)
+    if cues is None:
+        cues = find_cues(evaluator, draws, played, columns, shares)
+    unsure = not_told_apart(cues)
     parents = {node.name: node.link.parents for node in layout.derived}
     parts = [reached(outcome.parents, parents) for outcome in layout.outcomes]
     noted: dict[str, NodeNote] = {}
@@ -88,7 +95,13 @@ def notes(
         if side is not None:
             share = 1.0 - BOUND if side == "at least" else BOUND
             bound = float(np.quantile(draws[:, i], share))
-        noted[node.name] = NodeNote(side, bound, text)
+        instead = ""
+        if node.name in unsure and learnt(node.sd, latent.prior.sd):
+            # Who goes by a cue finds no limit. A limit that was found is none of the cue's.
+            finding = unsure[node.name]
+            if side == "at least" or (finding.standing == "likely" and side is None):
+                instead = finding.cue.name
+        noted[node.name] = NodeNote(side, bound, text, instead)
     return noted
 
 

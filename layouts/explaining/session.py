@@ -9,13 +9,15 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.explaining.controls import ControlComparison, for_verdict
 from animalcat.layouts.explaining.episode import Explanation, explain
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.limits import thinned
 from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import PredictionTest, predicts
-from animalcat.layouts.explaining.verdict import DRAWS, Verdict, verdict
+from animalcat.layouts.explaining.verdict import DRAWS, ControlFinding, Verdict, verdict
 from animalcat.layouts.explaining.wording import Scale, scale_of, words_of
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.reporting.profile import NOT_READ, NodeNote, Profile, learnt
@@ -42,6 +44,7 @@ def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> Pl
         [bank.paradigms[row] for row in rows],
         {name: column[rows] for name, column in bank.outside.items()},
         frozenset(bank.outside) if irrelevant is None else irrelevant,
+        {name: there[rows] for name, there in bank.misleading.items()},
     )
 
 
@@ -50,6 +53,7 @@ def verdict_of(
     profile: Profile,
     draws: Floats | None = None,
     irrelevant: Collection[str] | None = None,
+    controls: Sequence[ControlComparison] = (),
 ) -> tuple[Profile, Verdict]:
     """Make the verdict that ends a profile.
 
@@ -58,6 +62,7 @@ def verdict_of(
         profile: Its profile, of the live posterior or of a fit.
         draws: (draws, latents) of the fit, if the profile is of one.
         irrelevant: As for `played_by`.
+        controls: What was played against its controls.
 
     Returns:
         The profile with what belongs beside its estimates, and the verdict. A capability is not to
@@ -76,6 +81,7 @@ def verdict_of(
         misfit=learner.misfit,
         doubted=learner.doubted,
         prediction=prediction,
+        finding=_finding(bank, controls),
     )
     layout = profile.layout
     words = {
@@ -96,6 +102,24 @@ def verdict_of(
         misfits=misfits_of(learner),
     )
     return profile, result
+
+
+def _finding(bank: Bank, controls: Sequence[ControlComparison]) -> ControlFinding | None:
+    """What controls say of why the agent fails, and of which nodes they ask less; None if nothing.
+
+    A node is asked less if a control demands less of it in some pair, and more in none.
+    """
+    told, error = for_verdict(controls)
+    if told is None:
+        return None
+    rows = {name: row for row, name in enumerate(bank.names)}
+    known = [(rows[one], rows[other]) for one, other in told.pairs if {one, other} <= rows.keys()]
+    demands = np.nan_to_num(bank.demands, nan=-np.inf)
+    plain, changed = (demands[[pair[side] for pair in known]] for side in (0, 1))
+    less = np.logical_and((changed < plain).any(axis=0), (changed <= plain).all(axis=0))
+    layout = bank.layout
+    eased = {layout.latents[i].name for k, i in enumerate(layout.capabilities) if bool(less[k])}
+    return ControlFinding(told.sentence(error), told.standing(error), frozenset(eased))
 
 
 def prediction_of(learner: Learner, draws: Floats | None = None) -> PredictionTest:

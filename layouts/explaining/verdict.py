@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.explaining.controls import Standing
+from animalcat.layouts.explaining.faked import find_cues, not_told_apart
 from animalcat.layouts.explaining.judgement import Judgement, judged
 from animalcat.layouts.explaining.kinds import (
     NAMED,
@@ -32,8 +34,12 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
+from animalcat.layouts.watching.cues import CueFinding
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Told: TypeAlias = Literal["can", "faked", "cannot", "unknown"]
+"""What is told of a capability: that it is there, that it may be faked, that it is a weaker side,
+or that it is not known."""
 
 DRAWS: Final = 500
 """Draws from which kinds are computed."""
@@ -53,6 +59,8 @@ _PARTLY: Final = 0.2
 """The same for a part that is worth naming."""
 _NOISY: Final = 0.1
 """Share of outcomes from which noise is named."""
+_UNSHOWN: Final = "its controls show a reason that the layout does not"
+"""Why no kind is named where pairs of arenas and controls say more than the layout."""
 _UNREAD: Final = "the layout does not describe this agent"
 _UNFITTED: Final = "the fit has not converged"
 _DOUBTED: Final = "what was played follows other layouts better than this one"
@@ -75,6 +83,44 @@ class ExpectedFailures:
 
 
 @dataclass(frozen=True)
+class ControlFinding:
+    """What arenas and their controls say of why an agent fails; it rests on outcomes alone.
+
+    Attributes:
+        sentence: It, as a sentence.
+        standing: What it says of what the control takes away.
+        eased: Nodes of which the control asks less than its arenas do.
+    """
+
+    sentence: str
+    standing: Standing
+    eased: frozenset[str]
+
+    def agrees(self, blamed: str, share: str) -> bool:
+        """Whether it goes together with what the layout says of why the agent fails.
+
+        Args:
+            blamed: The node that the layout names; empty for none.
+            share: How much the layout says that it makes: "Mostly", "Partly", or empty where that
+                is open.
+        """
+        match self.standing:
+            case "main reason":
+                return bool(share) and (blamed in self.eased or share == "Partly")
+            case "not the main reason":
+                return bool(share) and (blamed not in self.eased or share == "Partly")
+            case "a reason":
+                return bool(share)
+            case _:
+                return True
+
+    @property
+    def is_reason(self) -> bool:
+        """Whether what the control takes away is a reason."""
+        return self.standing in ("main reason", "a reason")
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What a posterior says about an agent, in words.
 
@@ -87,6 +133,8 @@ class Verdict:
         scales: How the values of the nodes are read, in the layout's order.
         blamed: The node that the sentences name as what makes the agent fail, or as what may; empty
             if they name none.
+        cues: What was played tells of each cue that the agent may go by.
+        claimed: The capabilities that the sentences say it has.
     """
 
     sentences: tuple[str, ...]
@@ -96,6 +144,8 @@ class Verdict:
     judgement: Judgement
     scales: tuple[Scale, ...]
     blamed: str = ""
+    cues: tuple[CueFinding, ...] = ()
+    claimed: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -114,6 +164,17 @@ class Verdict:
             "weakness": kind.weakness,
             "depends_on": None if kind.rival is None else _rival_dict(kind.rival),
             "fails": asdict(self.fails),
+            "cues": [
+                {
+                    "goes_by": finding.cue.name,
+                    "instead_of": finding.cue.mimics,
+                    "episodes": finding.episodes,
+                    "passed": finding.passed,
+                    "factor": finding.factor,
+                    "standing": finding.standing,
+                }
+                for finding in self.cues
+            ],
         }
 
 
@@ -127,6 +188,7 @@ def verdict(
     misfit: str = "",
     doubted: bool = False,
     prediction: PredictionTest | None = None,
+    finding: ControlFinding | None = None,
 ) -> Verdict:
     """Make the verdict.
 
@@ -139,6 +201,7 @@ def verdict(
         misfit: Where predictions fail, if an alarm stands; else empty.
         doubted: Whether the check before the last word was not passed, without an alarm.
         prediction: Whether the layout predicts this agent, if that is known.
+        finding: What arenas and their controls say, if they say something.
     """
     layout = profile.layout
     nodes = list(profile.nodes)
@@ -147,7 +210,10 @@ def verdict(
     instances = _spread(instances if len(instances) else np.asarray(played.features, np.float64))
     scales = [scale_of(layout, k, played.features) for k in range(len(layout.latents))]
     evaluator = Evaluator(layout)
-    noted = notes(layout, nodes, some, played, scales, evaluator)
+    columns = evaluator.columns(played.features)
+    shares = played.shares(layout, columns)
+    cues = find_cues(evaluator, some, played, columns, shares)
+    noted = notes(layout, nodes, some, played, scales, evaluator, cues)
     cost = costs(layout, thinned(some, None, _JUDGED), instances)
     fails = _fails(cost)
     said: list[str] = []
@@ -158,6 +224,12 @@ def verdict(
     kind = find_kind(layout, some, played, cost)
     if not trusted:
         kind = kind.unread(_UNREAD if not described else _DOUBTED if doubted else _UNFITTED)
+    # What pairs say rests on outcomes alone, so the layout's words give way to it.
+    unlimited = frozenset[str]()
+    if finding is not None and finding.is_reason:
+        unlimited = frozenset(n for n in finding.eased if noted[n].side == "at least")
+    if finding is not None and trusted and _contradicts(finding, kind):
+        kind = kind.unread(_UNSHOWN)
     blamed = ""
     if not described:
         said.append(judgement.text)
@@ -165,7 +237,7 @@ def verdict(
         said.append(f"No ability is named: {_DOUBTED}.")
     elif not converged:
         said.append("The fit has not converged: no number of it is to be relied on.")
-    shares = played.shares(layout, evaluator.columns(played.features))
+    told = _told(layout, nodes, noted, cost, scales, unlimited)
     observed = bool(np.isfinite(shares).any())
     if observed:
         noun = "episodes" if played.repeated else "arenas"
@@ -175,27 +247,59 @@ def verdict(
         what = "observed" if len(played) else "played"
         said.append(f"Nothing was {what}, so this is what was assumed before.")
     if trusted and observed:
-        said += _abilities(layout, nodes, noted, cost, scales)
+        said += _abilities(layout, nodes, noted, scales, told, not_told_apart(cues))
         said += _others(layout, nodes, some)
         failed = bool((first_observed(shares) < 1.0).any())
-        failing, blamed = _failing(layout, nodes, noted, fails, failed=failed)
-        said.append(failing)
+        if kind.kind not in ("fraudster", "context"):  # they say themselves what makes it fail
+            failing, blamed = _failing(layout, nodes, noted, fails, failed=failed)
+            if finding is None or finding.agrees(blamed, _share_of(failing)):
+                said.append(failing)
+            else:
+                blamed = ""
     elif (
         kind.kind in ("able", "unclear")  # the others say it themselves
         and kind.rival is not None
         and kind.rival.probability >= NAMED
     ):
         said.append(_by_rival(kind.rival))
+    if finding is not None:
+        said.append(finding.sentence)
     said.append(_kind(kind))
-    return Verdict(tuple(_short(said)), kind, fails, noted, judgement, tuple(scales), blamed)
+    return Verdict(
+        tuple(_short(said)),
+        kind,
+        fails,
+        noted,
+        judgement,
+        tuple(scales),
+        blamed,
+        cues,
+        tuple(n for n, which in told.items() if which == "can" and trusted and observed),
+    )
+
+
+def _contradicts(finding: ControlFinding, kind: KindEstimate) -> bool:
+    """Whether what pairs say and a kind cannot both be so."""
+    if kind.kind == "able":
+        return finding.is_reason
+    if kind.kind != "single weakness" or not kind.weakness:
+        return False
+    if finding.standing == "main reason":
+        return kind.weakness not in finding.eased
+    return finding.standing == "not the main reason" and kind.weakness in finding.eased
+
+
+def _share_of(failing: str) -> str:
+    """How much the sentence of `_failing` says that one node makes; empty where that is open."""
+    return next((word for word in ("Mostly", "Partly") if failing.startswith(word)), "")
 
 
 def _short(said: Sequence[str]) -> list[str]:
     """At most five sentences: what passed goes into one with what follows."""
-    if len(said) <= 5:
-        return list(said)
-    first = f"{said[0].removesuffix('.')}; {said[1][0].lower()}{said[1][1:]}"
-    return [first, *said[2:]]
+    shown = list(said)
+    while len(shown) > 5:
+        shown[:2] = [f"{shown[0].removesuffix('.')}; {_lower(shown[1])}"]
+    return shown
 
 
 def _is_live(profile: Profile) -> bool:
@@ -237,40 +341,70 @@ def _reached(y: Floats, noun: str) -> str:
     return f"passed {passed} {all_of_them}"
 
 
-def _abilities(
+def _told(
     layout: Layout,
     nodes: Sequence[NodeSummary],
     noted: Mapping[str, NodeNote],
     cost: Costs,
     scales: Sequence[Scale],
-) -> list[str]:
-    """What it can do, what it cannot, and of what nothing was learnt."""
+    unlimited: Collection[str] = (),
+) -> dict[str, Told]:
+    """What is told of every capability, the one that is known best first; some are left out."""
     weak = (cost.alone >= WEAK).mean(axis=1)
-    can: list[str] = []
-    cannot: list[str] = []
-    unknown: list[str] = []
     left = [node.sd / latent.prior.sd for node, latent in zip(nodes, layout.latents, strict=True)]
-    order = sorted(layout.capabilities, key=lambda i: left[i])
-    for i in order:
+    told: dict[str, Told] = {}
+    for i in sorted(layout.capabilities, key=lambda i: left[i]):
         node, note = nodes[i], noted[nodes[i].name]
-        if not learnt(node.sd, layout.latents[i].prior.sd):
-            unknown.append(node.name)
+        if node.name in unlimited:
             continue
-        scale = scales[i]
+        if not learnt(node.sd, layout.latents[i].prior.sd):
+            told[node.name] = "unknown"
         # A bound alone is no weakness that was found: it may have no limit, or not be able at all.
-        short = weak[i] >= NAMED and note.side is None and not scale.full(node)
-        (cannot if short else can).append(_ability(scale, node, note))
-    sentences: list[str] = []
-    if can:
-        sentences.append(f"It {_listed(can)}.")
+        elif weak[i] >= NAMED and note.side is None and not scales[i].full(node):
+            told[node.name] = "cannot"
+        else:
+            told[node.name] = "faked" if note.instead else "can"
+    return told
+
+
+def _abilities(
+    layout: Layout,
+    nodes: Sequence[NodeSummary],
+    noted: Mapping[str, NodeNote],
+    scales: Sequence[Scale],
+    told: Mapping[str, Told],
+    unsure: Mapping[str, CueFinding],
+) -> list[str]:
+    """What it can do, what it may fake, what it cannot, and of what nothing was learnt."""
+    at = {name: layout.latent_names.index(name) for name in told}
+    each = {name: _ability(scales[k], nodes[k], noted[name]) for name, k in at.items()}
+    can, faked, cannot, unknown = (
+        [name for name, which in told.items() if which == wanted] for wanted in get_args(Told)
+    )
+    first = [f"it {_listed([each[name] for name in can])}"] if can else []
+    first += [_not_shown(each[name], unsure[name]) for name in faked]
+    sentences = [f"{_upper('; '.join(first))}."] if first else []
     if cannot:
-        sentences.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {_listed(cannot)}.")
+        weaker = _listed([each[name] for name in cannot])
+        sentences.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {weaker}.")
     if unknown:
         sentences.append(f"Not known yet: {_names(unknown)}.")
     return (
         sentences
         if len(sentences) < 3
         else [sentences[0], f"{sentences[1].removesuffix('.')}; {_lower(sentences[2])}"]
+    )
+
+
+def _not_shown(ability: str, finding: CueFinding) -> str:
+    """That a capability is not claimed, and why."""
+    how = "may go" if finding.standing == "open" else "rather goes"
+    number = finding.episodes
+    played = "no episode" if not number else f"{number} episode{'s' * (number > 1)}"
+    passed = f", of which it passed {finding.passed:g}" * bool(number)
+    return (
+        f"that it {ability} is not shown, since it {how} by {finding.cue.name}, which misled in "
+        f"{played}{passed}"
     )
 
 
@@ -379,12 +513,17 @@ def _open(
 
 
 def _by_rival(rival: RivalExplanation) -> str:
+    if rival.role == "cue":
+        return f"It seems to go by {rival.name}: it {_seen(rival)}."
     aside = ", which should not matter" if rival.role == "irrelevant" else ""
     return f"It {_seen(rival)}{aside}."
 
 
 def _seen(rival: RivalExplanation) -> str:
     low, high = rival.rates
+    if rival.role == "cue":
+        best, worst = percent(high), percent(low)
+        return f"passed {best} where that {rival.high}, and {worst} where it {rival.low}"
     name = "the apparatus" if rival.role == "paradigm" else rival.name
     return (
         f"passed {percent(high)} where {name} is {rival.high}, and {percent(low)} where it is "
@@ -404,6 +543,8 @@ def _kind(kind: KindEstimate) -> str:
         return f"{named}{':' if _explains(rival) else '; for example'} it {_seen(rival)}."
     if kind.kind == "single strength" and rival is not None:
         return f"Its kind: a single strength {sure}: it {_seen(rival)}."
+    if kind.kind == "fraudster" and rival is not None and rival.role == "cue":
+        return f"Its kind: a fraudster {sure}, who goes by {rival.name}: it {_seen(rival)}."
     if kind.kind in ("fraudster", "context") and rival is not None:
         what = (
             f"a fraudster {sure}, whose success depends on {rival.name}, which should not matter"

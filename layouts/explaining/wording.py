@@ -363,19 +363,26 @@ def for_informed(layout: Layout) -> Layout:
 
 
 def words_of(
-    node: NodeSummary, scale: Scale, note: NodeNote = _NOTHING, *, known: bool = True
+    node: NodeSummary,
+    scale: Scale,
+    note: NodeNote = _NOTHING,
+    *,
+    known: bool = True,
 ) -> NodeWords:
     """Say a node's estimate and its interval.
 
     Args:
         node: The node.
         scale: How it is read.
-        note: Says from which side alone there is evidence, if so, and the bound that this gives.
+        note: Says from which side alone there is evidence, if so, and the bound that this gives; or
+            what the agent may go by instead, and then there is no estimate to say.
         known: Whether enough was learnt of it, as `learnt` says. Else there is no estimate to say.
     """
     brief = scale.brief(node.mean, *node.hdi, known=known, note=note)
     if not known:
         return brief._replace(estimate=f"{NOT_KNOWN} ({brief.interval})")
+    if note.instead:
+        return brief._replace(estimate=f"not told apart from going by {note.instead}")
     if note.bound is not None:
         what = "noise" if node.kind == "robustness" else "ability"
         found = "no limit found" if note.side == "at least" else f"no {what} shown"
@@ -411,6 +418,11 @@ def figure(value: float, width: float) -> str:
 def percent(share: float) -> str:
     """A share in per cent."""
     return f"{100.0 * share:.0f} %"
+
+
+def all_of(names: Sequence[str]) -> str:
+    """Names as a list in a sentence: "a", "a and b", "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _minus(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -25,7 +25,8 @@ from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fit import fit as fit_by_nuts
 from animalcat.layouts.inference.summary import NodeSummary
-from animalcat.layouts.library import LayoutSource, load_layout
+from animalcat.layouts.library import LayoutSource
+from animalcat.layouts.library.choice import load_for
 from animalcat.layouts.model.frames import insist_frame, instances_in, outcomes_in
 from animalcat.layouts.model.instances import Instances, TableError, left_out, told_gaps
 from animalcat.layouts.model.spec import Layout
@@ -54,6 +55,8 @@ class Fit(FitResult):
         agent: Who played; empty if that is not known.
         instances: The name of each row that was fitted.
         paradigms: The kind of test that each is; empty if unknown.
+        misleading: By the name of each cue of the layout of which that is known, whether it
+            misleads in each, as `Instances.misleading` has it.
         reasons: For every row that was given, why it was left out; empty if it was not.
         notes: What is assumed, in sentences.
     """
@@ -61,6 +64,7 @@ class Fit(FitResult):
     agent: str = ""
     instances: tuple[str, ...] = ()
     paradigms: tuple[str, ...] = ()
+    misleading: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -94,6 +98,7 @@ class Fit(FitResult):
             np.empty(0) if self.data is None else self.data.outcomes,
             None if self.data is None else self.data.weights,
             self.paradigms,
+            misleading=self.misleading,
         )
         about: dict[str, Any] = {"agent": self.agent or "agent", "episodes": len(played)}
         failed = not self.converged and self.diagnostics["engine"] != "smc"
@@ -193,7 +198,6 @@ def fit(
         TypeError: The table is no pandas table.
         ValueError: A column is missing, a cell does not fit, or the layout describes no row.
     """
-    layout = load_layout(layout)
     if not isinstance(outcome, str | list | tuple):
         raise TypeError(
             f"fit: outcome is {of_kind(outcome)}; name the column of df that has the outcomes, as "
@@ -201,6 +205,7 @@ def fit(
         )
     sampling: dict[str, Any] = {"seed": seed, "chains": chains, "draws": draws, "tune": tune}
     frame = insist_frame(df, 'fit(layout, df, outcome="COLUMN")')
+    layout = load_for(layout, frame, [outcome] if isinstance(outcome, str) else outcome)
     if _is_export(frame) and outcome in (SUCCESS, "outcome") and SUCCESS not in frame.columns:
         return _fit_export(layout, frame, agent, sampling)
     who = agent
@@ -283,6 +288,7 @@ def fit_instances(
         agent=agent,
         instances=kept.names,
         paradigms=kept.paradigms,
+        misleading=kept.misleading(layout),
         reasons=covered.reasons,
         notes=(*notes, *covered.notes),
     )

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, cast
 import yaml
 
 from animalcat import plugins
-from animalcat.layouts.model.codec import SpecificationError, as_mapping, check_choices
+from animalcat.layouts.model.codec import SpecificationError, as_mapping, as_names, check_choices
 from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.layouts.model.tables import of_kind
 
@@ -33,6 +33,9 @@ _TAGGED: Final = ("link", "prior", "outcome")
 _DEFAULT: Final = "default_variant"
 """Key of a layout's text that names the variant which is meant where none is named; without it,
 that is the layout without changes."""
+_CHOICES: Final = "choose_from"
+"""Key of a layout's text that lists the variants which are for measuring, the preferred first.
+Others only repeat a publication, or show what a change is worth."""
 
 
 def variants(name: str | Path) -> tuple[str, ...]:
@@ -220,13 +223,23 @@ def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:
     """Make the layout of one variant."""
     data = dict(definition)
     variant = variant or _default_of(data)
-    plain = str(data.get("variant", ""))
+    choices = as_names(data.pop(_CHOICES, None) or [], _CHOICES)
     data.pop(_DEFAULT, None)
     changes = as_mapping(data.pop("variants", None) or {}, "variants")
-    if variant != plain:
-        check_choices({variant: None}, {plain: None, **changes}, "variant")
-        data = _merged(data, as_mapping(changes[variant], variant)) | {"variant": variant}
-    return from_dict(data, tuple(filter(None, _ordered(definition))))
+
+    def made(variant: str) -> Mapping[str, Any]:
+        if variant == str(data.get("variant", "")):
+            return data
+        return _merged(data, as_mapping(changes[variant], variant)) | {"variant": variant}
+
+    valid = {str(data.get("variant", "")): None, **changes}
+    check_choices({variant: None}, valid, "variant")
+    check_choices(dict.fromkeys(choices), valid, f"{_CHOICES}: variant")
+    return from_dict(
+        made(variant),
+        tuple(filter(None, _ordered(definition))),
+        tuple(from_dict(made(choice)) for choice in choices),
+    )
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

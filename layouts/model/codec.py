@@ -79,6 +79,21 @@ def as_mapping(data: object, where: str) -> Mapping[str, object]:
     return {str(key): value for key, value in cast("Mapping[object, object]", data).items()}
 
 
+def as_names(data: object, where: str) -> tuple[str, ...]:
+    """Require a list of different names.
+
+    Raises:
+        SpecificationError: The data is something else.
+    """
+    names = cast("list[object]", data) if isinstance(data, list) else []
+    if not isinstance(data, list) or not all(isinstance(name, str) and name for name in names):
+        raise SpecificationError(f"{where}: expected a list of names, not {data!r}")
+    told = tuple(map(str, names))
+    if len(set(told)) < len(told):
+        raise SpecificationError(f"{where}: a name is there twice: {', '.join(told)}")
+    return told
+
+
 def check_choices(names: Mapping[str, object], valid: Mapping[str, object], what: str) -> None:
     """Check that every name is a valid choice.
 

@@ -138,6 +138,20 @@ class Instances:
             layout.name, self.rows(rows), reasons, (*self._notes(layout, table, rows),)
         )
 
+    def looked(self, layout: Layout) -> list[bool | None]:
+        """Whether a layout covers each of these instances; None where it excludes it.
+
+        Raises:
+            TableError: As for `covered`.
+        """
+        exclusions = self._exclusions(layout)
+        broken = [
+            any(e.broken_by(v) for e, v in zip(exclusions, row, strict=True) if v == v)
+            for row in np.reshape([*exclusions.values()], (-1, len(self))).T.tolist()
+        ]
+        covered = self.covered(layout).reasons
+        return [None if out else not why for out, why in zip(broken, covered, strict=True)]
+
     def rows(self, rows: Rows) -> Instances:
         """Select instances, by index or by mask."""
         picked: list[int] = np.arange(len(self))[np.asarray(rows) if len(rows) else []].tolist()
@@ -167,6 +181,22 @@ class Instances:
                 self._check_spelling(exclusion.feature, layout)
         return columns
 
+    def misleading(self, layout: Layout) -> dict[str, Floats]:
+        """By the name of each cue, whether it misleads: 1 or 0, NaN where it is not there.
+
+        Cues whose feature has no column are left out.
+
+        Raises:
+            TableError: A column has another unit, or nearly the name of the feature.
+        """
+        found: dict[str, Floats] = {}
+        for cue in layout.cues:
+            if cue.feature in self:
+                found[cue.name] = cue.misleads(self._in_unit(cue.feature, cue.unit))
+            else:
+                self._check_spelling(cue.feature, layout)
+        return found
+
     def _wanted(self, feature: Feature, layout: Layout, unknown: Floats) -> Floats:
         if feature.name in self:
             return self._in_unit(feature.name, feature.unit)
@@ -185,7 +215,11 @@ class Instances:
 
     def _check_spelling(self, name: str, layout: Layout) -> None:
         """Refuse that a column which is not there has one of nearly its name."""
-        known = {*layout.feature_names, *(exclusion.feature for exclusion in layout.excludes)}
+        known = {
+            *layout.feature_names,
+            *(exclusion.feature for exclusion in layout.excludes),
+            *(cue.feature for cue in layout.cues),
+        }
         for column in self.columns:
             if column not in known and nearest(column, [name]):
                 raise TableError(
@@ -209,6 +243,12 @@ class Instances:
                 f"the table has no column {', '.join(absent)}, by which layout {layout.name} "
                 "leaves instances out: none is left out by it"
             )
+        for cue in layout.cues:
+            if cue.feature not in self:
+                yield (
+                    f"the table has no column {cue.feature}: an agent that goes by {cue.name} is "
+                    f"not told apart from one that has {cue.mimics}"
+                )
         if layout.calibration is not None and rows:
             known = {name for name, _ in layout.calibration.instances}
             lost = sum(name not in known for name in self.names) if self.names else len(self)

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from animalcat.layouts.model.expressions import ONE
 from animalcat.layouts.model.links import Link
 from animalcat.layouts.model.priors import Prior, ScaledBeta
@@ -293,6 +296,43 @@ class Exclusion:
             math.inf if self.above is None else self.above,
             self.unit,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """What an agent may go by that lacks a capability, and seems to have it all the same.
+
+    As long as the cue leads to the goal, both pass. Only instances in which it misleads tell them
+    apart. Burden et al. 2023, appendix D.4, call such agents fraudsters.
+
+    Attributes:
+        name: What the agent goes by, for readers: "where it last saw the goal".
+        mimics: The capability that it seems to have.
+        feature: The meta-feature that says where the cue misleads.
+        above: It misleads where the feature is more than this; None for no such limit.
+        below: It misleads where the feature is less than this; None for no such limit.
+        unit: Unit of the feature and the limits.
+    """
+
+    name: str
+    mimics: str
+    feature: str
+    above: float | None = None
+    below: float | None = None
+    unit: str = ONE
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or "\n" in self.name:
+            raise ValueError("a cue needs a name that readers understand, in one line")
+        if self.above is None and self.below is None:
+            raise ValueError("say where the cue misleads: above, below, or both")
+
+    def misleads(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Whether the cue misleads, by values of its feature: 1 or 0, NaN where there is no cue."""
+        known = np.asarray(values, np.float64)
+        above = known > (math.inf if self.above is None else self.above)
+        below = known < (-math.inf if self.below is None else self.below)
+        return np.where(np.isnan(known), np.nan, above | below)
 
 
 def out_of_range(name: str, value: float, low: float, high: float, unit: str) -> str:

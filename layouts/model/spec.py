@@ -24,6 +24,7 @@ from animalcat.layouts.model.calibration import (
 from animalcat.layouts.model.codec import (
     SpecificationError,
     as_mapping,
+    as_names,
     check_choices,
     decode,
     encode,
@@ -37,6 +38,7 @@ from animalcat.layouts.model.nodes import (
     Bernoulli,
     Beta,
     Binomial,
+    Cue,
     Derived,
     Exclusion,
     Feature,
@@ -57,6 +59,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Binomial",
+    "Cue",
     "Derived",
     "Exclusion",
     "Feature",
@@ -90,11 +93,16 @@ class Layout:
         derived: Derived nodes, in any order.
         outcomes: What is observed of an instance; the columns of arrays of several outcomes.
         excludes: Conditions under which it does not describe an instance.
+        cues: What agents may go by that lack a capability and seem to have it.
         calibration: What earlier agents taught, if it was calibrated by their outcomes.
         source: The publication or project that it comes from.
         about: What this variant is, and how it differs from the source.
         prior_from: Where its priors come from, in a sentence; empty if that is not said.
+        measures: Names of the capabilities that it is about; empty where it is about all.
         variants: Names of the variants of the text that it was loaded from, the default first.
+        choices: The variants of that text that are for measuring, in order of preference: one of
+            them is taken where no variant is asked for (`layouts.library.choice`). Empty where that
+            is the default.
 
     Raises:
         SpecificationError: The graph is wrong; the message names the node.
@@ -107,14 +115,23 @@ class Layout:
     derived: tuple[Derived, ...]
     outcomes: tuple[OutcomeNode, ...]
     excludes: tuple[Exclusion, ...] = ()
+    cues: tuple[Cue, ...] = ()
     source: str = ""
     about: str = ""
     prior_from: str = ""
     calibration: Calibration | None = None
+    measures: tuple[str, ...] = ()
     variants: tuple[str, ...] = field(default=(), compare=False)
+    choices: tuple[Layout, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         check_graph(self.features, self.latents, self.derived, self.outcomes)
+        for name in self.measures:
+            known = [self.latents[k].name for k in self.capabilities]
+            if name not in known:
+                raise SpecificationError(
+                    f"measures: {name!r} is no capability; capabilities: {', '.join(known)}"
+                )
         if self.calibration is not None:
             sharp = any(taught.sharpness != 1.0 for _, taught in self.calibration.instances)
             for name in TAUGHT if sharp else (EASINESS,):
@@ -124,6 +141,13 @@ class Layout:
             if exclusion.feature in self.feature_names:
                 raise SpecificationError(
                     f"excludes {exclusion.feature}: it is a feature of the layout; narrow its range"
+                )
+        abilities = [self.latents[i].name for i in self.capabilities]
+        for cue in self.cues:
+            if cue.mimics not in abilities:
+                raise SpecificationError(
+                    f"cue {cue.name!r}: it mimics {cue.mimics!r}, which is no capability of the "
+                    f"layout; valid: {', '.join(abilities)}"
                 )
 
     def __repr__(self) -> str:
@@ -165,7 +189,7 @@ class Layout:
             prior = _decode_tagged(PRIORS, prior, f"prior of {node}")
         latents = [replace(own, prior=prior) if own.name == node else own for own in self.latents]
         own = self.name if self.name.endswith(OWN) else f"{self.name}{OWN}"
-        return replace(self, name=name or own, latents=tuple(latents), variants=())
+        return replace(self, name=name or own, latents=tuple(latents), variants=(), choices=())
 
     def to_yaml(self) -> str:
         """The layout as text, of which `load_layout` makes the same layout again."""
@@ -254,15 +278,17 @@ class Layout:
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 of all that matters in a session: the model, and what the layout excludes.
+        """SHA-256 of all that matters in a session: the model, its cues, and what it excludes.
 
         That of a calibrated layout covers what was learnt of its instances too. It equals the
-        digest if nothing is excluded and nothing was calibrated.
+        digest if it has none of these.
         """
-        if not self.excludes and self.calibration is None:
+        if not (self.excludes or self.cues or self.calibration):
             return self.digest
         excludes = {e.feature: [e.above, e.below, e.unit] for e in self.excludes}
         known: list[Any] = [self.digest, excludes]
+        if self.cues:
+            known.append(sorted([c.mimics, c.feature, c.above, c.below, c.unit] for c in self.cues))
         if self.calibration is not None:
             known.append([self.calibration.name, self.calibration.digest])
         text = json.dumps(known, sort_keys=True, separators=(",", ":"))
@@ -300,6 +326,18 @@ class Layout:
             if why := exclusion.broken_by(value):
                 return why
         return ""
+
+    def excluded(self, values: Mapping[str, float]) -> bool:
+        """Whether an instance is known to ask for what the layout excludes.
+
+        Args:
+            values: Features of the instance by name.
+        """
+        return any(
+            bool(exclusion.broken_by(values[exclusion.feature]))
+            for exclusion in self.excludes
+            if exclusion.feature in values
+        )
 
     def row(self, name: str, values: Mapping[str, float]) -> list[float]:
         """The features of an instance in the layout's order, NaN where they are missing.
@@ -505,6 +543,12 @@ def to_dict(layout: Layout) -> dict[str, Any]:
         },
         **observed,
         "excludes": {e.feature: _without(encode(e), "feature") for e in layout.excludes},
+        **(
+            {"cues": {cue.name: _without(encode(cue), "name") for cue in layout.cues}}
+            if layout.cues
+            else {}
+        ),
+        **({"measures": list(layout.measures)} if layout.measures else {}),
         **({"calibration": layout.calibration.to_dict()} if layout.calibration else {}),
     }
 
@@ -519,12 +563,15 @@ def _brief(data: Any) -> Any:
     return int(data) if isinstance(data, float) and data.is_integer() else data
 
 
-def from_dict(data: object, variants: tuple[str, ...] = ()) -> Layout:
+def from_dict(
+    data: object, variants: tuple[str, ...] = (), choices: tuple[Layout, ...] = ()
+) -> Layout:
     """Make a layout from plain data.
 
     Args:
         data: The data.
         variants: Names of the variants of the text that it is from.
+        choices: Those of them that are for measuring.
 
     Raises:
         SpecificationError: The data is wrong; the message says where and lists the choices.
@@ -566,8 +613,15 @@ def from_dict(data: object, variants: tuple[str, ...] = ()) -> Layout:
             for name, value in as_mapping(top.get("excludes") or {}, "excludes").items()
             for where in [f"excludes {name}"]
         ),
+        cues=tuple(
+            decode(Cue, {"name": name, **as_mapping(value, where)}, where)
+            for name, value in as_mapping(top.get("cues") or {}, "cues").items()
+            for where in [f"cue {name!r}"]
+        ),
         calibration=calibration_from_dict(top["calibration"]) if top.get("calibration") else None,
+        measures=as_names(top.get("measures") or [], "measures"),
         variants=variants,
+        choices=choices,
     )
 
 
@@ -651,7 +705,9 @@ def _tagged(
     return {tags[type(value)]: encoded(value)}
 
 
-_OPTIONAL: Final = ("variant", "source", "about", "prior_from", "excludes", "calibration")
+_OPTIONAL: Final = (
+    *("variant", "source", "about", "prior_from", "excludes", "cues", "calibration", "measures"),
+)
 _PRIOR_TAGS: Final = {cls: name for name, cls in PRIORS.items()}
 _LINK_TAGS: Final = {cls: name for name, cls in LINKS.items()}
 _LIKELIHOOD_TAGS: Final = {cls: name for name, cls in LIKELIHOODS.items()}

@@ -55,16 +55,19 @@ class NodeNote:
             noise to none; else None.
         bound: With that side, the value that the node is beyond with probability 0.9.
         text: The note in words; empty if there is nothing to say.
+        instead: What the agent may go by instead of having this capability; empty for nothing.
     """
 
     side: Side | None = None
     bound: float | None = None
     text: str = ""
+    instead: str = ""
 
     @classmethod
     def of_node(cls, node: Mapping[str, Any]) -> NodeNote:
         """Take the note of a node of a profile, as JSON."""
-        return cls(node.get("side"), node.get("bound"), str(node.get("note") or ""))
+        text, instead = (str(node.get(key) or "") for key in ("note", "instead"))
+        return cls(node.get("side"), node.get("bound"), text, instead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,7 @@ class Profile:
                 "bound": self.notes.get(node.name, none).bound,
                 "words": _words_dict(self.words.get(node.name)),
                 "note": self.notes.get(node.name, none).text,
+                "instead": self.notes.get(node.name, none).instead,
                 "wider_prior": _wider_dict(self.wider.get(node.name)),
                 "status": self.status.get(node.name),
             }

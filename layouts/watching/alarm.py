@@ -49,6 +49,7 @@ _SHARES: Final[Mapping[Group, float]] = {
     "time": 0.25,
     "paradigm": 0.15,
     "outside": 0.15,
+    "cue": 0.15,
     "feature": 0.15,
     "pair": 0.3,
 }
@@ -173,15 +174,16 @@ class Alarm:
             return
         self._streak += laid_bets[0].streak
         self._streak_sums += laid_bets[0].bad * _counted(scored)
-        places = self._starts[: len(self._labels)]
-        if places.size:
-            places = places + self._labels[:, row]
-        places = np.concatenate([places, self._starts[len(self._labels) :] + moments])
+        here = self._labels[:, row] if self._labels.size else np.zeros(0, np.int64)
+        known = here >= 0
+        cells = self._starts[: len(self._labels)] + here
+        alone = cells[known & self._of("feature")]
+        places = np.concatenate([cells[known], self._starts[len(self._labels) :] + moments])
         self._logs[places] += log_factors
         begun = np.array(_RESTARTS) < self._episodes
         self._restarts[begun] += log_factors
         for settled, bets in zip(self._settled, laid_bets, strict=True):
-            self._settle(settled, places, bets.factors, scored)
+            self._settle(settled, places, alone, bets.factors, scored)
             settled.restarts[begun] += bets.factors
             settled.streak += bets.days
         self._whole += _counted(scored)
@@ -204,16 +206,27 @@ class Alarm:
         return min(self._settled, key=lambda settled: settled.log)
 
     def _settle(
-        self, settled: SettledBets, places: Ints, factors: Floats, scored: ScoredPrediction
+        self,
+        settled: SettledBets,
+        places: Ints,
+        alone: Ints,
+        factors: Floats,
+        scored: ScoredPrediction,
     ) -> None:
         """Let bets against the shifted predictions win or lose.
 
         In strata of a single known feature only bets count by which the agent is less sharp than
         the layout, or the other way round: less success where success was predicted, more where it
         was not. All of them are kept beside, for the pairs.
+
+        Args:
+            settled: The bets.
+            places: The cells of all strata that the episode is in.
+            alone: Those of them that are of a single known feature.
+            factors: What the bets win.
+            scored: What was predicted and observed.
         """
         settled.cells[places] += factors
-        alone = places[: len(self._labels)][self._of("feature")]
         if not alone.size:
             return
         settled.single[alone] += factors

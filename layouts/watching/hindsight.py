@@ -62,8 +62,9 @@ def fails(
         outcomes: (episodes,) or (episodes, outcomes), in the order played; NaN where one is
             missing.
         groups: Groups of stratifications of the episodes, each stratification (episodes,): the
-            index of the stratum. Every group has an equal part of the level, so that a group of
-            many strata does not take what others need. Parts of the session belong to the first.
+            index of the stratum, -1 for none. Every group has an equal part of the level, so that a
+            group of many strata does not take what others need. Parts of the session belong to the
+            first.
         lift: How far beyond the ranges an agent near their top is, in shares of the ranges.
     """
     theta = lifted(evaluator.layout, posterior.particles, lift)
@@ -92,7 +93,11 @@ def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
     It is 0 where the difference is too small to matter. The larger of the expected and the observed
     spread is used, so that a single unlikely outcome makes no misfit.
     """
-    total, expected, squares = (np.bincount(strata, v) for v in (apart, variance, apart**2))
+    known = strata >= 0
+    strata = strata[known]
+    total, expected, squares = (
+        np.bincount(strata, values[known]) for values in (apart, variance, apart**2)
+    )
     count, spread = np.bincount(strata), np.maximum(expected, squares)
     matters = np.abs(total) >= _MATTERS * count
     varied = spread > 0.0

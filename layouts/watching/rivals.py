@@ -43,10 +43,13 @@ _SHARES: Final[Mapping[Group, float]] = {
     "time": 0.2,
     "paradigm": 0.15,
     "outside": 0.15,
+    "cue": 0.35,
     "feature": 0.15,
     "pair": 0.35,
 }
-"""Weight of each group of strata; those of absent groups go to the others."""
+"""Weight of each group of strata; those of absent groups go to the others. That of cues is more
+than `PASSED` of all, so that no session ends for what it knows while one was not put to the test
+where it would show."""
 _CHANGES: Final = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384)
 """Numbers of episodes after which, or until which, the agent may do worse."""
 _SIZE: Final = 500
@@ -302,7 +305,11 @@ def _times(rows: Ints, outcomes: Floats) -> list[_Moments]:
 
 def _sums(ways: Sequence[Stratification], values: Floats | Mask) -> Floats:
     """Sum over the instances of each stratum."""
-    sums = [np.bincount(way.labels, values, len(way.strata)).astype(np.float64) for way in ways]
+    sums = [
+        np.bincount(way.labels[known], values[known], len(way.strata)).astype(np.float64)
+        for way in ways
+        for known in [way.labels >= 0]
+    ]
     return np.concatenate([np.zeros(0), *sums])
 
 
@@ -313,7 +320,8 @@ def _wanted(ways: Sequence[Stratification], worth: Floats, playable: Mask) -> Fl
     wanted = np.full(len(playable), worth[len(sizes) :].sum() / max(playable.sum(), 1))
     start = 0
     for way in ways:
-        wanted += each[start + way.labels]
+        known = way.labels >= 0
+        wanted[known] += each[start + way.labels[known]]
         start += len(way.strata)
     return np.where(playable, wanted, 0.0)
 

@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
-Group: TypeAlias = Literal["paradigm", "outside", "feature", "pair", "time"]
+Group: TypeAlias = Literal["paradigm", "outside", "cue", "feature", "pair", "time"]
 
 PARADIGM: Final = "paradigm"
 """Name of the stratification by paradigm."""
+MISLEADS: Final = "misleads"
+"""Name of the stratum in which a cue misleads."""
 FEW: Final = 6
 """A meta-feature with at most this many values has a stratum for each value; the range of any other
 is cut into three."""
@@ -35,7 +37,9 @@ class Stratification:
     Attributes:
         name: What the strata are defined by: `PARADIGM`, a meta-feature, or a pair of these.
         strata: Names of the strata.
-        labels: (instances,): the stratum of each instance, as an index into `strata`.
+        labels: (instances,): the stratum of each instance, as an index into `strata`; -1 for those
+            in none, since their value is unknown. A missing value says nothing of an instance, so
+            nothing is bet on it.
         group: What kind of stratification it is.
         phrases: (strata,), each stratum in words: "lavaPresence is 1 and rampPresence is 0". They
             follow from name and strata if they are not given.
@@ -74,6 +78,19 @@ def stratifications(
     return tuple(scheme for scheme in schemes if len(scheme.strata) > 1)
 
 
+def cue_stratification(name: str, misleads: Floats) -> Stratification:
+    """The instances in which a cue misleads; all others are in no stratum.
+
+    Who goes by a cue does worse where it misleads. Where it leads to the goal nothing can be told.
+
+    Args:
+        name: What an agent may go by: "where it last saw the goal".
+        misleads: (instances,): 1 where it misleads, 0 where it leads there, NaN where it is not.
+    """
+    labels = np.where(misleads == 1.0, 0, -1).astype(np.int64)
+    return Stratification(name, (MISLEADS,), labels, "cue", (f"{name} {MISLEADS}",))
+
+
 def known_stratifications(features: Mapping[str, Floats]) -> tuple[Stratification, ...]:
     """Stratify instances by every meta-feature that the layout uses, and by every pair of them.
 
@@ -93,15 +110,18 @@ def known_stratifications(features: Mapping[str, Floats]) -> tuple[Stratificatio
 
 def _pair(a: Stratification, b: Stratification) -> Stratification | None:
     """Cross two stratifications; None if that tells no more than one of them."""
-    crossed = a.labels * len(b.strata) + b.labels
-    there, labels = np.unique(crossed, return_inverse=True)
+    known = (a.labels >= 0) & (b.labels >= 0)
+    crossed = a.labels[known] * len(b.strata) + b.labels[known]
+    there, places_of = np.unique(crossed, return_inverse=True)
     if len(there) <= max(len(a.strata), len(b.strata)):
         return None
+    labels = np.full(len(known), -1, np.int64)
+    labels[known] = np.ravel(places_of)
     places = [divmod(int(cell), len(b.strata)) for cell in there]
     return Stratification(
         f"{a.name} and {b.name}",
         tuple(f"{a.strata[i]}, {b.strata[j]}" for i, j in places),
-        np.ravel(labels).astype(np.int64),
+        labels,
         "pair",
         tuple(f"{a.phrase(i)} and {b.phrase(j)}" for i, j in places),
         (a.name, b.name),
@@ -130,8 +150,5 @@ def _by_feature(
         ends = [f"{cut:g}" for cut in cuts]
         inner = [f"{low} to {high}" for low, high in pairwise(ends)]
         strata += [f"below {ends[0]}", *inner, f"from {ends[-1]}"]
-    unknown = ~np.isfinite(values)
-    if unknown.any():
-        labels = np.where(unknown, len(strata), labels)
-        strata.append("unknown")
+    labels = np.where(np.isfinite(values), labels, -1)
     return Stratification(name, tuple(strata), labels.astype(np.int64), group)

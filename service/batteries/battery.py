@@ -52,7 +52,13 @@ from animalcat.service.batteries.feature_table import FeatureTable, read_table
 from animalcat.service.batteries.findings import alike, found_in, in_lines
 from animalcat.service.batteries.instance import arena_identity
 from animalcat.service.batteries.marks import Marks, marks_of
-from animalcat.service.batteries.naming import groups_of, kinds_of, parse_pattern
+from animalcat.service.batteries.naming import (
+    ControlLink,
+    groups_of,
+    kinds_of,
+    links_of,
+    parse_pattern,
+)
 from animalcat.service.batteries.readings import Reading, key_of
 from animalcat.service.batteries.writing import RECIPE, TABLE_VERSION, write_battery
 
@@ -258,7 +264,11 @@ def import_files(
     if own is not None:
         own = own.resolved([draft.name for draft in drafts])
     kinds = kinds_of([draft.name for draft in drafts], pattern, own.kinds if own else {})
-    with_kinds = [draft._replace(kind=kinds[draft.name]) for draft in drafts]
+    links = links_of([draft.name for draft in drafts], own.links if own else None)
+    with_kinds = [
+        draft._replace(kind=kinds[draft.name], link=links.get(draft.name, ControlLink()))
+        for draft in drafts
+    ]
     drawn: dict[str, Sequence[str]] = {}
     for draft in with_kinds:
         try:

@@ -20,7 +20,7 @@ from animalcat.arena_configs.sequence import episode_arenas, pass_mark
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
-from animalcat.service.batteries.naming import TaskKind, some
+from animalcat.service.batteries.naming import ControlLink, TaskKind, some
 from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped
 from animalcat.service.batteries.validity import PlannerVerdict, judge
 
@@ -52,6 +52,7 @@ class Draft(NamedTuple):
     seed: int
     origin: Origin | None = None
     kind: TaskKind = TaskKind()
+    link: ControlLink = ControlLink()
 
 
 class Fixed(NamedTuple):
@@ -164,6 +165,8 @@ def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) ->
         suite=draft.kind.suite,
         task_name=draft.kind.task,
         variant=draft.kind.variant,
+        control=draft.link.control,
+        control_of=draft.link.control_of,
     )
     return Fixed(instance, text, reading.verdict)
 

@@ -11,7 +11,16 @@ from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.layouts.model.tables import Sheet, TableError, read_sheet
 from animalcat.layouts.model.units import UnitError, conversion
-from animalcat.service.batteries.naming import KIND, MOST, KnownNames, NamesError, TaskKind, some
+from animalcat.service.batteries.naming import (
+    KIND,
+    LINK,
+    MOST,
+    ControlLink,
+    KnownNames,
+    NamesError,
+    TaskKind,
+    some,
+)
 
 INSTANCE: Final = "instance"
 CHOICES: Final = "choices"
@@ -19,7 +28,7 @@ CHOICES: Final = "choices"
 CLOSE: Final = 1e-6
 """Tolerance, relative and absolute, between a value given and the same feature as measured."""
 
-_TEXT: Final = (INSTANCE, *KIND, CHOICES)
+_TEXT: Final = (INSTANCE, *KIND, *LINK, CHOICES)
 """Columns that hold text; every other one is a meta-feature."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
 
@@ -32,12 +41,14 @@ class TableRow(NamedTuple):
         values: Feature values by name, without those of empty cells.
         places: Places that are marked as choices.
         kind: What kind of task the instance is, as far as the table says it.
+        link: Of which instance it is a control, as far as the table says it.
     """
 
     line: int
     values: Mapping[str, float]
     places: tuple[MarkedPlace, ...]
     kind: TaskKind = TaskKind()
+    link: ControlLink = ControlLink()
 
 
 class FeatureTable(NamedTuple):
@@ -46,15 +57,22 @@ class FeatureTable(NamedTuple):
     Attributes:
         units: Unit of every feature; "" for none.
         rows: Row by instance name.
+        says_links: Whether it has a column that says which instances are controls.
     """
 
     units: Mapping[str, str]
     rows: Mapping[str, TableRow]
+    says_links: bool = False
 
     @property
     def kinds(self) -> dict[str, TaskKind]:
         """What kind of task the instances are, by name."""
         return {name: row.kind for name, row in self.rows.items()}
+
+    @property
+    def links(self) -> dict[str, ControlLink] | None:
+        """Of which instance each is a control, by name; None where no column says it."""
+        return {name: row.link for name, row in self.rows.items()} if self.says_links else None
 
     def resolved(self, instances: Collection[str]) -> FeatureTable:
         """Return the table with instances called by their names.
@@ -152,10 +170,10 @@ def read_table(text: str) -> FeatureTable:
     """Parse a table.
 
     Args:
-        text: CSV with a header. The columns are `instance`, any of `suite`, `paradigm`, `task`
-            and `variant`, one per feature, written `name` or `name [unit]`, and optionally
-            `choices`. An empty cell means that the feature does not apply, or that the table does
-            not say it.
+        text: CSV with a header. The columns are `instance`, any of `suite`, `paradigm`, `task`,
+            `variant`, `control` and `control_of`, one per feature, written `name` or `name [unit]`,
+            and optionally `choices`. An empty cell means that the feature does not apply, or that
+            the table does not say it.
 
     Raises:
         TableError: The table cannot be read; the message names line and column.
@@ -204,9 +222,14 @@ def _table(sheet: Sheet) -> FeatureTable:
             {name: column[i] for name, column in columns.items() if not math.isnan(column[i])},
             _choices(cells.get(CHOICES, ""), line),
             TaskKind(**{part: _text(cells.get(part, ""), line, part) for part in KIND}),
+            ControlLink(**{part: _text(cells.get(part, ""), line, part) for part in LINK}),
         )
     units = {name: sheet.unit(name) or "" for name in features}
-    return FeatureTable({n: "" if unit == "1" else unit for n, unit in units.items()}, rows)
+    return FeatureTable(
+        {n: "" if unit == "1" else unit for n, unit in units.items()},
+        rows,
+        says_links=any(name in sheet for name in LINK),
+    )
 
 
 def _text(cell: str, line: int, column: str) -> str:

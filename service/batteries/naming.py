@@ -1,4 +1,4 @@
-"""Says what kind of task an instance is: by its name, by a pattern of names, or by a table."""
+"""Says what kind of task an instance is and of which it is a control: by names or by a table."""
 
 from __future__ import annotations
 
@@ -54,6 +54,26 @@ _ADVICE: Final = (
     "matter, as in '{paradigm}-{task}-{variant}'"
 )
 _NONE: Final = TaskKind()
+
+
+class ControlLink(NamedTuple):
+    """Of which instance another one is a control.
+
+    Attributes:
+        control: Name of the control; empty for an instance that is none.
+        control_of: Name of the instance; empty where it is not in the battery.
+    """
+
+    control: str = ""
+    control_of: str = ""
+
+
+LINK: Final = ControlLink._fields
+"""Columns of a table that say of which instance another one is a control."""
+UNNAMED_CONTROL: Final = "control"
+"""What a control is called of which nothing says the name."""
+_CONTROL: Final = re.compile(r"(.+)\.([A-Za-z][\w-]*)")
+"""The name of a control of another instance, as in `cups-1.glass`."""
 
 
 class KnownNames:
@@ -226,6 +246,72 @@ def _first(table: TaskKind, pattern: TaskKind, name: str) -> TaskKind:
     """What the table says, else the pattern, else the default rule."""
     either = TaskKind(*(ours or other for ours, other in zip(table, pattern, strict=True)))
     return either if either.paradigm else either._replace(paradigm=paradigm_of(name))
+
+
+def links_of(
+    names: Sequence[str], by_table: Mapping[str, ControlLink] | None = None
+) -> dict[str, ControlLink]:
+    """Return of which instance every other one is a control.
+
+    A table that has one of the columns `LINK` alone says it. Else names do: `cups-1.glass` is the
+    control glass of `cups-1`, if that is there.
+
+    Args:
+        names: Names of the instances.
+        by_table: What a table says, by name; None where it has no such column.
+
+    Returns:
+        By instance; of those that are controls alone.
+
+    Raises:
+        NamesError: A control is one of itself, of what is not there, or of another control.
+    """
+    if by_table is None:
+        known = set(names)
+        found = {name: _CONTROL.fullmatch(name) for name in names}
+        links = {
+            name: ControlLink(match[2], match[1])
+            for name, match in found.items()
+            if match and match[1] in known
+        }
+        advice = "say in a table with the columns instance, control and control_of what is meant"
+    else:
+        links = _by_table(names, by_table)
+        advice = "a control is of an arena that is none itself"
+    for name, link in links.items():
+        if link.control_of in links:
+            raise NamesError(
+                f"controls: {name!r} would be a control of {link.control_of!r}, which is a control "
+                f"of {links[link.control_of].control_of!r}; {advice}"
+            )
+    return links
+
+
+def _by_table(names: Sequence[str], rows: Mapping[str, ControlLink]) -> dict[str, ControlLink]:
+    """The links of a table, with instances called by their names."""
+    known = KnownNames(names)
+    links: dict[str, ControlLink] = {}
+    for name, (control, of) in rows.items():
+        if not control and not of:
+            continue
+        found = known.find(of) if of else ""
+        if of and not found:
+            raise NamesError(
+                f"controls: {name!r} is to be a control of {of!r}, and there is no such instance; "
+                f"there are {some(sorted(names))}"
+            )
+        if found == name:
+            raise NamesError(f"controls: {name!r} is to be a control of itself; name another")
+        links[name] = ControlLink(control or UNNAMED_CONTROL, found)
+    return links
+
+
+def link_of(instance: Instance) -> ControlLink:
+    """Return of which instance another one is a control; empty for none."""
+    drawn = instance.origin
+    if instance.control or drawn is None:
+        return ControlLink(instance.control, instance.control_of)
+    return ControlLink(drawn.control, drawn.control_of)
 
 
 def groups_of(instances: Iterable[Instance]) -> dict[str, str]:

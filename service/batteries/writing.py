@@ -16,6 +16,7 @@ from animalcat.arena_configs.batteries import Recipe
 from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.instance import Instance
 from animalcat.service.batteries.drafts import Fixed
+from animalcat.service.batteries.naming import LINK
 
 TABLE: Final = "battery.json"
 """File of a battery's table, in its folder."""
@@ -126,7 +127,7 @@ def _digest(table: Mapping[str, Any], arenas: Iterable[bytes]) -> str:
 def _row(instance: Instance) -> dict[str, Any]:
     """Return an instance as a row of the table on disk."""
     row = asdict(instance)
-    for name in ("places", "origin", "suite", "task_name", "variant"):
+    for name in ("places", "origin", "suite", "task_name", "variant", *LINK):
         if not row[name]:
             del row[name]
     return row

@@ -12,12 +12,14 @@ from animalcat import plugins
 from animalcat.layouts.explaining.wording import for_informed
 from animalcat.layouts.library import (
     LAYOUTS,
+    LayoutSource,
     check_depth,
     is_plugin,
     load_layout,
     parse_layout,
     text_of,
 )
+from animalcat.layouts.library.choice import Look, choose, hint, said
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
@@ -51,30 +53,96 @@ def shipped_layout(name: str, variant: str = "") -> Layout:
         raise ServiceError(Code.UNKNOWN_LAYOUT, f"layout {name!r}: {error}") from error
 
 
-def meant_layout(battery: Battery, name: str = "", variant: str = "") -> Layout:
-    """Return the shipped layout that a battery is measured by.
+def meant_layout(
+    battery: Battery, name: str = "", variant: str = "", definition: str = ""
+) -> Layout:
+    """Return the layout that a battery is measured by, in the variant that is meant.
+
+    A variant that is not asked for is the battery's where the layout is the one that it names. Else
+    it is the one for measuring that covers most of the battery (`layouts.library.choice`).
 
     Args:
         battery: The battery.
-        name: The layout that is asked for; empty for the one that the battery names, and where it
-            names none for the usual one.
-        variant: The variant that is asked for; empty for the battery's where its layout is meant,
-            else for the usual one.
+        name: The shipped layout that is asked for; empty for the one that the battery names, and
+            where it names none for the usual one.
+        variant: The variant that is asked for; empty for none.
+        definition: The text of a layout of the caller's own, in the place of a name; empty for
+            none.
 
     Raises:
         ServiceError: There is no such layout or variant, or the battery names one that does not
-            come with the project.
+            come with the project, or the text is not a layout.
     """
-    if name:
-        return shipped_layout(name, variant)
     usual = battery.layout or USUAL_LAYOUT
-    if usual.name not in LAYOUTS and not is_plugin(usual.name):
+    if not (name or definition) and usual.name not in LAYOUTS and not is_plugin(usual.name):
         raise ServiceError(
             Code.UNKNOWN_LAYOUT,
             f"the battery names the layout {usual.name!r}, which does not come with animalcat: "
             "say what measures (--layout FILE.yaml, layout=)",
         )
-    return shipped_layout(usual.name, variant or usual.variant)
+    if definition:
+        layout = own_layout(definition, variant)
+    else:
+        name = name or usual.name
+        variant = variant or _named(battery, name)
+        layout = shipped_layout(name, variant)
+    return layout if variant else chosen_variant(battery, layout)
+
+
+def layout_on(battery: Battery, source: LayoutSource, variant: str = "") -> Layout:
+    """Return the layout that a command or a notebook measures a battery by, as sessions do.
+
+    Args:
+        battery: The battery.
+        source: A layout, or its name, file or text; empty for the one that the battery names. A
+            layout is returned as it is.
+        variant: The variant that is asked for; empty for the one that is meant.
+
+    Raises:
+        ServiceError: As for `meant_layout`.
+        SpecificationError: There is no such layout or variant.
+    """
+    if not source:
+        return meant_layout(battery, "", variant)
+    asked = variant or (_named(battery, source) if isinstance(source, str) else "")
+    layout = load_layout(source, asked)
+    return layout if asked or source is layout else chosen_variant(battery, layout)
+
+
+def chosen_variant(battery: Battery, layout: Layout) -> Layout:
+    """Return the variant that is meant on a battery that names none, of a layout without one."""
+    return choose(layout, _look(battery)).layout
+
+
+def variant_said(battery: Battery, layout: Layout) -> tuple[str, str]:
+    """Say which variant of a layout measures on a battery and why, and whether another is better.
+
+    Returns:
+        A sentence for each; the second is empty where no other variant covers many more arenas.
+    """
+    look = _look(battery)
+    choice = choose(layout, look)
+    return said(layout, choice, _named(battery, layout.name)), hint(layout, choice, look)
+
+
+def _named(battery: Battery, name: str) -> str:
+    """Return the variant that a battery names for a layout; empty if it names none."""
+    usual = battery.layout or USUAL_LAYOUT
+    return usual.variant if usual.name == name else ""
+
+
+def _look(battery: Battery) -> Look:
+    """Return what looks at the arenas of a battery, whatever their pass marks are."""
+
+    def look(layout: Layout) -> list[bool | None]:
+        return [
+            None
+            if layout.excluded(instance.features)
+            else not layout.why_not(instance.features, instance.missing)
+            for instance in battery.instances
+        ]
+
+    return look
 
 
 def own_layout(text: str, variant: str = "") -> Layout:

@@ -6,6 +6,6 @@ arenas on demand, and `twins` makes those of fresh sessions. `certificates` chec
 posterior by refits with NUTS, `gate` checks whether scores can be predicted, `report` writes the
 profile with `next_steps`, `voids` counts what the agent voided, and `explaining` explains episodes.
 `kept_fits` keeps the draws that the profile rests on, `profile_words` has the words that commands
-and pages say of it, `faults` tells which arenas could not be played, and `against` compares with
-another agent's session.
+and pages say of it, `controls` sets what was played against its controls, `faults` tells which
+arenas could not be played, and `against` compares with another agent's session.
 """

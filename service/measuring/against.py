@@ -39,10 +39,12 @@ def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Op
         raise _refused(other, f"the {differ[0]}; give the session the same")
     if spec.fresh or theirs.fresh:
         raise _refused(other, "fresh sessions play arenas of their own; create it without fresh")
-    if spec.policy.generate or spec.policy.order or spec.policy.exposures != 1:
+    policy = spec.policy
+    if policy.generate or policy.order or policy.exposures != 1 or policy.pairs:
         raise _refused(
             other,
-            "the other session says which arenas are played; leave out generate, order and repeats",
+            "the other session says which arenas are played; leave out generate, order, repeats "
+            "and pairs",
         )
     outcomes: dict[str, float] = {}
     for episode in sorted(attempts, key=lambda attempt: (attempt.number, attempt.attempt)):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, ParamSpec, TypedDict, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.statuses import BOUNDED, CONFIRMED, PRECISE, OtherEnd, known_of
 from animalcat.layouts.adaptive.stopping import StopVerdict
+from animalcat.layouts.explaining.asking import asked_of, hardly_asked
+from animalcat.layouts.explaining.limits import Mask
 from animalcat.layouts.explaining.session import notes_of, prediction_of
 from animalcat.layouts.explaining.wording import Scale, scale_of
 from animalcat.layouts.inference.fit import FitError, FitResult
@@ -28,9 +30,9 @@ from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.batteries.naming import joined_groups
+from animalcat.service.batteries.naming import joined_groups, link_of
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.library.layouts import meant_layout
+from animalcat.service.library.layouts import meant_layout, variant_said
 from animalcat.service.measuring.against import Comparison
 from animalcat.service.measuring.coverage import some_coverage
 from animalcat.service.measuring.gate import power_of
@@ -90,6 +92,7 @@ class Measurement:
 
     Attributes:
         learner: Chooses instances and is told outcomes.
+        battery: The battery to choose from.
         coverage: What the layout covers of the battery, and why it leaves out the rest.
         candidates: Paradigm of every instance of the battery that can be chosen, by its name.
         suites: Their suites, the same way.
@@ -121,12 +124,14 @@ class Measurement:
         """
         layout = layout or meant_layout(battery, spec.layout, spec.layout_variant)
         _check_choice(spec, layout)
+        self.battery = battery
         self.coverage = some_coverage(
             layout,
             battery,
             keep_unpassable=spec.keep_unpassable,
         )
         covered = self.coverage.features
+        self._battery = battery
         for name in spec.policy.order:
             if why := self.coverage.reasons.get(name):
                 raise ServiceError(
@@ -168,7 +173,10 @@ class Measurement:
             offers=offers,
             outside=_outside(layout, instances),
             observes=observes,
+            control_of=[link_of(instance).control_of for instance in instances],
         )
+        if spec.policy.pairs:
+            _check_pairs(spec, bank)
         try:
             self.learner = Learner(bank, spec.policy, spec.stop, spec.root, rules=spec.rules)
         except RulesError as error:
@@ -182,6 +190,30 @@ class Measurement:
         self.suites = {instance.name: instance.suite for instance in instances}
         self.comparison = None if spec.against is None else Comparison(spec.against)
         self._reach: Mapping[str, InformationBound] = {}
+
+    def covers(self) -> dict[str, Any]:
+        """Return what the layout covers of the battery, by which variant, and what it hardly asks.
+
+        Returns:
+            JSON values: those of `Coverage.to_dict`; `variant`, a sentence; `asked`, the number of
+            arenas and of episodes so far that ask for each capability that the layout is about;
+            and `warnings`, what should be known before a session, in sentences.
+        """
+        layout, bank = self.learner.layout, self.learner.bank
+        own = bank.features[~bank.offered]
+        arenas = {name: int(asks.sum()) for name, asks in self._asks.items()}
+        played = asked_of(layout, self.learner.data().features, bank.evaluator)
+        episodes = {name: int(asks.sum()) for name, asks in played.items()}
+        variant, better = self._variant
+        return {
+            **self.coverage.to_dict(),
+            "variant": variant,
+            "asked": {n: {"arenas": arenas[n], "episodes": episodes[n]} for n in arenas},
+            "warnings": [
+                *filter(None, (better,)),
+                *hardly_asked(layout, arenas, len(own), episodes, self.learner.n),
+            ],
+        }
 
     def learn(self, decision: Decision) -> None:
         """Add an instance that was made on demand, before it is told or set aside.
@@ -415,6 +447,17 @@ class Measurement:
         )
 
     @cached_property
+    def _asks(self) -> dict[str, Mask]:
+        """Which arenas of the battery ask for each capability that the layout is about."""
+        bank = self.learner.bank
+        return asked_of(self.learner.layout, bank.features[~bank.offered], bank.evaluator)
+
+    @cached_property
+    def _variant(self) -> tuple[str, str]:
+        """Which variant of the layout this is and why, and whether another covers many more."""
+        return variant_said(self._battery, self.learner.layout)
+
+    @cached_property
     def _scales(self) -> list[Scale]:
         """How the values of all nodes are read, by what the battery asks for."""
         layout, bank = self.learner.layout, self.learner.bank
@@ -432,6 +475,23 @@ def _check_choice(spec: SessionSpec, layout: Layout) -> None:
             f"that the agent reaches. The backend {spec.backend} shows where the agent is only "
             f"once a decision, and at a decision period of {spec.observation_spec.decision_period} "
             "it may run through a place unseen; use a decision period of 1, or the backend sim",
+        )
+
+
+def _check_pairs(spec: SessionSpec, bank: Bank) -> None:
+    """Refuse pairs where there are none, or where an arena would be another when it is played."""
+    if spec.fresh:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            "pairs: a fresh arena and a fresh control are no pair, since each is drawn anew; leave "
+            "out fresh or pairs",
+        )
+    if not len(bank.pairs[0]):
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            "pairs: the layout covers no arena of the battery together with a control of it; take "
+            "a battery whose recipe has `controls`, or link arenas of your own when they are "
+            "imported (`battery import --table`, with the columns instance, control, control_of)",
         )
 
 

@@ -52,6 +52,27 @@ def estimate(node: Mapping[str, Any], unit: str = "") -> str:
     return f"{node['mean']:.{digits}f} ± {node['sd']:.{digits}f}{unit}"
 
 
+def control_cells(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the cells, by column, of a comparison of arenas with a control of them.
+
+    Args:
+        row: One of a profile's `controls`.
+    """
+    signs = (f"{100.0 * row[key]:+.0f}".replace("-", "−") for key in ("difference", "low", "high"))
+    difference, low, high = signs
+    return {
+        "arenas": row["paradigm"] or "all",
+        "control": row["control"],
+        "as they are": f"{row['plain_passed']} of {row['plain_episodes']}",
+        "with control": f"{row['control_passed']} of {row['control_episodes']}",
+        "pairs": str(row["pairs"]),
+        "only they": str(row["only_plain"]),
+        "only control": str(row["only_changed"]),
+        "difference, %": f"{difference} ({low} to {high})",
+        "says": row["says"],
+    }
+
+
 def warnings(profile: Mapping[str, Any]) -> list[str]:
     """Return what must be known before any number of a profile is read."""
     made: list[str] = []

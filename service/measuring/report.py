@@ -21,6 +21,7 @@ from animalcat.layouts.checking.reanalysis import (
     WeightedEstimate,
     reanalyse,
 )
+from animalcat.layouts.explaining.controls import ControlComparison
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import Verdict
 from animalcat.layouts.explaining.wider import with_wider
@@ -30,7 +31,8 @@ from animalcat.layouts.reporting.profile import Profile
 from animalcat.plugins import in_words as plugins_in_words
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import arena_identity
-from animalcat.service.batteries.naming import task_of, variant_of
+from animalcat.service.batteries.naming import link_of, task_of, variant_of
+from animalcat.service.measuring.controls import controls_of
 from animalcat.service.measuring.coverage import covered_features
 from animalcat.service.measuring.faults import unplayable
 from animalcat.service.measuring.gate import through_gate
@@ -104,7 +106,7 @@ def exported_profile(
     about["retest"] = measurement.learner.retest
     about["limits"] = measurement.limits(stop.status)
     about["comparison"] = measurement.comparison and measurement.comparison.to_dict()
-    about["coverage"] = measurement.coverage.to_dict()
+    about["coverage"] = measurement.covers()
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
     about["voids_by_demand"] = _voids(measurement, attempts)
@@ -120,8 +122,9 @@ def exported_profile(
         profile = Profile.of_fit(fitted, stop.status, about)
     profile = through_gate(profile, measurement.learner, session.spec.root)
     draws = None if isinstance(fitted, FitError) else fitted.flat_draws
+    controls = controls_of(measurement.battery, attempts)
     profile, judgement = verdict_of(
-        measurement.learner, profile, draws, irrelevant(measurement.learner)
+        measurement.learner, profile, draws, irrelevant(measurement.learner), controls
     )
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.root)
@@ -133,7 +136,7 @@ def exported_profile(
         judgement.blamed,
         measurement.needed_to_narrow(profile, FINER),
     )
-    return _reported(measurement, profile, judgement, steps)
+    return _reported(measurement, profile, judgement, controls, steps)
 
 
 def live_profile(
@@ -154,27 +157,33 @@ def live_profile(
     about["retest"] = measurement.learner.retest
     about["limits"] = measurement.limits(stop.status)
     about["comparison"] = measurement.comparison and measurement.comparison.to_dict()
-    about["coverage"] = measurement.coverage.to_dict()
+    about["coverage"] = measurement.covers()
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
     about["voids_by_demand"] = _voids(measurement, attempts)
     profile = Profile.of_live(measurement.learner.posterior, stop.status, about)
+    controls = controls_of(measurement.battery, attempts)
     profile, judgement = verdict_of(
-        measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
+        measurement.learner,
+        profile,
+        irrelevant=irrelevant(measurement.learner),
+        controls=controls,
     )
-    return _reported(measurement, profile, judgement)
+    return _reported(measurement, profile, judgement, controls)
 
 
 def _reported(
     measurement: Measurement,
     profile: Profile,
     verdict: Verdict,
+    controls: Sequence[ControlComparison],
     steps: Sequence[Mapping[str, Any]] = (),
 ) -> Report:
     """Put the parts of a report together, with what would close what it leaves open."""
     battery = measurement.coverage.to_dict()["of"]
     rate = measurement.learner.battery_rate.to_dict(battery)
     content = {**profile.to_dict(), "verdict": verdict.to_dict(), "battery_rate": rate}
+    content["controls"] = [row.to_dict() for row in controls]
     content["what_now"] = [dict(step) for step in steps]
     return Report(content, measurement.exported(profile))
 
@@ -405,6 +414,7 @@ def outcome_rows(
                 "paradigm": instance.paradigm,
                 "task": task_of(instance),
                 "variant": variant_of(instance),
+                **link_of(instance)._asdict(),
                 "group": battery.groups.get(episode.decision.chosen, instance.name),
                 **_arena(battery, episode.decision),
                 "outcome": _told_as(episode, episode.outcome),

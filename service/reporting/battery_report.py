@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from animalcat.layouts.library import LAYOUTS, load_layout
+from animalcat.layouts.library import LAYOUTS
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.separation import (
@@ -21,6 +21,7 @@ from animalcat.service.batteries.separation import (
     separation,
 )
 from animalcat.service.errors import ServiceError
+from animalcat.service.library.layouts import layout_on
 from animalcat.service.measuring.coverage import coverage, covered_features
 from animalcat.service.reporting.additions import (
     ADDED,
@@ -380,7 +381,7 @@ def battery_report(
 def _separation(battery: Battery, layout: Layout | None) -> Separation | None:
     """Which demands can be told apart, of a layout or of the one that a battery is meant for."""
     if layout is None and battery.layout is not None and battery.layout.name in LAYOUTS:
-        layout = load_layout(*battery.layout)
+        layout = layout_on(battery, battery.layout.name)
     return None if layout is None else separation(layout, battery.instances)
 
 
@@ -493,7 +494,7 @@ def _covering(battery: Battery) -> Iterator[Covering]:
     """Shipped layouts about the battery's demands, those that cover most first."""
     coverings: list[Covering] = []
     for name in LAYOUTS:
-        layout = load_layout(name)
+        layout = layout_on(battery, name)
         if not set(layout.feature_names) & set(battery.units):
             continue
         try:

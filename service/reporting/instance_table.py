@@ -7,9 +7,9 @@ import io
 from typing import Any, Final, Literal, NamedTuple
 
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.batteries.naming import task_of, variant_of
+from animalcat.service.batteries.naming import LINK, link_of, task_of, variant_of
 
-ORIGIN: Final = ("entry", "family", "paradigm", "part", "control", "control_of")
+ORIGIN: Final = ("entry", "family", "paradigm", "part")
 """Columns that say where an instance comes from; empty for arena files."""
 
 
@@ -47,11 +47,14 @@ def columns(battery: Battery) -> list[Column]:
         Column("instance", "", [instance.name for instance in instances]),
         Column("suite", "", [instance.suite or None for instance in instances]),
         Column("stratum", "", [instance.paradigm for instance in instances]),
-        *(Column(name, "", origin(name)) for name in ORIGIN[:4]),
+        *(Column(name, "", origin(name)) for name in ORIGIN),
         Column("task", "", [task_of(instance) or None for instance in instances]),
         Column("variant", "", [variant_of(instance) or None for instance in instances]),
         Column("group", "", [battery.groups[instance.name] for instance in instances]),
-        *(Column(name, "", origin(name)) for name in ORIGIN[4:]),
+        *(
+            Column(name, "", [getattr(link_of(one), name) or None for one in instances])
+            for name in LINK
+        ),
         Column("pass_mark", "", [instance.pass_mark for instance in instances]),
         Column(
             "solved",
@@ -99,6 +102,6 @@ def parquet_bytes(battery: Battery) -> bytes:
 def _type(column: Column) -> Literal["boolean", "string", "float64"]:
     if column.name == "solved":
         return "boolean"
-    if column.name in ("instance", "suite", "stratum", "task", "variant", "group", *ORIGIN):
+    if column.name in ("instance", "suite", "stratum", "task", "variant", "group", *ORIGIN, *LINK):
         return "string"
     return "float64"

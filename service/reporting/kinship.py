@@ -65,7 +65,7 @@ FAMILIES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             "choices for good": (*("drops", "choiceWays", "choiceRight", "choiceDistance"),),
             "what hides the goal": (
                 *("goalSeen", "goalInView", "goalSeenAtChoice", "goalSeenOnWay", "occluders"),
-                *("wallsInWay", "hiddenMoving", "occluderPresence"),
+                *("wallsInWay", "hiddenMoving", "occluderPresence", "lastPlaceShows"),
             ),
             "light": ("darkness", "darkFrom", "darkLongest", "darkAtChoice", "goalInView"),
             "how long the goal is hidden": (

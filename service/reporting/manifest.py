@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from math import nan
 from typing import Any, Final
 
 from animalcat.arena_configs.instance import Instance
-from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
-from animalcat.service.batteries.naming import task_of, variant_of
+from animalcat.service.batteries.naming import link_of, task_of, variant_of
 from animalcat.service.errors import ServiceError
+from animalcat.service.library.layouts import layout_on
 from animalcat.service.measuring.coverage import coverage
 
 VERSION: Final = 1
@@ -38,9 +39,7 @@ def manifest(name: str, battery: Battery) -> dict[str, Any]:
         "licence": recipe.get("licence") or None,
         "counts": _counts(battery),
         "parts": _parts(battery),
-        "pairs": sum(
-            bool(instance.origin and instance.origin.control_of) for instance in battery.instances
-        ),
+        "pairs": sum(bool(link_of(instance).control_of) for instance in battery.instances),
         "demands": _demands(battery),
         "validity": _validity(battery),
         "layout": _layout(battery),
@@ -131,7 +130,7 @@ def _layout(battery: Battery) -> dict[str, Any]:
         "named": battery.layout is not None,
     }
     try:
-        layout = load_layout(name, variant)
+        layout = layout_on(battery, name)
         about["variant"] = layout.variant or None
         covered = coverage(layout, battery)
     except (SpecificationError, ServiceError) as error:
@@ -143,4 +142,12 @@ def _layout(battery: Battery) -> dict[str, Any]:
         }
         for feature in layout.features
     }
-    return {**about, **covered.to_dict(), "demands": demands}
+    rows = [one.features for one in battery.instances if one.name in covered.features]
+    cues = {
+        cue.name: {
+            "instead_of": cue.mimics,
+            "misleads": int(sum(cue.misleads([row.get(cue.feature, nan) for row in rows]) == 1.0)),
+        }
+        for cue in layout.cues
+    }
+    return {**about, **covered.to_dict(), "demands": demands, "cues": cues}

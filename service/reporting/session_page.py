@@ -14,7 +14,7 @@ from animalcat.maps.small import arena_map
 from animalcat.outcomes import outcomes_frame
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.prediction import with_observed
-from animalcat.service.measuring.profile_words import battery_rate, warnings
+from animalcat.service.measuring.profile_words import battery_rate, control_cells, warnings
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.session_figures import scores, session_figures
 from animalcat.service.reporting.templates import templates
@@ -87,6 +87,7 @@ def session_page(
         verdict=verdict["sentences"],
         kinds=told.kinds_words(verdict),
         what_now=profile.get("what_now"),
+        controls=[control_cells(row) for row in profile.get("controls") or ()],
         nodes=nodes,
         statuses={row.status: row.means for row in nodes if row.means},
         interval=f"{100 * float(profile.get('hdi_share', HDI_SHARE)):g} % interval",

@@ -42,6 +42,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "person": "chosen by a person",
     "plugin": "chosen by a plugin",
     "check": "drawn to check the layout",
+    "pair": "as a pair with the one before",
 }
 _ENDED: Final[Mapping[str, str]] = {
     "goal": "reached the goal",
@@ -436,6 +437,7 @@ def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
         gaps = "; ".join(f"{n} for {why}" for why, n in covered["left_out"].items())
         words = f"the layout covers {covered['covered']} of {covered['of']} arenas"
         facts.insert(3, ("coverage", f"{words}{f'; left out: {gaps}' if gaps else ''}"))
+        facts.insert(4, ("variant", covered.get("variant", "")))
     return [(name, words) for name, words in facts if words]
 
 
@@ -501,6 +503,8 @@ def _policy_words(policy: Row, alarm: int | None = None) -> str:
             )
     if policy.get("generate"):
         words += ", with arenas made on demand"
+    if policy.get("pairs"):
+        words += ", arenas and their controls in pairs"
     return words
 
 

@@ -18,7 +18,7 @@ from animalcat.arena_configs.nodes import text_of
 from animalcat.arena_files import MAX_FILE_BYTES, MAX_TABLE_BYTES
 from animalcat.codec import encode
 from animalcat.service.batteries.battery import ArenaFile, Battery, NamedLayout, Tick
-from animalcat.service.batteries.naming import task_of, variant_of
+from animalcat.service.batteries.naming import link_of, task_of, variant_of
 from animalcat.service.batteries.spool import Spool
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.settings import Settings
@@ -319,5 +319,6 @@ def _instance(instance: Instance, group: str, arena_yaml: str) -> sessions_pb2.I
             task=task_of(instance),
             variant=variant_of(instance),
             group=group,
+            **link_of(instance)._asdict(),
         )
     )

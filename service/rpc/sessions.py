@@ -13,16 +13,13 @@ from typing import Any, Final
 from animalcat import names, plugins
 from animalcat.codec import encode, word
 from animalcat.layouts.adaptive.plan import POLICIES, RULES
-from animalcat.layouts.model.spec import Layout
 from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
-from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.library.layouts import (
     meant_layout,
-    own_layout,
     record_of,
     refuse_known_agent,
 )
@@ -301,7 +298,9 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         await asyncio.to_thread(self._engines.parts.workers.check, spec.backend)
         record = await self._library.find(spec.battery)
         battery = await self._engines.battery(record.digest)
-        layout = await asyncio.to_thread(_layout, spec, definition, battery)
+        layout = await asyncio.to_thread(
+            meant_layout, battery, spec.layout, spec.layout_variant, definition
+        )
         refuse_known_agent(layout, spec.agent)
         spec = replace(
             spec,
@@ -335,9 +334,3 @@ def _check_policy(spec: SessionSpec) -> None:
         raise unknown(
             Code.INVALID_REQUEST, "policy", name, [policy for policy in known if policy != "plugin"]
         )
-
-
-def _layout(spec: SessionSpec, definition: str, battery: Battery) -> Layout:
-    if definition:
-        return own_layout(definition, spec.layout_variant)
-    return meant_layout(battery, spec.layout, spec.layout_variant)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from animalcat.arena_configs.families import generate
 from animalcat.arena_configs.features import FEATURES, Reading, Survey, measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
@@ -78,6 +79,19 @@ def test_a_goal_that_falls_behind_a_wall_is_hidden_until_one_goes_and_looks() ->
     assert 5.0 + 1.0 < lost + standing < 5.0 + 3.0
     assert found["timeUnderOcc"] == standing
     assert found["goalTravel"] == pytest.approx(9.0, abs=0.3)
+    assert found["lastPlaceShows"] == 1.0, "it shows where it was last seen to fall"
+
+
+def test_a_goal_that_moves_on_in_the_dark_is_not_where_it_was_last_seen() -> None:
+    made = generate("chick-task", 1, np.random.default_rng(0), controls=["open"])
+    for one, shows in zip(made, (0.0, 1.0), strict=True):
+        placed = place(one.arena, np.random.default_rng(0))
+        assert measure_playing(Survey(placed)).readings["lastPlaceShows"] == shows
+
+
+def test_a_goal_that_never_shows_leaves_no_last_place() -> None:
+    reading = measured(item("GoodGoal", 20, 24), WALL)["lastPlaceShows"]
+    assert reading == "the goal never shows to an agent that stands still"
 
 
 def test_a_goal_that_falls_behind_glass_stays_in_view() -> None:

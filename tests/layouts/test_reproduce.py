@@ -1,4 +1,4 @@
-"""The figures and tables of Burden et al. 2023, worked out here beside the printed ones."""
+"""Figures and tables of the papers, worked out here beside the printed ones."""
 
 from __future__ import annotations
 
@@ -21,19 +21,35 @@ from animalcat.layouts.simulation.synthetic import (
     with_tasks,
 )
 from benchmarks.reproduce.__main__ import app
+from benchmarks.reproduce.bias import sides
+from benchmarks.reproduce.burden import with_mended
 from benchmarks.reproduce.ceiling import ceiling
 from benchmarks.reproduce.chance import CHANCE, AverageChance, with_chance
 from benchmarks.reproduce.cooperation import KINDS, Kind, population, recover
+from benchmarks.reproduce.counts import count_batteries
+from benchmarks.reproduce.crosby import (
+    PassedTests,
+    category_rows,
+    printed_baseline,
+    printed_categories,
+    spreads,
+)
 from benchmarks.reproduce.olympics import agreement, figure_6a, figure_9, in_the_middle
 from benchmarks.reproduce.permanence import (
     AgentScore,
+    agents_of,
     mean_skill,
+    nearest_mixture,
+    needs_nuts,
     regenerate,
     regenerations,
     table_1,
     table_8,
+    with_distances,
 )
+from benchmarks.reproduce.pictures import draw
 from benchmarks.reproduce.printed import burden2023
+from benchmarks.reproduce.sessions import beside, session_profiles
 
 
 def run(*arguments: object) -> Result:
@@ -49,6 +65,10 @@ def test_what_the_paper_prints() -> None:
     means = np.mean([(row.layout, row.aggregate) for row in printed.table_8.values()], axis=0)
     assert means == pytest.approx([0.127, 0.178], abs=5e-4)  # as section E's text says
     assert set(printed.table_1) == set(CAPABILITIES)
+    for row in printed.table_8.values():
+        assert row.calibration + row.refinement == pytest.approx(row.layout, abs=2.1e-3)
+        both = row.aggregate_calibration + row.aggregate_refinement
+        assert both == pytest.approx(row.aggregate, abs=2.1e-3)
 
 
 @pytest.fixture
@@ -67,7 +87,8 @@ def entrants() -> OutcomeTable:
     )
     far = values[:, 0] > 30
     outcomes = np.stack([np.where(far, 0.0, 1.0), np.where(values[:, 0] > 8, 0.0, 1.0)])
-    return OutcomeTable(Instances(columns, values), ("forest", "ice-play"), outcomes)
+    names = tuple(f"arena-{i:02}" for i in range(n))
+    return OutcomeTable(Instances(columns, values, names=names), ("forest", "ice-play"), outcomes)
 
 
 def test_figures_of_made_up_entrants(entrants: OutcomeTable) -> None:
@@ -82,6 +103,34 @@ def test_figures_of_made_up_entrants(entrants: OutcomeTable) -> None:
     first, second = figure_6a(layout, entrants, seed=1, repeats=2)
     assert first.layout < first.aggregate
     assert in_the_middle([first, second]) == [first]
+
+
+def test_two_entrants_are_compared_by_side(entrants: OutcomeTable) -> None:
+    instances, _ = entrants.of("forest")
+    right = np.where(instances.column("XPos") > 0, 1.0, 0.0)
+    table = OutcomeTable(instances, ("MadStorks", "Thursday"), np.stack([1.0 - right, right]))
+    thursday, madstorks = sides(load_layout("aaio", "figure-9"), table, 0)
+    assert thursday.entrant == "Thursday"
+    assert thursday.right[0] == thursday.right[1] == madstorks.right[1] > 0
+    assert thursday.left[0] == thursday.ahead[0] == madstorks.right[0] == 0
+    assert thursday.larger > 0.99
+    assert thursday.larger + madstorks.larger == pytest.approx(1.0, abs=1e-3)
+    assert (thursday.printed, madstorks.printed) == (1.14, 0.19)
+    (alone,) = sides(load_layout("aaio", "figure-9"), replace(table, agents=("x", "Thursday")), 0)
+    assert np.isnan(alone.larger)
+
+
+def test_sessions_are_played_from_outcomes(entrants: OutcomeTable) -> None:
+    layout, printed_by = load_layout("aaio", "metres-15"), load_layout("aaio", "figure-9")
+    good, bad = session_profiles(layout, printed_by, entrants, 0)
+    assert (good.name, bad.name) == ("forest", "ice-play")
+    assert 1 < good.episodes <= 40
+    assert good.navigation > bad.navigation
+    assert good.expected == pytest.approx(good.success, abs=0.15)
+    assert bad.printed_navigation == pytest.approx(28.15 + 11.24 * 0.1)
+    found = beside([good, bad])
+    assert (found.entrants, found.rank_navigation) == (2, pytest.approx(1.0))
+    assert found.poor == sum(one.success < 0.3 for one in (good, bad))
 
 
 def test_chance_is_what_an_assessor_may_know(entrants: OutcomeTable) -> None:
@@ -109,10 +158,78 @@ def test_an_agent_that_fails_at_lava() -> None:
     (score,) = regenerate(layout, 0, 0, agents=[lava])
     (row,) = table_8([[score]])
     assert row.oracle <= row.best + 0.005 <= row.layout + 0.01 < row.aggregate
+    assert row.best_apart <= row.apart < 0.002
+    assert row.calibration + row.refinement == pytest.approx(row.layout)
+    assert row.aggregate_calibration < 0.01 < row.calibration + row.aggregate_refinement
+    assert score.mean["lavaAbility"] == pytest.approx(0.1 / 0.95, abs=0.05)
+    assert 0.0 < score.sd["lavaAbility"] < 0.05
     assert score.layout == pytest.approx(burden2023().table_8[6].layout, abs=0.02)
     assert mean_skill([row]).best > 0.9
     errors = {error.capability: error.included for error in table_1([[score]])}
     assert errors["lavaAbility"] < 0.05
+
+
+def test_the_best_mixture_is_never_beaten_by_what_it_is_made_of() -> None:
+    generator = np.random.default_rng(2)
+    profiles = generator.random((40, 6))
+    shares = np.array([0.5, 0.0, 0.2, 0.3, 0.0, 0.0])
+    found = nearest_mixture(profiles, profiles @ shares)
+    assert np.abs(found - profiles @ shares).max() < 0.01
+    truth = generator.random(40)
+    apart = np.mean((profiles - truth[:, np.newaxis]) ** 2, axis=0)
+    assert np.mean((nearest_mixture(profiles, truth) - truth) ** 2) < apart.min()
+
+
+def test_agents_that_are_drawn_anew_have_a_truth() -> None:
+    agents, again = agents_of("drawn", 3), agents_of("drawn", 3)
+    assert [agent.about for agent in agents] == [agent.about for agent in again]
+    assert [agent.number for agent in agents] == list(range(1, 31))
+    assert agents_of("printed", 3)[6].about == synthetic_agents()[6].about
+    battery = op_battery(0)
+    for agent in agents:
+        assert ((agent.probability(battery) >= 0) & (agent.probability(battery) <= 1)).all()
+        assert all(0.0 <= share <= 1.0 for share in agent.truth.values())
+    weak = [agent for agent in agents if agent.about.startswith("single weakness")]
+    limited = [[name for name, share in agent.truth.items() if share < 1] for agent in weak]
+    assert {len(names) for names in limited} <= {0, 1}  # a bias limits no capability
+    assert all(agent.known for agent in weak)
+
+
+def test_distances_as_printed_cannot_be_walked() -> None:
+    printed = load_layout("object-permanence", "as-printed")
+    mended = with_distances(printed)
+    assert needs_nuts(printed)
+    assert not needs_nuts(mended)
+    prior = mended.latents[mended.latent_names.index("flatNavAbility")].prior
+    assert (prior.low, prior.high, prior.mean) == (0.0, 56.0, 28.0)
+    pairs = zip(printed.latents, mended.latents, strict=True)
+    assert [a.name for a, b in pairs if a != b] == ["flatNavAbility"]
+    assert with_mended([load_layout("object-permanence"), printed])[1:] == [printed, mended]
+
+
+@pytest.mark.slow
+def test_nuts_gets_where_the_prior_hardly_is() -> None:
+    """Agent 16 walks 56 m, and flatNavAbility is N(0, 1)."""
+    layout = load_layout("object-permanence", "as-printed")
+    (agent,) = [agent for agent in synthetic_agents() if agent.number == 16]
+    (score,) = regenerate(layout, 0, 0, agents=[agent])
+    assert score.mean["flatNavAbility"] > 50.0
+    assert score.layout < 0.12
+    assert 0 <= score.stuck < 4
+
+
+def test_counts_of_the_battery() -> None:
+    """Table 8 says that 603 chick controls were played, and not 1,195."""
+    few, many = (
+        [abs(b - row.printed) for row, b in rows]
+        for rows in zip(
+            *(((row, row.brier_603), (row, row.brier_1195)) for row in count_batteries()),
+            strict=True,
+        )
+    )
+    assert max(few) < 0.015
+    assert max(many) > 0.03
+    assert sum(a < b for a, b in zip(few, many, strict=True)) >= 5
 
 
 @pytest.mark.slow
@@ -185,10 +302,12 @@ def test_entrants_are_found() -> None:
 
 def test_tables_are_means() -> None:
     def score(layout: float, error: float) -> AgentScore:
-        return AgentScore(5, layout, 0.2, 0.1, 0.12, {"OPAbility": error})
+        parts = (0.01, layout - 0.01, 0.0, 0.2, 0, {"OPAbility": 40.0}, {"OPAbility": 2.0})
+        return AgentScore(5, 0.7, layout, 0.2, 0.1, 0.12, 0.02, 0.01, *parts, {"OPAbility": error})
 
     rows = table_8([[score(0.11, 0.3)], [score(0.13, -0.4)]])
     assert rows[0].layout == pytest.approx(0.12)
+    assert rows[0].refinement == pytest.approx(0.11)
     assert mean_skill(rows).oracle == pytest.approx(0.8)
     assert mean_skill(rows).best == pytest.approx(1.0)
     (error,) = table_1([[score(0.11, 0.3)], [score(0.13, -0.4)]])
@@ -198,12 +317,14 @@ def test_tables_are_means() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["tesic"], "no paper 'tesic'; there are burden2023, tesic2025, testbed"),
+        (["tesic"], "no paper 'tesic'; there are burden2023, crosby2020, tesic2025"),
         (["tesic2025", "--part", "tables"], "tesic2025 has no parts"),
         (["burden2023", "--part", "figure-8"], "no part 'figure-8'; there are figure-9"),
         (["burden2023", "--part", "figure-9"], "give --data, or set ANIMALCAT_DATA"),
         (["burden2023", "--part", "tables", "--olympics", "steep"], "valid: "),
         (["burden2023", "--part", "figure-9", "--data", "nowhere"], "final_rewards.csv: No such"),
+        (["crosby2020"], "crosby2020 needs the entrants' outcomes"),
+        (["crosby2020", "--data", "nowhere"], "final_rewards.csv: No such"),
         (["testbed"], "testbed needs the entrants' outcomes"),
         (["testbed", "--part", "tables"], "testbed has no parts"),
         (["testbed", "--data", "nowhere"], "final_rewards.csv: No such"),
@@ -217,6 +338,63 @@ def test_bad_input_is_named(
     result = run(*arguments)
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+def test_counts_as_a_command(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    result = run("burden2023", "--part", "counts", "-o", file)
+    assert result.exit_code == 0, result.output
+    assert "0.249" in result.stdout
+    assert len(json.loads(file.read_text())["counts"]) == 6
+
+
+def test_the_table_of_categories_adds_up() -> None:
+    """Every printed percentage is a whole number of tests, of 900 together."""
+    rows = printed_categories().values()
+    assert sum(row.tests for row in rows) == 900
+    for row in rows:
+        for share in (row.baseline, row.maximum):
+            passed = round(share / 100 * row.tests)
+            assert round(100 * passed / row.tests, 1) == pytest.approx(share, abs=0.051)
+    assert printed_baseline() == pytest.approx(229 / 900, abs=5e-4)
+
+
+def test_spread_over_categories() -> None:
+    names = tuple(f"{c}-01-{v}" for c in ("01", "02", "03") for v in ("01", "02", "03"))
+    rows = [[1, 1, 1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 0, 0, 1, 0, 0], [0] * 9]
+    passed = PassedTests(names, ("specialist", "generalist", "none"), np.array(rows, dtype=bool))
+    specialist, generalist, none = spreads(passed)
+    assert (specialist.mean, specialist.spread) == (0.5, 0.5)  # on the curve of Bernoulli
+    assert (generalist.mean, generalist.spread) == (pytest.approx(1 / 3), 0.0)
+    assert (none.passed, none.spread) == (0.0, 0.0)
+    food, preferences, obstacles = category_rows(passed, {"01-01-01": True, "03-01-02": False})
+    assert (food.best, food.maximum, food.ray_agent) == ("specialist", 100.0, 100.0)
+    assert (preferences.robust, preferences.most_robust) == (50.0, 100.0)
+    assert (obstacles.ray_agent, preferences.ray_agent) == (0.0, None)
+
+
+@pytest.mark.data
+def test_categories_of_the_real_entrants(data_dir: Path, tmp_path: Path) -> None:
+    result = run("crosby2020", "--data", data_dir, "--pictures", tmp_path, "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    same = {row["printed"]: row for row in report["figure_4"] if row["printed"]}
+    assert round(same["h"]["maximum"], 1) == report["printed"]["h"]["maximum"] == 25.6
+    assert round(same["i"]["maximum"], 1) == report["printed"]["i"]["maximum"] == 50.0
+    assert next(iter(report["radar"])) == "ironbar"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "crosby-figure-4.png",
+        "crosby-figure-5.png",
+    ]
+
+
+def test_figure_6b_is_drawn(tmp_path: Path) -> None:
+    row = {"success": 0.5, "layout": 0.2, "aggregate": 0.25}
+    row |= {"printed_layout": 0.21, "printed_aggregate": 0.25}
+    part = {"layout": {"variant": "as-printed, flatNavAbility uniform"}, "table_8": [row]}
+    (path,) = draw({"paper": "burden2023", "tables": [part]}, tmp_path)
+    assert path.name == "figure-6b-as-printed-mended.png"
+    assert path.stat().st_size > 10_000
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ def test_sessions_with_other_settings_are_not_faced() -> None:
     other = Session("first", replace(SPEC, backend="unity:auto"), SessionState.FINISHED, "", NOW)
     with pytest.raises(ServiceError, match="backend is 'sim', and there it is 'unity:auto'"):
         against.facing(SPEC, other, [])
-    with pytest.raises(ServiceError, match="leave out generate, order and repeats"):
+    with pytest.raises(ServiceError, match="leave out generate, order, repeats and pairs"):
         opponent_of(replace(SPEC, policy=Policy(exposures=2)), [])
 
 

@@ -189,3 +189,18 @@ def test_variants_of_one_demand_vector_wait_together(battery: Battery) -> None:
     chosen = [small.groups[d.instance] for d in played(measurement, 40, random=True)]
     assert one.name in chosen
     assert all(a != b for a, b in pairwise(chosen))
+
+
+def test_pairs_take_a_battery_that_has_some(battery: Battery) -> None:
+    spec = replace(SPEC, policy=Policy(pairs=True))
+    with pytest.raises(ServiceError, match="no arena of the battery together with a control"):
+        Measurement(spec, battery)
+    linked = [
+        replace(instance, control="open", control_of=battery.instances[0].name)
+        for instance in battery.instances[1:]
+    ]
+    paired = replace(battery, instances=(battery.instances[0], *linked))
+    decisions = played(Measurement(spec, paired), 3, random=True)
+    assert [decision.reason for decision in decisions][1] == "pair"
+    with pytest.raises(ServiceError, match="leave out fresh or pairs"):
+        Measurement(replace(spec, fresh=True), paired)

@@ -11,11 +11,14 @@ from animalcat.service.batteries.battery import ArenaFile, Battery, import_files
 from animalcat.service.batteries.feature_table import TableError
 from animalcat.service.batteries.naming import (
     MOST,
+    ControlLink,
     NamesError,
     TaskKind,
     groups_of,
     joined_groups,
     kinds_of,
+    link_of,
+    links_of,
     paradigm_of,
     parse_pattern,
 )
@@ -179,3 +182,42 @@ def test_what_does_not_fit_names_the_place(tmp_path: Path, table: str, words: st
 def test_groups_are_joined_by_what_cannot_be_told_apart() -> None:
     found = joined_groups(["a", "b", "b", "c", "d"], [1, 2, 3, 3, 4])
     assert found == ["a", "b", "b", "b", "d"]
+
+
+def test_names_say_what_is_a_control_of_what() -> None:
+    names = ["x/cups-1", "x/cups-1.glass", "x/cups-1.now", "y/cups-1.glass", "m.0", "m.1", "m"]
+    assert links_of(names) == {
+        "x/cups-1.glass": ControlLink("glass", "x/cups-1"),
+        "x/cups-1.now": ControlLink("now", "x/cups-1"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("names", "table", "words"),
+    [
+        (["a", "a.b", "a.b.c"], None, r"'a.b.c' would be a control of 'a.b', which is a control"),
+        (["a", "b"], {"a": ("", "c")}, r"'a' is to be a control of 'c', and there is no such inst"),
+        (["a", "b"], {"a": ("", "a")}, r"'a' is to be a control of itself"),
+        (["a", "b"], {"a": ("", "b"), "b": ("", "a")}, r"a control is of an arena that is none"),
+        (["x/a", "y/a", "b"], {"b": ("", "a.yml")}, r"'a.yml' is 'x/a', 'y/a'; give the folder"),
+    ],
+)
+def test_links_that_could_mean_two_things_are_refused(
+    names: list[str], table: dict[str, tuple[str, str]] | None, words: str
+) -> None:
+    said = None if table is None else {name: ControlLink(*link) for name, link in table.items()}
+    with pytest.raises(NamesError, match=words):
+        links_of(names, said)
+
+
+def test_an_imported_battery_keeps_its_controls(tmp_path: Path) -> None:
+    files = [ArenaFile(f"{name}.yml", arena(k)) for k, name in enumerate(("a", "a.glass", "b"))]
+    table = "instance,control,control_of\na,,\na.glass,,\nb,open,a.yml\n"
+    for said, links in (
+        ("", {"a.glass": ("glass", "a")}),
+        (table, {"b": ("open", "a")}),
+        ("instance,control_of\na,\nb,a.yml\na.glass,\n", {"b": ("control", "a")}),
+        ("instance,control\na,\nb,open\na.glass,\n", {"b": ("open", "")}),
+    ):
+        made = load(import_files(files, 0, tmp_path, said).digest, tmp_path)
+        assert {one.name: link_of(one) for one in made.instances if link_of(one).control} == links

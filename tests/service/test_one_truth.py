@@ -222,7 +222,9 @@ def arenas(folder: Path) -> Path:
 def by_rewards(played: Played, folder: Path, rewards: str) -> CoveredOutcomes:
     table = folder.with_suffix(".csv")
     table.write_text(rewards)
-    return outcomes_on_arenas(played.layout, folder, table, None, [], "returns")
+    return outcomes_on_arenas(
+        (played.layout.name, played.layout.variant), folder, table, None, [], "returns"
+    )[0]
 
 
 async def test_one_arena_under_many_names_is_one_item_by_every_route(

@@ -21,7 +21,7 @@ from animalcat.cli.layout.outcomes import (
     Seed,
     Table,
     fit_layouts,
-    read_covered,
+    read_meant,
     say_what_was_left_out,
     warn_of_bad_fits,
 )
@@ -94,8 +94,7 @@ def command(
         run = every_variant(name) if variant == EVERY else [load(name, variant)]
         check_calibration(run, simulated, episodes, missing, engine, seed, as_json=as_json)
         return
-    layout = load(name, variant)
-    given = read_covered(table, agent or [], [layout], data)
+    given, (layout,) = read_meant(table, agent or [], [(name, variant)], data)
     outcomes = given.table
     if unknown := sorted(set(by or ()) - {"paradigm", *outcomes.instances.columns}):
         columns = ", ".join(("paradigm", *outcomes.instances.columns))

@@ -15,11 +15,11 @@ from animalcat.cli.layout.outcomes import (
     Seed,
     Table,
     fit_layouts,
-    read_covered,
+    read_meant,
     say_what_was_left_out,
     warn_of_bad_fits,
 )
-from animalcat.cli.layout.show import Json, load
+from animalcat.cli.layout.show import Json
 from animalcat.cli.shared.agent_comparison import print_comparison
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
@@ -98,8 +98,8 @@ def command(
             fail("give profiles or --table, not both")
         if not layout:
             fail("--table needs --layout: a name of `layout list`, or a file")
-        chosen = [load(*_name_and_variant(name)) for name in layout]
-        given = read_covered(table, agent or [], chosen, data)
+        named = [_name_and_variant(name) for name in layout]
+        given, chosen = read_meant(table, agent or [], named, data)
         outcomes = given.table
         fits = fit_layouts(chosen, outcomes, seed)
         bad = warn_of_bad_fits(fits)
@@ -115,10 +115,12 @@ def command(
         read = [profile for path in profiles or () for profile in _read(path)]
         if not read:
             fail("nothing to compare: give profiles, or --table with --layout and --agent")
-        named = dict(zip(numbered([name for name, _ in read]), [e for _, e in read], strict=True))
-        notes = _differences(named, mixed=mixed)
-        posteriors, starts, scales = _taken(named, walks=bool(steps))
-        nodes = {name: profile["nodes"] for name, profile in named.items()}
+        profiled = dict(
+            zip(numbered([name for name, _ in read]), [e for _, e in read], strict=True)
+        )
+        notes = _differences(profiled, mixed=mixed)
+        posteriors, starts, scales = _taken(profiled, walks=bool(steps))
+        nodes = {name: profile["nodes"] for name, profile in profiled.items()}
         report = {"layouts": []}
     try:
         report |= compare_agents(posteriors, seed, scales=scales, nodes=nodes)

@@ -15,11 +15,11 @@ from animalcat.cli.layout.outcomes import (
     Seed,
     Table,
     fit_layouts,
-    read_covered,
+    read_meant,
     say_what_was_left_out,
     warn_of_bad_fits,
 )
-from animalcat.cli.layout.show import Json, Name, Variant, load
+from animalcat.cli.layout.show import Json, Name, Variant
 from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn
@@ -84,19 +84,24 @@ def command(
     --outcomes). The exit code is 1 when a fit has not
     converged.
     """
-    layout = load(name, variant)
     if table is not None:
         if battery or outcomes or pass_marks or taken_as or keep_drawn:
             fail(
                 "--table has all in it: give it without --battery, --outcomes, --pass-marks, --as "
                 "and --keep-drawn"
             )
-        played = read_covered(table, agent or [], [layout], data)
+        played, (layout,) = read_meant(table, agent or [], [(name, variant)], data)
     elif battery is None or outcomes is None:
         fail("where are the outcomes? Give --table, or --battery and --outcomes")
     else:
-        played = outcomes_on_arenas(
-            layout, battery, outcomes, pass_marks, agent or [], taken_as, keep_drawn=keep_drawn
+        played, layout = outcomes_on_arenas(
+            (name, variant),
+            battery,
+            outcomes,
+            pass_marks,
+            agent or [],
+            taken_as,
+            keep_drawn=keep_drawn,
         )
     (fits,) = fit_layouts([layout], played.table, seed)
     entries = [_entry(who, fitted, played) for who, fitted in fits.items()]

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
+from animalcat.cli.layout.show import load
 from animalcat.cli.outcomes import FOLDER
 from animalcat.cli.shared.outcome_table import is_export, or_fail
 from animalcat.cli.shared.output import fail
@@ -16,6 +17,7 @@ from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import data_folder
 from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.fitting.fits import Fit, fit_instances
+from animalcat.layouts.library.choice import choose, hint, look_at, said
 from animalcat.layouts.model.instances import (
     CoveredOutcomes,
     OutcomeTable,
@@ -68,6 +70,36 @@ def read_covered(
     return or_fail(path, lambda: covered_outcomes(_source(path, data), agents, layouts))
 
 
+def read_meant(
+    path: Path, agents: Sequence[str], named: Sequence[tuple[str, str]], data: Path | None = None
+) -> tuple[CoveredOutcomes, list[Layout]]:
+    """The outcomes of a table that layouts describe, and these layouts in the variants meant.
+
+    Ends the command where the table or a layout is wrong.
+
+    Args:
+        path: As for `read_covered`.
+        agents: As for `read_covered`.
+        named: Name or file of each layout, and its variant; empty for the one that covers most of
+            the table.
+        data: As for `read_covered`.
+    """
+    loaded = [(load(name, variant), variant) for name, variant in named]
+
+    def read() -> tuple[CoveredOutcomes, list[Layout]]:
+        table, notes, exported = _table(_source(path, data), agents)
+        look = look_at(table.instances)
+        layouts: list[Layout] = []
+        for layout, variant in loaded:
+            choice = choose(layout, look)
+            layouts.append(layout if variant else choice.layout)
+            if choice.covered:
+                notes += [said(layouts[-1], choice), hint(layouts[-1], choice, look)]
+        return _covered(table, [*filter(None, notes)], exported, layouts), layouts
+
+    return or_fail(path, read)
+
+
 def covered_outcomes(
     source: Path | str, agents: Sequence[str], layouts: Sequence[Layout]
 ) -> CoveredOutcomes:
@@ -82,6 +114,11 @@ def covered_outcomes(
     Raises:
         TableError: The table cannot be used, or may mean something else.
     """
+    return _covered(*_table(source, agents), layouts)
+
+
+def _table(source: Path | str, agents: Sequence[str]) -> tuple[OutcomeTable, list[str], bool]:
+    """The outcomes of a table, what is to be known of them, and whether they are an export."""
     from animalcat.outcomes import OutcomesError, read_outcomes
 
     if is_export(source) and "outcome" not in agents:
@@ -90,12 +127,17 @@ def covered_outcomes(
             table, notes = of_export(read_outcomes(content), agents)
         except (OutcomesError, OSError) as error:
             raise TableError(str(error)) from None
-        for layout in layouts:
-            insist_success(layout)
-    elif not agents:
+        return table, notes, True
+    if not agents:
         raise TableError("which columns are outcomes? Say --agent COLUMN for each agent")
-    else:
-        table, notes = read_csv(source, agents), []
+    return read_csv(source, agents), [], False
+
+
+def _covered(
+    table: OutcomeTable, notes: Sequence[str], exported: bool, layouts: Sequence[Layout]
+) -> CoveredOutcomes:
+    for layout in layouts if exported else ():
+        insist_success(layout)
     covered = table.covered(layouts)
     return replace(covered, notes=(*notes, *covered.notes))
 

@@ -28,7 +28,7 @@ Name = Annotated[
 Variant = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="A variant of the layout.", show_default="that of new sessions"
+        metavar="NAME", help="A variant of the layout.", show_default="the one that is meant"
     ),
 ]
 
@@ -112,7 +112,8 @@ def show(
     if output is not None:
         _draw(layout, output)
     if as_json:
-        print_json({**to_dict(layout), "digest": layout.digest})
+        choices = [choice.variant for choice in layout.choices] or [*known[:1]]
+        print_json({**to_dict(layout), "digest": layout.digest, "choose_from": choices})
     elif output is None:
         _print(layout, known)
 
@@ -212,7 +213,15 @@ def _print(layout: Layout, known: tuple[str, ...]) -> None:
         typer.echo(f"Outcome: {outcome}")
     if layout.excludes:
         typer.echo(f"Not where there is: {', '.join(map(str, layout.excludes))}")
+    if layout.measures:
+        typer.echo(f"It is about {', '.join(layout.measures)}.")
     typer.echo(f"Variants: {', '.join(known)}")
+    if layout.choices:
+        names = [choice.variant for choice in layout.choices]
+        typer.echo(
+            f"Without --variant: {' or '.join(names)}, whichever covers more, unless the battery "
+            "names one."
+        )
 
 
 def _rule(feature: Feature) -> str:

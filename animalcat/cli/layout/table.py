@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from animalcat.arena_configs.model import ArenaError
+from animalcat.cli.layout.show import load
 from animalcat.cli.shared.arena_outcomes import OnBattery, marked_by, on_battery, passed_on
 from animalcat.cli.shared.outcome_options import As
 from animalcat.cli.shared.outcome_table import INSTANCE, or_fail
@@ -16,10 +17,11 @@ from animalcat.layouts.model.instances import CoveredOutcomes
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.model.tables import read_sheet
 from animalcat.service.batteries.battery import Battery, import_files, read_files
+from animalcat.service.library.layouts import chosen_variant
 
 
 def outcomes_on_arenas(
-    layout: Layout,
+    named: tuple[str, str],
     folder: Path,
     outcomes: Path,
     pass_marks: Path | None = None,
@@ -27,13 +29,13 @@ def outcomes_on_arenas(
     taken_as: As | None = None,
     *,
     keep_drawn: bool = False,
-) -> CoveredOutcomes:
-    """Successes and failures on the arenas of a folder that a layout covers.
+) -> tuple[CoveredOutcomes, Layout]:
+    """Successes and failures on the arenas of a folder that a layout covers, and that layout.
 
     Ends the command where there are none, or a file is wrong.
 
     Args:
-        layout: The layout.
+        named: Name or file of the layout, and its variant; empty for the one that is meant.
         folder: Folder of arena files.
         outcomes: Table of final rewards.
         pass_marks: Table of pass marks; None for what the arena files say.
@@ -41,16 +43,19 @@ def outcomes_on_arenas(
         taken_as: What the numbers of the table are.
         keep_drawn: Whether arenas that leave something to chance count, as they are drawn here.
     """
+    layout = load(*named)
 
-    def read() -> OnBattery:
+    def read() -> tuple[OnBattery, Layout]:
         with TemporaryDirectory() as store:  # until it is known which arenas are the same
             names = read_sheet(outcomes).column(INSTANCE)
             battery = battery_of_folder(folder, names, Path(store))
             battery = marked_by(battery, pass_marks, outcomes, taken_as)
             played = passed_on(battery, outcomes, agents, taken_as)
-            return on_battery(layout, battery, played, keep_drawn=keep_drawn)
+            meant = layout if named[1] else chosen_variant(battery, layout)
+            return on_battery(meant, battery, played, keep_drawn=keep_drawn), meant
 
-    return or_fail(outcomes, read).outcomes
+    found, meant = or_fail(outcomes, read)
+    return found.outcomes, meant
 
 
 def battery_of_folder(folder: Path, played: Collection[str], store: Path) -> Battery:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from animalcat.cli.layout.show import load
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import Tell
 from animalcat.client import Client
@@ -17,6 +16,7 @@ from animalcat.envs.types import PHYSICS_STEP
 from animalcat.lab.received import received
 from animalcat.layouts.adaptive.plan import PRESETS, Policy
 from animalcat.layouts.explaining.wording import Scale, percent, scale_of
+from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import learnt
@@ -29,7 +29,7 @@ from animalcat.layouts.simulation.planning import (
     share_known,
 )
 from animalcat.service.errors import ServiceError
-from animalcat.service.library.layouts import meant_layout
+from animalcat.service.library.layouts import layout_on
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.values import SessionSpec
 
@@ -66,11 +66,11 @@ def expected(
     known = received(client, battery)
     stop, choice = replace(PRESETS[preset], **rule), Policy(**policy)
     try:
-        meant = load(name, variant) if name else meant_layout(known, "", variant)
+        meant = layout_on(known, name, variant)
         measured = Measurement(SessionSpec("", battery, policy=choice, stop=stop), known, meant)
-    except ServiceError as error:
+    except (ServiceError, SpecificationError) as error:
         fail(str(error))
-    bank, covered = measured.learner.bank, measured.coverage.to_dict()
+    bank, covered = measured.learner.bank, measured.covers()
     courses_taken = courses(
         bank,
         choice,
@@ -88,6 +88,9 @@ def expected(
         "covered": covered["covered"],
         "of": covered["of"],
         "layout": f"{meant.name}, {meant.variant}",
+        "variant": covered["variant"],
+        "asked": {name: asked["arenas"] for name, asked in covered["asked"].items()},
+        "warnings": covered["warnings"],
         "agents": agents,
         "max_episodes": stop.max_episodes,
         "target_sd": stop.target_sd,
@@ -96,6 +99,8 @@ def expected(
         "reasons": dict(reasons.most_common()),
         "nodes": [_row(courses_taken, meant, k, scale) for k, scale in enumerate(scales)],
         "sentences": [
+            *filter(None, (covered["variant"],)),
+            *covered["warnings"],
             f"Episodes: {_words(episodes, 3)}, of at most {stop.max_episodes}. The layout covers "
             f"{covered['covered']} of {covered['of']} arenas.",
             f"Time of play, if every episode lasts as long as it may: {_words(minutes, 2)} minutes "

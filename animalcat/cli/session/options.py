@@ -12,13 +12,12 @@ import typer
 
 from animalcat.apart import Bounds, Permission
 from animalcat.cli.shared.agent_options import AgentEnv, AgentMay, AgentSees
-from animalcat.cli.shared.batteries import find_battery, say_layout
+from animalcat.cli.shared.batteries import find_battery, say_coverage, say_layout
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, END, PLAYED
 from animalcat.cli.shared.option_table import read_options, with_options
 from animalcat.cli.shared.output import fail, status
 from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
-from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client
 from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.limits import is_privileged
@@ -59,7 +58,7 @@ Variant = Annotated[
     typer.Option(
         metavar="NAME",
         help="A variant of the layout, from `layout show`.",
-        show_default="the battery's, else the usual one: metres-15 of aaio, else the first",
+        show_default="the battery's, else the one for measuring that covers most of it",
         rich_help_panel=PLAYED,
     ),
 ]
@@ -120,9 +119,7 @@ class SessionPlan:
             session = client.create_session(
                 agent=self.agent, battery=battery, **self.fields, **self.options
             )
-            gaps = left_out(client.profile(session))
-        if gaps:
-            typer.echo(f"note: {gaps}", err=True)
+        say_coverage(client, session, variant=bool(self.fields["layout"]))
         return session
 
 

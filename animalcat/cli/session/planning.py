@@ -24,7 +24,7 @@ from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import POLICIES, PRESETS
 from animalcat.values.options import SessionOptions
 
-OPTIONS: Final = ("policy", "random_share", "max_episodes", "target_sd")
+OPTIONS: Final = ("policy", "random_share", "pairs", "max_episodes", "target_sd")
 """What may be chosen for a session that makes a difference to a plan."""
 LEAST_AGENTS: Final = 3
 """Fewest agents: one with little ability, one in the middle and one with much."""
@@ -77,7 +77,7 @@ def plan(
     known = [name for name in POLICIES if name != "plugin"]
     if (policy := chosen.get("policy", known[0])) not in known:
         fail(f"--policy {policy!r}: a plan is made for one of {', '.join(known)}", BAD_INPUT)
-    choice = {"policy": "name", "random_share": "random_share"}
+    choice = {"policy": "name", "random_share": "random_share", "pairs": "pairs"}
     meant = calibrated_layout(layout, variant, calibration, data)
     with client_for(server, data) as client:
         name = find_battery(client, battery, features, where=place(server, data))

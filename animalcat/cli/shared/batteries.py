@@ -13,10 +13,11 @@ from animalcat.arena_files import battery_files, battery_id
 from animalcat.battery_reference import Meant
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import operation_progress
+from animalcat.cli.shared.tables import left_out, variant_words
 from animalcat.client import Client
 from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.errors import AnimalcatError
-from animalcat.values import Battery
+from animalcat.values import Battery, Session
 
 NOTES: Final = 5
 """Problems of arena files that are printed at most."""
@@ -126,6 +127,21 @@ def say_layout(client: Client, battery: str, asked: str = "") -> None:
     called = named["name"] + (f" ({named['variant']})" if named["variant"] else "")
     whose = "the battery names it" if named["named"] else "the battery names none"
     typer.echo(f"layout {called}: {whose}; --layout takes another", err=True)
+
+
+def say_coverage(client: Client, session: Session, *, variant: bool) -> None:
+    """Say on standard error what a session that has not begun will not measure.
+
+    Args:
+        client: Of the server.
+        session: The session.
+        variant: Whether to say which variant of the layout it takes too, and why.
+    """
+    profile = client.profile(session)
+    if variant and (words := variant_words(profile)):
+        typer.echo(words, err=True)
+    if gaps := left_out(profile):
+        typer.echo(f"note: {gaps}", err=True)
 
 
 def tell_problems(problems: Iterable[str], most: int) -> None:

@@ -100,7 +100,14 @@ def coverage_words(coverage: Mapping[str, Any]) -> str:
         words.append(f"No play can pass {kept} of the arenas; they are played as was asked for.")
     if sure := coverage.get("cannot_fail"):
         words.append(f"Every play passes {sure} of the arenas: successes there tell nothing.")
+    words += coverage.get("warnings", ())
     return " ".join(words)
+
+
+def variant_words(profile: Mapping[str, Any]) -> str:
+    """Which variant of the layout measures and why, in a sentence; empty if it has but one."""
+    coverage: Mapping[str, Any] = profile["provenance"].get("coverage") or {}
+    return str(coverage.get("variant", ""))
 
 
 def voids(profile: Mapping[str, Any]) -> str:
@@ -171,6 +178,8 @@ def print_profile(
     print_nodes(profile, title)
     if calibration := calibrated(profile):
         console().print(calibration, highlight=False)
+    if variant := variant_words(profile):
+        console().print(variant, highlight=False)
     if gaps := left_out(profile):
         console().print(gaps, highlight=False)
     said = [said_of(profile, key) for key in ("agent_failures", "withdrawals")]
@@ -182,6 +191,14 @@ def print_profile(
     if comparison := profile["provenance"].get("comparison"):
         said = comparison["words"]
         console().print(f"{said[0].upper()}{said[1:]}.", highlight=False)
+    if rows := profile.get("controls"):
+        session = str(profile["provenance"]["session"]).removeprefix("sessions/")
+        number = f"{len(rows)} comparison{'s' * (len(rows) != 1)}"
+        console().print(
+            f"Arenas against their controls: {number}, by animalcat profile controls "
+            f"{session}{where}",
+            highlight=False,
+        )
     if verdict:
         print_verdict(profile)
         print_what_now(profile, where)
