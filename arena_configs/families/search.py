@@ -250,6 +250,9 @@ class _Search:
                 flipped = flips[number % len(flips)]
                 drawn.append(self._candidate(self._fitting(draw, flipped) or draw, flipped))
             columns.append(sorted(drawn, key=self._claimed_loss))
+        # A paradigm that cannot have the demands, by what it claims, is looked at only if none can.
+        able = [column for column in columns if self._claimed_loss(column[0]) <= 1.0]
+        columns = able or columns
         # Chance decides among paradigms that are as near.
         columns.sort(key=lambda column: (self._claimed_loss(column[0]), column[0].draw.seed))
         return [one for row in zip_longest(*columns) for one in row if one is not None]
