@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.checks import check_arena
+from animalcat.arena_configs.checks import check_config
 from animalcat.arena_configs.families import (
     FAMILIES,
     FamilyInstance,
@@ -18,8 +18,9 @@ from animalcat.arena_configs.families import (
 from animalcat.arena_configs.families.search import search
 from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import ArenaConfig, ArenaError
+from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.sequence import episode_arenas, episodes
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.layouts.library import LAYOUTS, load_layout
 
@@ -54,12 +55,14 @@ def test_claims_hold_and_arenas_are_explicit_and_clean(name: str) -> None:
     made = generate(one, number, rng, controls=tuple(one.controls), measure=measure_geometry)
     assert {instance.paradigm for instance in made} == {p.name for p in one.paradigms}
     for instance in made:
-        placement = place(instance.arena, np.random.default_rng(0))
-        assert (placement.drawn, placement.skipped) == ({}, ()), instance.name
-        problems = check_arena(instance.arena, np.random.default_rng(0))
-        assert {problem.code for problem in problems} <= {*one.allow}, instance.name
+        parts = episode_arenas(instance.arena)
+        for part in parts:
+            placement = place(part, np.random.default_rng(0))
+            assert (placement.drawn, placement.skipped) == ({}, ()), instance.name
         loaded = load_text(to_yaml(instance.arena), instance.name, strict=True)
-        assert loaded.config == ArenaConfig(arenas={0: instance.arena})
+        assert episodes(loaded.config) == {0: instance.arena}
+        problems = check_config(loaded.config, np.random.default_rng(0))
+        assert {problem.code for problem in problems} <= {*one.allow}, instance.name
 
 
 @pytest.mark.parametrize("name", FAMILIES)
