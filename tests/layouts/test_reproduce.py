@@ -318,7 +318,9 @@ def test_tables_are_means() -> None:
     ("arguments", "words"),
     [
         (["tesic"], "no paper 'tesic'; there are burden2023, crosby2020, tesic2025"),
-        (["tesic2025", "--part", "tables"], "tesic2025 has no parts"),
+        (["tesic2025", "--part", "tables"], "no part 'tables'; there are populations"),
+        (["testbed", "--table", "x.csv"], "--table is for tesic2025"),
+        (["tesic2025", "--table", "x.csv"], "x.csv: cannot be read"),
         (["burden2023", "--part", "figure-8"], "no part 'figure-8'; there are figure-9"),
         (["burden2023", "--part", "figure-9"], "give --data, or set ANIMALCAT_DATA"),
         (["burden2023", "--part", "tables", "--olympics", "steep"], "valid: "),
