@@ -247,7 +247,7 @@ def test_pairs_are_played_and_compared(folder: Path) -> None:
     """Files in Python are arenas by name, and names say which is a control of which."""
     arenas = {f"a{d}": Arena.goal(distance=20 + d, size=2) for d in range(4)}
     arenas |= {f"a{d}.near": Arena.goal(distance=3 + d, size=2) for d in range(4)}
-    options = {**OPTIONS, "max_episodes": 8}
+    options: dict[str, Any] = {**OPTIONS, "max_episodes": 8}
     paired = animalcat.measure(Wanderer(), arenas, folder=folder, pairs=True, **options)
     frame = paired.outcomes
     stems = frame["instance"].str.removesuffix(".near").tolist()
