@@ -233,9 +233,9 @@ def assess_table(
                 kept.rows, kept.predicted, shares[row][played][kept.rows], kept.repeat
             )
             found.setdefault(assessor.name, []).append(scored)
-    passed = [float(np.nanmean(shares[row])) for row in chosen]
+    passed = [float(shares[row][np.isfinite(shares[row])].mean()) for row in chosen]
     agents = [table.agents[row] for row in chosen]
-    first, *_ = found.values()
+    first = next(iter(found.values()))
     scores = [
         _scored(name, own, None if own is first else first, agents, passed, seed)
         for name, own in found.items()

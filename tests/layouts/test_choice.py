@@ -90,7 +90,11 @@ def test_only_declared_variants_are_chosen_from() -> None:
     plain = parse_layout(READING.replace("choose_from: [long, short]\n", ""))
     choice = choose(plain, look_at(texts([110])))
     assert choice.layout is plain
-    assert said(plain, choice) == "The layout reading is taken by its variant short, the usual one."
+    assert said(plain, choice) == ""  # there was nothing to choose
+    other = parse_layout(READING.replace("choose_from: [long, short]\n", ""), "printed")
+    assert said(other, choose(other, look_at(texts([110])))).endswith(
+        "printed, which was asked for."
+    )
 
 
 @pytest.mark.parametrize(
