@@ -209,13 +209,13 @@ def test_distances_as_printed_cannot_be_walked() -> None:
 
 @pytest.mark.slow
 def test_nuts_gets_where_the_prior_hardly_is() -> None:
-    """Agent 16 walks 56 m, and flatNavAbility is N(0, 1)."""
+    """Agent 8 walks 56 m, flatNavAbility is N(0, 1), and no chain finds that from the prior."""
     layout = load_layout("object-permanence", "as-printed")
-    (agent,) = [agent for agent in synthetic_agents() if agent.number == 16]
+    (agent,) = [agent for agent in synthetic_agents() if agent.number == 8]
     (score,) = regenerate(layout, 0, 0, agents=[agent])
     assert score.mean["flatNavAbility"] > 50.0
-    assert score.layout < 0.12
-    assert 0 <= score.stuck < 4
+    assert score.layout < 0.15
+    assert score.stuck == 2
 
 
 def test_counts_of_the_battery() -> None:
