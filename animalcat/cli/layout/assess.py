@@ -108,7 +108,7 @@ def _print(found: Assessment) -> None:
     agents = len(found.scores[0].agents)
     title = (
         f"Held-out outcomes of {agents} agent{'s' * (agents != 1)} on {found.instances} instances "
-        f"(20 %, {found.repeats} times), means over agents"
+        f"(20 %{f', {found.repeats} times' * (found.repeats > 1)}), means over agents"
     )
     print_rows(rows, list(rows[0]), as_json=False, title=title)
     if found.screening is None:
