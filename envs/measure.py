@@ -318,7 +318,7 @@ def _travel(watched: GoalVisibility, which: int) -> float:
 
 
 def _last_place_shows(survey: Survey, watched: GoalVisibility, which: int) -> Reading:
-    """Whether an agent that goes to where it last saw a goal sees it there or on the way."""
+    """Whether who goes to where it last saw a goal sees it by that, and can still get to it."""
     x, _, z = watched.last_seen[which].tolist()
     row, center = watched.rows[which], watched.centers[which]
     if not watched.scene.active[row]:
@@ -339,7 +339,18 @@ def _last_place_shows(survey: Survey, watched: GoalVisibility, which: int) -> Re
     eyes = np.array([way.at(float(m)) for m in looks])
     rows = hiders(watched.scene, row)
     shown = clear_shares(watched.scene, rows, eyes, [center], radius, enough=SEEN)
-    return float(shown[-1] >= SEEN)
+    if shown[-1] < SEEN:
+        return 0.0
+    # It may have chosen for good, and see the goal through glass.
+    try:
+        terrain = survey.walked
+        here = terrain.ground.under(way.at(float(looks[len(shown) - 1])))
+    except TooMuchError as error:
+        return str(error)
+    if here is None:
+        return 1.0
+    contacts = terrain.ground.touching(Point(*center.tolist()), radius)
+    return float(terrain.safe_moves.reached(here)[contacts].any())
 
 
 def _at_rest(survey: Survey, watched: GoalVisibility, only: PlacedObject | None = None) -> Survey:

@@ -435,7 +435,10 @@ def report(
             page = "" if path is None else found.page(drawing)
         if as_json:
             print_json(found.to_dict())
-        elif rows := found.report.reliability_rows:
+        else:
+            _say_impostors([one.to_dict() for one in found.report.impostors])
+        rows = found.report.reliability_rows
+        if rows and not as_json:
             title = "Standard error (and reliability) of each capability by number of episodes"
             print_rows(rows, list(rows[0]), as_json=False, title=title)
         if path is not None:
@@ -444,6 +447,15 @@ def report(
             except OSError as error:
                 fail(f"{path}: cannot be written: {error.strerror}")
             wrote(f"report on {name}", path)
+
+
+def _say_impostors(impostors: Iterable[Mapping[str, Any]]) -> None:
+    """Print by which cues an agent could pass, and in how many arenas that shows."""
+    heads = {"an agent that": "agent", "arenas that tell": "parting", "it": "verdict"}
+    rows = [{head: one[key] for head, key in heads.items()} for one in impostors]
+    if rows:
+        title = "Agents that go by a cue, against able ones"
+        print_rows(rows, list(rows[0]), as_json=False, title=title)
 
 
 def _features_json(

@@ -82,7 +82,7 @@ HIDING: Final = (
         "lastPlaceShows",
         "",
         "1: an agent that goes to where it last saw the goal, while it stood still, sees the goal "
-        "there or on the way; 0: the goal has moved on out of sight",
+        "there or on the way, and can still get to it; 0: the goal has moved on",
         high=1.0,
     ),
     _row(

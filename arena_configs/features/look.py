@@ -9,12 +9,17 @@ from animalcat.arena_configs.features.definition import ALONG_WAY, FeatureDefini
 from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.placement import PlacedObject
 
-_COLOURED: Final = ("Wall", "Ramp")
+_WITHOUT_RAMPS: Final = 3
+"""Version of colours: those of ramps are left out, since their pink says what they are."""
 _CHANNELS: Final = ("Red", "Green", "Blue")
 
 
 def _walls(survey: Survey) -> list[PlacedObject]:
-    return [thing for thing in survey.placement.objects if thing.name in _COLOURED]
+    return [thing for thing in survey.placement.objects if thing.name == "Wall"]
+
+
+def _hiding_walls(survey: Survey) -> list[PlacedObject]:
+    return [thing for thing in survey.occluders if thing.name != "Ramp"]
 
 
 def _color(thing: PlacedObject) -> tuple[float, float, float]:
@@ -49,18 +54,18 @@ LOOKS: Final = (
         "opaque objects that hide some of the goal from the start or from its way, where "
         "everything is as it is placed",
         _occluders,
-        group="look",
+        group="sight",
         version=ALONG_WAY,
     ),
     *(
         FeatureDefinition(
             f"occluder{name}",
             "",
-            f"how {name.lower()} these objects are on average, before their texture",
-            _channel(lambda survey: survey.occluders, channel, "no occluder"),
+            f"how {name.lower()} the occluders but ramps are on average, before their texture",
+            _channel(_hiding_walls, channel, "no occluder but ramps"),
             high=255.0,
             group="look",
-            version=ALONG_WAY,
+            version=_WITHOUT_RAMPS,
         )
         for channel, name in enumerate(_CHANNELS)
     ),
@@ -68,19 +73,21 @@ LOOKS: Final = (
         FeatureDefinition(
             f"wall{name}",
             "",
-            f"how {name.lower()} opaque walls and ramps are on average, before their texture",
+            f"how {name.lower()} opaque walls are on average, before their texture",
             _channel(_walls, channel, "no wall"),
             high=255.0,
             group="look",
+            version=_WITHOUT_RAMPS,
         )
         for channel, name in enumerate(_CHANNELS)
     ),
     FeatureDefinition(
         "wallColours",
         "",
-        "different colours of opaque walls and ramps",
+        "different colours of opaque walls",
         lambda survey: float(len({_color(thing) for thing in _walls(survey)})),
         group="look",
+        version=_WITHOUT_RAMPS,
     ),
     FeatureDefinition("patterns", "", "different pictures on sign boards", _patterns, group="look"),
 )

@@ -11,7 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from animalcat.layouts.library import LAYOUTS
 from animalcat.layouts.model.spec import Layout
+from animalcat.service.batteries.balance import BINS, LEAST, Balance, balances
 from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.impostors import ENOUGH, Impostor, impostors
 from animalcat.service.batteries.separation import (
     ALIKE,
     APART,
@@ -89,6 +91,20 @@ RULES: Final[Mapping[str, str]] = {
         f"layout's prior. A pair differs in one demand by at least {100 * APART:g} % of its range, "
         f"and in no other by more than {100 * ALIKE:g} %. Where controls and variants are known, "
         "both instances of a pair are of one draw, so that they are alike in all else."
+    ),
+    "looks": (
+        "Cramer's V of the paradigm and a colour, corrected for chance (Bergsma 2013): 0 where "
+        "every paradigm has the colours alike, 1 where they tell the paradigm. Of more than "
+        f"{BINS} values, {BINS} parts of equal numbers are compared. Paradigms with fewer than "
+        f"{LEAST} instances that have the colour are left out. A paradigm with one colour alone "
+        "cannot be told from that colour."
+    ),
+    "impostors": (
+        "An impostor passes by a cue, without what the arenas ask for. Counted are the instances "
+        "in which the cue and the goal part, so that its outcome differs from that of an able "
+        "agent. Where there are none, no session can tell the two apart; with fewer than "
+        f"{ENOUGH}, a session meets few of them. Impostors that follow a colour of the camera's "
+        "picture are not counted, since no demand says what the camera shows."
     ),
     "sheet": (
         f"Every paradigm has the same number of maps, at most {MAPS_EACH}. The first is of its "
@@ -177,6 +193,8 @@ class BatteryReport:
         layouts: Shipped layouts that cover some of it.
         separation: Which demands of the layout, or of the one that the battery is meant for, can be
             told apart; None without a layout.
+        looks: Which colours go together with the paradigm.
+        impostors: By which cues an agent could pass without what is asked for.
         precision: What a layout could at best know; None without a layout.
         additions: Instances to add.
     """
@@ -190,6 +208,8 @@ class BatteryReport:
     sheet: tuple[SheetPart, ...]
     layouts: tuple[Covering, ...]
     separation: Separation | None
+    looks: tuple[Balance, ...]
+    impostors: tuple[Impostor, ...]
     precision: Precision | None
     additions: tuple[Addition, ...]
 
@@ -318,6 +338,8 @@ class BatteryReport:
                 ],
                 "layouts": [covering._asdict() for covering in self.layouts],
                 "separation": None if self.separation is None else self.separation.to_dict(),
+                "looks": [look.to_dict() for look in self.looks],
+                "impostors": [impostor.to_dict() for impostor in self.impostors],
                 "precision": None if self.precision is None else _precision(self.precision),
                 "additions": [_addition(addition) for addition in self.additions],
             }
@@ -373,6 +395,8 @@ def battery_report(
         sheet=tuple(sheet(table, layout, maps)),
         layouts=tuple(_covering(battery)),
         separation=_separation(battery, layout),
+        looks=balances(battery.instances),
+        impostors=impostors(battery.instances),
         precision=known,
         additions=tuple(additions(table, covered, related, known)),
     )
@@ -433,6 +457,10 @@ def summary(report: BatteryReport) -> Iterator[str]:
             f"The demands of the layout {parted.layout} "
             + ("can be told apart." if not parted.failures else "cannot all be told apart.")
         )
+    if fixed := sorted({name for look in report.looks for name in look.fixed}):
+        yield f"Some paradigms have one colour alone: {', '.join(fixed)}."
+    if alike := [one.agent for one in report.impostors if not one.parting]:
+        yield f"From an able agent it cannot tell one that {'; or one that '.join(alike)}."
     known = report.precision
     if known is not None:
         yield from _knowledge(known)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from animalcat.arena_configs.batteries import RECIPES, load_recipe
 from animalcat.arena_configs.checks import check_config
 from animalcat.arena_configs.families import (
     FAMILIES,
@@ -15,6 +16,7 @@ from animalcat.arena_configs.families import (
     load_family,
     measure_geometry,
 )
+from animalcat.arena_configs.families.ranges import Categorical
 from animalcat.arena_configs.families.search import search
 from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.loader import load_text
@@ -76,6 +78,31 @@ def test_each_part_has_instances(name: str) -> None:
 
     assert (len(texts(practice)), len(texts(test))) == (3, 3)
     assert not texts(practice) & texts(test)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_colours_of_walls_do_not_tell_the_paradigm(recipe: str) -> None:
+    """Where the walls of a recipe have several colours, those of each paradigm have them too."""
+    families = {entry.family.name for entry in load_recipe(recipe).entries}
+    painted = {n: load_family(n).variants.parameters.get("paint") for n in families}
+    if not any(painted.values()):
+        return
+    choices = {paint.options for paint in painted.values() if isinstance(paint, Categorical)}
+    assert len(choices) == 1
+    for name in families:
+        for paradigm in load_family(name).paradigms:
+            made = generate(name, 10, np.random.default_rng(3), paradigm=paradigm.name)
+            colours = [
+                {
+                    (c.r, c.g, c.b)
+                    for item in one.arena.items
+                    if item.name == "Wall"
+                    for c in item.colors
+                }
+                for one in made
+            ]
+            walled = [each for each in colours if each]
+            assert len(walled) < 5 or len(set().union(*walled)) > 1, (name, paradigm.name)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
