@@ -146,7 +146,9 @@ class Table(Place):
         """Whether an agent passes an instance; agents are called as in `IMPOSTORS`, or by slips."""
         impostor = next((one for one in IMPOSTORS if one.name == agent), None)
         # What the planner passes is known of every arena of a battery.
-        solved = instance not in self.battery.unsolved
+        unsolved = self.battery.unsolved
+        assert unsolved is not None  # the planner tries the arenas of every recipe
+        solved = instance not in unsolved
         if impostor is None:
             slips = float(agent.removeprefix("able, slips "))
             return solved != (rng(seed, "slips", episode).random() < slips)
