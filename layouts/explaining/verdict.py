@@ -26,6 +26,7 @@ from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import PredictionTest
 from animalcat.layouts.explaining.wording import (
     Scale,
+    all_of,
     percent,
     plain_scale,
     scale_of,
@@ -325,7 +326,7 @@ def _passed(layout: Layout, shares: Floats, noun: str, *, informed: bool) -> str
     elif not (shares > 0.0).any():
         end = ", so what it can do was not found"
     helped = "Told where everything is, it" if informed else "It"
-    return f"{helped} {_names(said)}{end}."
+    return f"{helped} {all_of(said)}{end}."
 
 
 def _reached(y: Floats, noun: str) -> str:
@@ -388,7 +389,7 @@ def _abilities(
         weaker = _listed([each[name] for name in cannot])
         sentences.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {weaker}.")
     if unknown:
-        sentences.append(f"Not known yet: {_names(unknown)}.")
+        sentences.append(f"Not known yet: {all_of(unknown)}.")
     return (
         sentences
         if len(sentences) < 3
@@ -479,9 +480,9 @@ def _failing(
         said = f"What makes it fail is open; it may be {fails.by}, which is not known yet{rest}."
         return said, fails.by
     if fails.by in unshown and len(unshown) + len(unknown) > 1:
-        which = f"in any of {_names(unshown)}" if len(unshown) > 1 else f"in {fails.by}"
+        which = f"in any of {all_of(unshown)}" if len(unshown) > 1 else f"in {fails.by}"
         are = "are" if len(unknown) > 1 else "is"
-        rest = f", and {_names(unknown)} {are} not known yet" if unknown else ""
+        rest = f", and {all_of(unknown)} {are} not known yet" if unknown else ""
         return f"What makes it fail is open: no ability was shown {which}{rest}.", fails.by
     what, it = f"limit of {fails.by}", "limit"
     if node.kind == "robustness":
@@ -569,10 +570,6 @@ def _listed(parts: Sequence[str]) -> str:
     if len(parts) > _MOST:
         shown.append(f"{len(parts) - _MOST} more in the table")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _names(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _upper(text: str) -> str:
