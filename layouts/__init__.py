@@ -18,7 +18,8 @@ Or test somebody adaptively:
 
 `load_layout` makes a `Layout` of a name (`LAYOUTS`), a file, a text or a dict. `fit` gives a `Fit`;
 `Bank` holds the items of a `Learner`, which chooses by a `Policy` and stops by a `StoppingRule`; a
-selector of your own answers with `Branch`es.
+selector of your own answers with `Branch`es. `assess` gives an `Assessment`: how well a layout
+predicts beside regression, boosting and item response theory.
 `ScaledBeta`, `Normal` and `HalfNormal` are priors for `Layout.with_prior`. What is wrong with a
 layout is a `SpecificationError`, with a table a `TableError`, and with what a learner is told a
 `TellError`; all are kinds of `ValueError`. Pictures are in `animalcat.plots`. These names load when
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from animalcat.layouts.adaptive.learner import Learner
     from animalcat.layouts.adaptive.plan import Policy, StoppingRule
     from animalcat.layouts.adaptive.selectors import Branch
+    from animalcat.layouts.checking.assess import Assessment, assess
     from animalcat.layouts.fitting.fits import Fit, fit, predict
     from animalcat.layouts.inference.live import TellError
     from animalcat.layouts.library import LAYOUTS, load_layout
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LAYOUTS",
+    "Assessment",
     "Bank",
     "Branch",
     "Fit",
@@ -64,6 +67,7 @@ __all__ = [
     "StoppingRule",
     "TableError",
     "TellError",
+    "assess",
     "fit",
     "load_layout",
     "predict",
@@ -71,6 +75,7 @@ __all__ = [
 
 _HOME = {
     "LAYOUTS": "library",
+    "Assessment": "checking.assess",
     "Bank": "adaptive.bank",
     "Branch": "adaptive.selectors",
     "Fit": "fitting.fits",
@@ -84,6 +89,7 @@ _HOME = {
     "StoppingRule": "adaptive.plan",
     "TableError": "model.tables",
     "TellError": "inference.live",
+    "assess": "checking.assess",
     "fit": "fitting.fits",
     "load_layout": "library",
     "predict": "fitting.fits",

@@ -406,7 +406,9 @@ def report(
     variant: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="A variant of the layout.", show_default="the one that is meant"
+            metavar="NAME",
+            help="A variant of the layout.",
+            show_default="the battery's, else the one that covers most",
         ),
     ] = "",
     maps: Annotated[

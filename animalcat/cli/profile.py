@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from animalcat.cli.shared.output import print_json, status, to_standard_output, wrote
+from animalcat.cli.shared.output import fail, print_json, status, to_standard_output, wrote
 from animalcat.cli.shared.remote import (
     AllowPlugin,
     AsJson,
@@ -89,9 +89,10 @@ def plot(
     sessions: Annotated[
         list[str],
         typer.Argument(
-            metavar="SESSION|FILE.nc...",
-            help="Ids of sessions, or files that `profile export --format netcdf` wrote. Pictures "
-            "of several agents take several.",
+            metavar="SESSION|FILE...",
+            help="Ids of sessions, files that `profile export --format netcdf` wrote, or files of "
+            "profiles (.json) as `layout fit -o` and `profile export` write them, with one agent "
+            "or many.",
         ),
     ],
     kind: Annotated[
@@ -106,6 +107,7 @@ def plot(
             "graph",
             "comparison",
             "population",
+            "profiles",
             "heat",
             "brier",
             "generality",
@@ -113,8 +115,10 @@ def plot(
             "radar",
         ],
         typer.Option(
-            help="What to draw. The first eight are of one agent; comparison, population, heat and "
-            "generality are of several; brier, categories and radar of one or more."
+            help="What to draw. The first eight are of one agent; comparison, population, "
+            "profiles, heat and generality are of several; brier, categories and radar of one or "
+            "more. Profiles alone, without draws and episodes, give forest, comparison, "
+            "population, profiles and heat."
         ),
     ] = "forest",
     output: Annotated[
@@ -129,13 +133,62 @@ def plot(
             show_default="the first two that vary",
         ),
     ] = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Draw this agent. Repeat it for several.", show_default="all"
+        ),
+    ] = None,
+    x: Annotated[
+        str,
+        typer.Option(
+            "--x",
+            metavar="NODE",
+            help="For population: what goes to the right.",
+            show_default="the first capability",
+        ),
+    ] = "",
+    y: Annotated[
+        str,
+        typer.Option(
+            "--y",
+            metavar="NODE",
+            help="For population: what goes up.",
+            show_default="the second capability",
+        ),
+    ] = "",
+    colour: Annotated[
+        str,
+        typer.Option(
+            metavar="NODE",
+            help="For population: what sets the colour of a point: a node, or success for the "
+            "share of success.",
+            show_default="the layout's noise",
+        ),
+    ] = "",
+    size: Annotated[
+        str,
+        typer.Option(
+            metavar="NODE",
+            help="For population: what sets the size of a point, in the same way.",
+            show_default="success",
+        ),
+    ] = "",
     server: Server = None,
     data: Data = None,
 ) -> None:
-    """Draw a profile as a picture."""
+    """Draw a profile, or many, as a picture."""
     from animalcat.cli.shared.pictures import draw_profiles
 
-    draw_profiles(sessions, kind, output, demand or [], server=server, data=data)
+    places = {"x": x, "y": y, "colour": colour, "size": size}
+    options: dict[str, Any] = {key: node for key, node in places.items() if node}
+    if options and kind != "population":
+        fail(f"--{next(iter(options))} goes with --kind population")
+    if demand and kind != "grid":
+        fail("--demand goes with --kind grid")
+    if demand:
+        options["demands"] = demand
+    draw_profiles(sessions, kind, output, options, agents=agent or [], server=server, data=data)
 
 
 @app.command()

@@ -78,7 +78,7 @@ def _print(agent: str, rows: Sequence[Mapping[str, Any]]) -> None:
     ]
     columns = (
         *("arenas", "control", "passed, control", "pairs"),
-        *(Column("only they", 2), Column("only control", 1)),
+        *(Column("only arena", 2), Column("only control", 1)),
         *("difference, %", "says"),
     )
     print_rows(

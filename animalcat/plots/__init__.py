@@ -17,19 +17,22 @@ legend of the whole.
 `posterior` draws what is known of one agent: `forest`, `densities`, `trajectory`, and `graph` puts
 it into the layout's graph, or draws a layout alone. `prediction` holds predictions against
 outcomes: `characteristic`, `grid`, `reliability`, `coverage`. `agents` draws several agents:
-`comparison`, `population`, `heat`, `brier`, `generality`, `categories`, `radar`. `results` reads an
-exported posterior, `given` finds what is drawn in what was given, `readings` says how nodes are
-read, and `style` is what all pictures share; `inline` puts them into pages. The extra `server`
-brings what they need. The command is `animalcat profile plot`.
+`comparison`, `population`, `profiles`, `heat`, `brier`, `generality`, `categories`, `radar`,
+`assessors`. `results` reads an exported posterior, `given` finds what is drawn in what was given,
+`readings` says how nodes are read, and `style` is what all pictures share; `inline` puts them into
+pages. The extra `server` brings what they need. The commands are `animalcat profile plot` and, for
+`assessors`, `animalcat layout assess`.
 """
 
 from animalcat.plots.agents import (
+    assessors,
     brier,
     categories,
     comparison,
     generality,
     heat,
     population,
+    profiles,
     radar,
 )
 from animalcat.plots.graph import graph
@@ -39,6 +42,7 @@ from animalcat.plots.results import read_results
 from animalcat.plots.style import save
 
 __all__ = [
+    "assessors",
     "brier",
     "categories",
     "characteristic",
@@ -51,6 +55,7 @@ __all__ = [
     "grid",
     "heat",
     "population",
+    "profiles",
     "radar",
     "read_results",
     "reliability",

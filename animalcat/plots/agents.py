@@ -9,11 +9,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
+from animalcat.layouts.checking.assess import Assessment
 from animalcat.layouts.checking.compare import Posterior, ranking
 from animalcat.layouts.checking.scores import bootstrap
 from animalcat.layouts.checking.scores import brier as brier_score
 from animalcat.layouts.explaining.wording import Scale, plain_scale
-from animalcat.layouts.model.tables import guess
+from animalcat.layouts.model.tables import guess, of_kind
 from animalcat.layouts.model.units import plain_unit
 from animalcat.plots.given import (
     Subjects,
@@ -21,14 +22,19 @@ from animalcat.plots.given import (
     estimated_of,
     fitted_of,
     several,
+    share_passed,
     table_of,
 )
+from animalcat.plots.posterior import node_range
 from animalcat.plots.prediction import judged
 from animalcat.plots.readings import NodeReading, read_axis, reading_of
 from animalcat.plots.style import (
+    AGENTS,
+    BAD,
     DARK,
     INK,
     LIGHT,
+    MAIN,
     PAPER,
     PRIOR,
     SOFT,
@@ -36,6 +42,7 @@ from animalcat.plots.style import (
     agent_styles,
     canvas,
     new_figure,
+    panels,
     plain,
     tidy,
     with_unit,
@@ -45,6 +52,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHADES: Final = "cividis"
+SUCCESS: Final = "success"
+"""What stands for the share of success where the name of a node may stand."""
+_FEW: Final = 10
+"""Most agents whose names are all written."""
+_POINT: Final = 120.0
+_FAINT: Final = 0.1
+"""Colours of nodes reach at least so far, so that next to nothing is not made much of."""
+_LETTER: Final = 4.0
+"""Width of a letter of a point's name, in points."""
+_NEAR: Final = 9.0
+_TITLE: Final = 18
 _SHORT: Final = 14
 """Letters of a name that fits under its column."""
 
@@ -147,20 +165,24 @@ def population(
     agents: Subjects,
     x: str = "",
     y: str = "",
-    noise: str = "noiseLevel",
+    colour: str = "",
+    size: str = SUCCESS,
     *,
     ax: Any = None,
     scales: Mapping[str, Scale] | None = None,
 ) -> Figure:
-    """Draw two capabilities of many agents; size is noise, and colour the share of success.
+    """Draw two capabilities of many agents, each a point with its standard deviations as bars.
 
-    Figure 4 of Burden et al. (2023) is of this kind.
+    By default it is Figure 4 of Burden et al. (2023): colour is noise, and size the share of
+    success. Of many agents those are named that stand apart, as far as there is room.
 
     Args:
         agents: Fits, learners, results or profiles by name, or a list of them, all of one layout.
         x: A node; by default the first capability.
         y: A node; by default the second capability.
-        noise: The node that sets the size, if the layout has it.
+        colour: What sets the colour: a node, or `success`, the share of success; by default the
+            first node of noise, if the layout has one.
+        size: What sets the size, in the same way.
         scales: How nodes are read, by name, where that is not to follow from the agents.
         ax: An axis to draw on; by default a new figure has one.
 
@@ -178,78 +200,175 @@ def population(
     nodes: Mapping[str, Mapping[str, Any]] = first["nodes"]
     able = [name for name, node in nodes.items() if node.get("kind") == "capability"]
     chosen = [x or (able or list(nodes))[0], y or (able[1:] or list(nodes)[1:] or list(nodes))[0]]
-    for name in chosen:
+    noise = next((name for name, node in nodes.items() if node.get("kind") == "robustness"), "")
+    colour = colour or noise
+    for name in (*chosen, *({colour, size} - {SUCCESS, ""})):
         if name not in nodes:
             hint = guess(name, list(nodes))
             raise ValueError(f"population: no node {name!r}; nodes: {', '.join(nodes)}.{hint}")
-    drawn = canvas(ax, "population", (6.2, 4.8))
+    drawn = canvas(ax, "population", (7.2, 5.6) if len(names) > _FEW else (6.2, 4.8))
     (axes,) = drawn.axes
-    factors = {node: plain_unit(str(nodes[node].get("unit") or ""))[0] for node in chosen}
-    places: list[list[float]] = []
-    for name in names:
-        own = profiles[name]["nodes"]
-        at: list[float] = []
-        for node, end in zip(chosen, ("x", "y"), strict=True):
-            factor = factors[node]
-            low, high = (factor * bound for bound in own[node]["hdi"])
-            at.append(factor * own[node]["mean"])
-            across = [low, high]
-            other = at[0] if end == "y" else factor_mean(own[chosen[1]])
-            ends = (across, [other] * 2) if end == "x" else ([other] * 2, across)
-            axes.plot(*ends, color=PRIOR, lw=1.0, zorder=1)
-        places.append(at)
-    spots = np.array(places)
-    loud = np.array([float(profiles[n]["nodes"].get(noise, {"mean": 0.2})["mean"]) for n in names])
-    share = np.array([_success(profiles[name]) for name in names])
+    factors = [plain_unit(str(nodes[node].get("unit") or ""))[0] for node in chosen]
+    own = [[profiles[name]["nodes"][node] for node in chosen] for name in names]
+    spots = np.array([[float(node["mean"]) for node in row] for row in own]) * factors
+    # No bar reaches beyond the range of its node.
+    ends = np.array([[node_range(node) for node in row] for row in own]).transpose(2, 0, 1)
+    sds = np.array([[float(node["sd"]) for node in row] for row in own]) * factors
+    gaps = np.abs(ends * factors - spots)
+    right, up = np.minimum(sds, gaps).transpose(2, 0, 1)
+    axes.errorbar(*spots.T, up, right, fmt="none", ecolor=PRIOR, elinewidth=1.0, zorder=1)
+    hue, large = (_shares(profiles, what) for what in (colour, size))
     shown = axes.scatter(
-        spots[:, 0],
-        spots[:, 1],
-        s=40 + 500 * loud,
-        c=share,
-        cmap=_SHADES,
-        vmin=0,
-        vmax=1,
+        *spots.T,
+        s=_POINT if large is None else 0.2 * _POINT + 2.0 * _POINT * large.clip(0, 1),
+        c=MAIN if hue is None else hue,
+        cmap=None if hue is None else "coolwarm" if colour == noise else _SHADES,
+        vmin=None if hue is None else 0,
+        vmax=None if hue is None else 1 if colour == SUCCESS else max(hue.max(), _FAINT),
         edgecolors=INK,
-        linewidths=1,
+        linewidths=0.8,
+        alpha=0.9,
         zorder=3,
     )
-    # Names of neighbours stand above and below in turns, so that they do not run into each other.
-    for k, place in enumerate(map(int, np.argsort(spots[:, 0], kind="stable"))):
-        side = 1 if k % 2 == 0 else -1
-        axes.annotate(
-            plain(names[place]),
-            spots[place],
-            xytext=(0, 15 * side),
-            textcoords="offset points",
-            fontsize=8,
-            ha="center",
-            va="center",
-            zorder=6,
-            path_effects=[withStroke(linewidth=2.5, foreground=PAPER)],
-        )
-    drawn.figure.colorbar(shown, ax=axes, label="share of episodes passed")
     axes.margins(0.12)
-    for node, axis in zip(chosen, (axes.xaxis, axes.yaxis), strict=True):
+    _name_points(axes, spots, names)
+    if hue is not None:
+        drawn.figure.colorbar(shown, ax=axes, label=_share_words(colour))
+    for node, factor, axis in zip(chosen, factors, (axes.xaxis, axes.yaxis), strict=True):
         label = with_unit(node, plain_unit(str(nodes[node].get("unit") or ""))[1])
         if scales and node in scales:
             reading = NodeReading(node, scales[node])
             label = f"{node}: {reading.label}" if reading.scale.margin else reading.label
-            ends = (axis.get_view_interval() / factors[node]).tolist()
+            ends = (axis.get_view_interval() / factor).tolist()
             at, words = reading.ticks(*ends)
-            axis.set_ticks([factors[node] * tick for tick in at], [plain(word) for word in words])
+            axis.set_ticks([factor * tick for tick in at], [plain(word) for word in words])
         axis.set_label_text(plain(label))
     tidy(axes)
-    words = "lines: 90 % intervals"
-    words += f"; larger: more {noise}" if noise in nodes else ""
-    drawn.below(plain(words))
-    drawn.entitle("", _labels(profiles))
+    more = "passed more" if size == SUCCESS else f"more {size}"
+    drawn.below(plain(f"bars: mean ± SD{f'; larger: {more}' if large is not None else ''}"))
+    drawn.entitle(f"{len(names)} agents" * (len(names) > _FEW), _labels(profiles))
+    return drawn.figure
+
+
+def _shares(profiles: Mapping[str, Mapping[str, Any]], what: str) -> Floats | None:
+    """What sets the colour or size of each agent's point, from 0 to 1; None where nothing does."""
+    if what == SUCCESS:
+        passed = np.array([share_passed(profile) for profile in profiles.values()])
+        return passed if np.isfinite(passed).all() else None
+    rows = [profile["nodes"].get(what) for profile in profiles.values()]
+    if None in rows:
+        return None
+    ends = [node_range(row) for row in rows]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    return (np.array([float(row["mean"]) for row in rows]) - low) / (high - low)
+
+
+def _share_words(what: str) -> str:
+    return "share passed" if what == SUCCESS else plain(what)
+
+
+def _name_points(axes: Any, spots: Floats, names: Sequence[str]) -> None:
+    """Write names beside points, where no other name stands; who is far from the rest comes first.
+
+    Of a few agents every name is written. It then stands above or below its point in turns.
+    """
+    few = len(names) <= _FEW
+    centre, spread = np.median(spots, axis=0), np.ptp(spots, axis=0) + 1e-12
+    far = np.linalg.norm((spots - centre) / spread, axis=1)
+    order = np.argsort(spots[:, 0] if few else -far, kind="stable")
+    axes.autoscale_view()
+    box = axes.get_window_extent()
+    scale = 72.0 / axes.figure.dpi
+    taken: list[tuple[float, float, float, float]] = []
+    for k, place in enumerate(map(int, order)):
+        words = plain(names[place])
+        at_x, at_y = axes.transData.transform(spots[place]) * scale
+        wide = 0.5 * _LETTER * len(words) + 1.0
+        sides = [15 if k % 2 == 0 else -15] if few else [_NEAR, -_NEAR]
+        for side in sides:
+            corner = (at_x - wide, at_y + side - 5.0, at_x + wide, at_y + side + 5.0)
+            inside = box.x0 * scale <= corner[0] and corner[2] <= box.x1 * scale
+            if few or (inside and not any(_overlap(corner, other) for other in taken)):
+                taken.append(corner)
+                axes.annotate(
+                    words,
+                    spots[place],
+                    xytext=(0, side),
+                    textcoords="offset points",
+                    fontsize=8 if few else 6.5,
+                    ha="center",
+                    va="center",
+                    zorder=6,
+                    path_effects=[withStroke(linewidth=2.0, foreground=PAPER)],
+                )
+                break
+
+
+def _overlap(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def profiles(agents: Subjects, ax: Any = None) -> Figure:
+    """Draw the profile of every agent in a small panel of its own, who passed most first.
+
+    In each panel every node has a line: from left to right its range, or where it has no ends three
+    standard deviations of the prior, with mean and 90 % interval.
+
+    Args:
+        agents: Fits, learners, results or profiles by name, or a list of them, all of one layout.
+        ax: An axis for each agent to draw on; by default a new figure has them.
+
+    Returns:
+        The figure that was drawn on.
+
+    Raises:
+        TypeError: An agent is nothing of that kind.
+        ValueError: There are not two agents, or their layouts differ.
+    """
+    known, _ = _alike(agents, "profiles")
+    passed = {name: share_passed(profile) for name, profile in known.items()}
+    names = sorted(known, key=lambda name: -np.nan_to_num(passed[name], nan=-1.0))
+    nodes: Mapping[str, Mapping[str, Any]] = known[names[0]]["nodes"]
+    columns = min(len(names), max(3, round(np.sqrt(1.2 * len(names)))))
+    drawn = panels(ax, "profiles", len(names), columns, 1.45, 0.42 + 0.14 * len(nodes))
+    colours = {"capability": MAIN, "bias": AGENTS[1]}
+    for k, (panel, name) in enumerate(zip(drawn.axes, names, strict=True)):
+        for row, (node, summed) in enumerate(known[name]["nodes"].items()):
+            low, high = node_range(summed)
+            start, mean, stop = (
+                (float(value) - low) / (high - low)
+                for value in (summed["hdi"][0], summed["mean"], summed["hdi"][1])
+            )
+            colour = colours.get(str(nodes[node].get("kind")), SOFT)
+            panel.plot([0, 1], [-row] * 2, color=PRIOR, lw=0.8, zorder=1)
+            panel.plot([start, stop], [-row] * 2, color=colour, lw=2.6, solid_capstyle="butt")
+            panel.plot([mean], [-row], "o", color=PAPER, mec=colour, mew=1.3, ms=4)
+        panel.set(xlim=(-0.03, 1.03), ylim=(-len(nodes) + 0.4, 0.6), xticks=[])
+        first = k % columns == 0
+        panel.set_yticks([-row for row in range(len(nodes))], [plain(n) for n in nodes])
+        panel.tick_params(length=0, labelleft=first, labelsize=6.5, colors=INK)
+        share = "" if np.isnan(passed[name]) else f", {passed[name]:.0%}"
+        short = name if len(name) <= _TITLE else f"{name[: _TITLE - 1]}…"
+        sure = known[name].get("diagnostics", {}).get("converged", True)
+        panel.set_title(plain(f"{short}{share}"), fontsize=7, color=INK if sure else BAD, pad=3)
+        for spine in panel.spines.values():
+            spine.set_visible(False)
+    kinds = {str(node.get("kind")) for node in nodes.values()}
+    told = (("capability", "blue: capabilities"), ("bias", "orange: biases"))
+    words = [said for kind, said in told if kind in kinds]
+    words += ["grey: noise"] * bool(kinds - {"capability", "bias"})
+    drawn.below(f"mean and 90 % interval on each node's range; {', '.join(words)}")
+    drawn.entitle("", _labels(known))
     return drawn.figure
 
 
 def heat(agents: Subjects, ax: Any = None, *, scales: Mapping[str, Scale] | None = None) -> Figure:
     """Draw a table of all agents' means and standard deviations, shaded within each node.
 
-    Figures 13 and 14 of Burden et al. (2023) are of this kind.
+    The share of success stands beside the means where all profiles have it. Figures 9, 13 and 14 of
+    Burden et al. (2023) are of this kind.
 
     Args:
         agents: Fits, learners, results or profiles by name, or a list of them, all of one layout.
@@ -286,10 +405,15 @@ def heat(agents: Subjects, ax: Any = None, *, scales: Mapping[str, Scale] | None
         ]
         for row in rows
     ]
+    passed = np.array([share_passed(profiles[name]) for name in names])
     drawn = canvas(ax, "heat", (2.6 + 1.9 * len(nodes), 1.5 + 0.42 * len(names)), columns=2)
     for k, (key, words, heads) in enumerate((("mean", means, known), ("sd", sds, own))):
         values = np.array([[float(summary[key]) for summary in row] for row in rows])
         units = [plain(with_unit(name, heads[name].unit)) for name in nodes]
+        if not k and np.isfinite(passed).all():
+            values = np.column_stack([values, passed])
+            words = [[*row, f"{100 * own:.0f}"] for row, own in zip(words, passed, strict=True)]
+            units.append("passed (%)")
         _table(drawn.axes[k], values, words, names if not k else [""] * len(names), units)
         drawn.axes[k].set_title("SD" if k else "mean", fontsize=10, color=INK)
     drawn.entitle("", _labels(profiles))
@@ -422,6 +546,58 @@ def brier(agents: Subjects, ax: Any = None) -> Figure:
     return drawn.figure
 
 
+def assessors(assessment: Assessment, ax: Any = None) -> Figure:
+    """Draw how well each assessor predicts each agent, by how much the agent passed.
+
+    Figure 6 of Burden et al. (2023) is of this kind. The curve is the score of always predicting
+    the agent's overall share of success, p (1 - p), which is known only afterwards.
+
+    Args:
+        assessment: What `animalcat.layouts.assess` returns.
+        ax: An axis to draw on; by default a new figure has one.
+
+    Returns:
+        The figure that was drawn on.
+
+    Raises:
+        TypeError: It is no assessment.
+    """
+    if not isinstance(assessment, Assessment):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"assessors: this is {of_kind(assessment)}; give what assess(layout, df, agents) of "
+            "animalcat.layouts returns"
+        )
+    drawn = canvas(ax, "assessors", (6.8, 4.8))
+    (axes,) = drawn.axes
+    line = np.linspace(0.0, 1.0, 101)
+    known = "overall share, known afterwards"
+    axes.plot(line, line * (1.0 - line), color=SOFT, lw=1.5, ls="--", label=known)
+    top = 0.27
+    names = [score.name for score in assessment.scores]
+    styles = agent_styles(names)
+    for k, (score, (name, colour, marker)) in enumerate(
+        zip(assessment.scores, styles, strict=True)
+    ):
+        at = [one.passed for one in score.agents]
+        scores = [one.brier for one in score.agents]
+        axes.plot(
+            *(at, scores, marker),
+            color=colour,
+            ms=6.5 if not k else 5,
+            mec=PAPER,
+            alpha=1.0 if not k else 0.75,
+            zorder=5 if not k else 3,
+            label=f"{plain(name)}: {score.brier:.3f}",
+        )
+        top = max(top, *(own + 0.02 for own in scores))
+    axes.set(xlim=(-0.04, 1.04), ylim=(0.0, top))
+    axes.set_xlabel("share passed", fontsize=9, color=INK)
+    axes.set_ylabel("Brier score of held-out outcomes", fontsize=9, color=INK)
+    drawn.legend(*axes.get_legend_handles_labels(), columns=2)
+    tidy(axes)
+    return drawn.figure
+
+
 class Generality(NamedTuple):
     """How much an agent masters, and how widely its successes are spread over difficulty.
 
@@ -509,11 +685,6 @@ def generality(agents: Subjects, ax: Any = None) -> Figure:
     return drawn.figure
 
 
-def factor_mean(node: Mapping[str, Any]) -> float:
-    """The mean of a node in its plain unit."""
-    return plain_unit(str(node.get("unit") or ""))[0] * float(node["mean"])
-
-
 def _alike(agents: Subjects, call: str) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Scale]]:
     """The profiles of several agents of one layout, and how its nodes are read for all alike."""
     given = several(agents, call)
@@ -550,12 +721,6 @@ def _labels(profiles: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for name, profile in profiles.items()
         for label in profile.get("labels", [])
     ]
-
-
-def _success(profile: Mapping[str, Any]) -> float:
-    about: Mapping[str, Any] = profile.get("provenance", {})
-    episodes = about.get("episodes") or 0
-    return float(about.get("successes", 0)) / episodes if episodes else float("nan")
 
 
 def _table(

@@ -124,6 +124,10 @@ def title_of(what: Subject) -> tuple[str, list[str]]:
         return f"{what.agent or 'agent'}, {count} outcomes", [unsure] * (not what.converged)
     profile: Any = what if _is_profile(what) else _part(what, "profile", what)
     told: Json = profile.to_dict() if isinstance(profile, Profile) else profile
+    if _is_profile(told) and "instances" in told:  # what `layout fit -o` wrote
+        unsure = "not converged: no number of it is to be relied on"
+        title = f"{_name(told)}, {told['instances']} outcomes"
+        return title, [unsure] * (not told["diagnostics"]["converged"])
     if not _is_profile(told) or not told.get("provenance"):
         return "", []
     source: Json = told["provenance"]
@@ -195,6 +199,14 @@ def insist_list(names: object, argument: str, call: str) -> None:
         raise TypeError(f"{call}: {argument} is {names!r}; give a list, as {argument}=[{names!r}]")
 
 
+def share_passed(profile: Json) -> float:
+    """Share of episodes or of outcomes that an agent passed; NaN where the profile has none."""
+    told: Json = profile.get("provenance") or profile
+    count = told.get("episodes") or told.get("instances") or 0
+    passed = told.get("successes")
+    return float(passed) / count if count and passed is not None else float("nan")
+
+
 def numbered(agents: Sequence[str]) -> list[str]:
     """Names of agents, of which those that are there several times have a number each."""
     return [
@@ -220,7 +232,7 @@ def _part(what: Any, name: str, otherwise: object = None) -> Any:
 def _name(what: Subject) -> str:
     name = _part(what, "agent", "")
     if not name and _is_profile(what):
-        name = what.get("provenance", {}).get("agent", "")
+        name = what.get("provenance", {}).get("agent", "") or what.get("agent", "")
     return str(name) or "agent"
 
 

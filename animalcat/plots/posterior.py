@@ -69,7 +69,7 @@ def forest(what: Subject, ax: Any = None, *, scales: Mapping[str, Scale] | None 
     drawn = canvas(ax, "forest", (7.0, 0.75 + 0.72 * len(nodes)), rows=len(nodes))
     for panel, (name, node) in zip(drawn.axes, nodes.items(), strict=True):
         reading = reading_of(name, node, scales)
-        low, high = _range(node)
+        low, high = node_range(node)
         start, stop = node["hdi"]
         mean = node["mean"]
         panel.axhline(0.0, color=PRIOR, lw=1.5, zorder=1)
@@ -277,7 +277,8 @@ def plain_lines(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _range(node: Mapping[str, Any]) -> tuple[float, float]:
+def node_range(node: Mapping[str, Any]) -> tuple[float, float]:
+    """The range on which a profile's node is drawn; three SD of its prior where it has no ends."""
     low, high = node.get("range") or (None, None)
     mean, sd = float(node["prior_mean"]), float(node["prior_sd"])
     start, stop = node["hdi"]

@@ -243,7 +243,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_PLUGIN: _Reason.ValueType  # 8
     """A plugin chose it."""
     REASON_PAIR: _Reason.ValueType  # 9
-    """It makes a pair with the one before it, of which it is a control or which is a control of it."""
+    """It makes a pair with one before it: an arena and its control, or two controls of it."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """Why an instance was chosen, in a word."""
@@ -267,7 +267,7 @@ REASON_PRACTICE: Reason.ValueType  # 7
 REASON_PLUGIN: Reason.ValueType  # 8
 """A plugin chose it."""
 REASON_PAIR: Reason.ValueType  # 9
-"""It makes a pair with the one before it, of which it is a control or which is a control of it."""
+"""It makes a pair with one before it: an arena and its control, or two controls of it."""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 class _MadeAs:
@@ -1266,7 +1266,7 @@ class SelectionPolicy(_message.Message):
     plugin: _builtins.str
     """Name of the plugin, under POLICY_NAME_PLUGIN."""
     pairs: _builtins.bool
-    """True: an arena and a control of it are played one after the other, in an order that is drawn.
+    """True: an arena and its controls are played one after the other, in an order that is drawn.
     False if not set.
     """
     @_builtins.property

@@ -171,7 +171,7 @@ class SharedOptions(TypedDict, total=False):
     pairs: Annotated[
         bool,
         Row("policy.pairs", "choice"),
-        "Play an arena and a control of it one after the other, in an order that is drawn.",
+        "Play an arena and its controls one after the other, in an order that is drawn.",
     ]
     generate: Annotated[
         bool,

@@ -38,6 +38,8 @@ class Entry:
             is itself left out; "" for none.
         demands: By demand, the range in which it has to be for every instance.
         place: Where it is in the recipe.
+        suite: The suite of tasks that its instances belong to, with the sub-suite behind a slash;
+            "" for none.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Entry:
     control: str
     demands: Mapping[str, DemandRange]
     place: Place
+    suite: str = ""
 
     def eligible(self, control: str, count: int) -> int:
         """Of so many instances, how many are of paradigms that have a control."""

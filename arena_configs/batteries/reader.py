@@ -25,7 +25,7 @@ MOST: Final = 100_000
 """Most instances of an entry."""
 _TOP: Final = ("name", "about", "licence", "seed", "layout", "variant", "separable", "entries")
 _ENTRY: Final = (
-    *("name", "family", "count", "part", "paradigms"),
+    *("name", "suite", "family", "count", "part", "paradigms"),
     *("with", "variants", "demands", "controls", "control"),
 )
 _ALL: Final = "all"
@@ -75,6 +75,11 @@ def named_files(text: str, file: str) -> list[str]:
         if isinstance(written, str) and is_file(written) and written not in files:
             files.append(written)
     return files
+
+
+def _is_name(text: str) -> bool:
+    plain = text.replace("-", "").replace("_", "")
+    return plain.isalnum() and text.isascii() and len(text) <= _NAME
 
 
 def is_file(family: str) -> bool:
@@ -181,7 +186,10 @@ class _RecipeReader:
                 "an entry with `demands` has no controls: set parameters by `with` instead",
                 "bad-recipe",
             )
-        entry = Entry(name, family, count, self._part(own), controls, control, demands, place)
+        suite = self._suite(own["suite"]) if "suite" in own else ""
+        entry = Entry(
+            name, family, count, self._part(own), controls, control, demands, place, suite
+        )
         for controlled_by, number in controls.items():
             eligible = entry.eligible(controlled_by, count)
             if eligible < (number or 1):
@@ -194,11 +202,22 @@ class _RecipeReader:
 
     def _name(self, key: Key, path: str) -> str:
         name = self._parts.scalar(key.node, path)
-        plain = name.replace("-", "").replace("_", "")
-        if not plain.isalnum() or not name.isascii() or len(name) > _NAME:
+        if not _is_name(name):
             message = f"{name[:80]!r} is not a name of at most {_NAME} letters, digits and hyphens"
             raise key.place.error(message, "bad-recipe")
         return name
+
+    def _suite(self, key: Key) -> str:
+        """A suite, or a suite and a sub-suite with a slash between them."""
+        written = self._parts.scalar(key.node, key.place.path)
+        parts = written.split("/")
+        if len(parts) > 2 or not all(map(_is_name, parts)):
+            raise key.place.error(
+                f"{written[:80]!r} is not a suite; expected SUITE or SUITE/SUB-SUITE, each of at "
+                f"most {_NAME} letters, digits and hyphens",
+                "bad-recipe",
+            )
+        return written
 
     def _whole(self, key: Key, low: int, high: int) -> int:
         written = self._parts.scalar(key.node, key.place.path)

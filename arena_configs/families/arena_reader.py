@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from animalcat.arena_configs.catalogue import KINDS, canonical_name
 from animalcat.arena_configs.families.language import (
+    TRIAL,
     ArenaTemplate,
     Entry,
     Flag,
@@ -32,6 +33,7 @@ ARENA_NAMES: Final = {"t": "timeLimit", "pass_mark": "passMark"}
 _OWN_KEYS: Final = ("id", "if", "repeat")
 _AXES: Final = ("x", "y", "z")
 _CHANNELS: Final = ("r", "g", "b")
+_TRIALS: Final = "trials"
 UNUSED: Final = ("randomSeed", "mergeNextArena")
 """Fields of an arena that have no place in a family, whose arenas leave nothing to chance."""
 
@@ -40,13 +42,17 @@ class ArenaReader(PartReader):
     """Reads the arena, and the fields of items that a control changes."""
 
     def _arena(self, key: Key) -> ArenaTemplate:
-        allowed = (*fields_of(Arena), *ARENA_NAMES)
+        allowed = (*fields_of(Arena), *ARENA_NAMES, _TRIALS)
         self._tag(key.node, Arena, "arena")
         own = self.mapping(key.node, "arena", [name for name in allowed if name not in UNUSED])
+        trials: Formula | None = None
+        if _TRIALS in own:
+            trials = self.formula(own.pop(_TRIALS).node, f"arena.{_TRIALS}")
+        scope = () if trials is None else (TRIAL,)
         entries: tuple[Entry, ...] = ()
         if "items" in own:
-            entries = self._entries(own.pop("items").node, "arena.items", ())
-        return ArenaTemplate(self._arena_fields(own, ()), entries)
+            entries = self._entries(own.pop("items").node, "arena.items", scope)
+        return ArenaTemplate(self._arena_fields(own, scope), entries, trials)
 
     def _arena_fields(self, own: Mapping[str, Key], scope: tuple[str, ...]) -> dict[str, Template]:
         known = fields_of(Arena)

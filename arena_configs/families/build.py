@@ -15,6 +15,7 @@ from animalcat.arena_configs.catalogue import KINDS, canonical_name
 from animalcat.arena_configs.families.language import (
     MIRROR,
     PARADIGM,
+    TRIAL,
     Control,
     Entry,
     Family,
@@ -35,6 +36,10 @@ from animalcat.arena_configs.families.scope import Place, Scope, Value
 from animalcat.arena_configs.geometry import rotate
 from animalcat.arena_configs.model import ARENA_SIDE, Arena, Item
 from animalcat.arena_configs.placement import MAX_OBJECTS
+from animalcat.arena_configs.sequence import of_parts
+
+MOST_TRIALS: Final = 20
+"""Most trials of an episode."""
 
 
 class UnfitError(ValueError):
@@ -176,11 +181,25 @@ class _ArenaBuilder:
     seed: int
 
     def arena(self) -> Arena:
+        trials = self.family.arena.trials
+        if trials is None:
+            return self._arena(self.scope)
+        number = trials.number(self.scope)
+        if number != round(number) or not 1 <= number <= MOST_TRIALS:
+            raise trials.place.error(
+                f"`{trials.text}` is {number:g}; expected a whole number of trials from 1 to "
+                f"{MOST_TRIALS}"
+            )
+        parts = [self._arena({**self.scope, TRIAL: float(k)}) for k in range(round(number))]
+        merging = [part.model_copy(update={"merge_next_arena": True}) for part in parts[:-1]]
+        return of_parts([*merging, parts[-1]])
+
+    def _arena(self, scope: Scope) -> Arena:
         template = self.family.arena
         fields = {**template.fields, **(self.control.fields if self.control else {})}
-        values = {name: self._plain(part, self.scope) for name, part in fields.items()}
+        values = {name: self._plain(part, scope) for name, part in fields.items()}
         items: list[Item] = []
-        for item in self._items(template.entries, self.scope, _FLOOR):
+        for item in self._items(template.entries, scope, _FLOOR):
             items.append(item)
             if len(items) > MAX_OBJECTS:
                 place = template.entries[0].place

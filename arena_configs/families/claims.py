@@ -12,9 +12,15 @@ from animalcat.arena_configs.families.build import scope_of
 from animalcat.arena_configs.families.instance import FamilyInstance, variant_of
 from animalcat.arena_configs.families.language import Claim, Control, Family
 from animalcat.arena_configs.families.scope import Scope
-from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, measure_features
+from animalcat.arena_configs.features import (
+    FEATURES,
+    MeasuredFeatures,
+    chain_features,
+    measure_features,
+)
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.sequence import episode_arenas
 
 Measure: TypeAlias = Callable[[Arena], MeasuredFeatures]
 """What measures the demands of an arena: its geometry alone, or by playing it as well."""
@@ -50,9 +56,11 @@ def measure_geometry(arena: Arena) -> MeasuredFeatures:
     """Measure the demands of an arena that need no playing.
 
     Args:
-        arena: An arena with every value explicit.
+        arena: An arena with every value explicit, or several that merge.
     """
-    return measure_features(place(arena, np.random.default_rng(0)))
+    rng = np.random.default_rng(0)
+    placed = [place(part, rng) for part in episode_arenas(arena)]
+    return chain_features([measure_features(one) for one in placed], placed)
 
 
 def differences(

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from animalcat.arena_configs.checks import check_arena
+from animalcat.arena_configs.checks import check_arena, check_config
 from animalcat.arena_configs.families.build import (
     UnfitError,
     build_arena,
@@ -34,6 +34,7 @@ from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.families.variants import mirrored, turned
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import fix, place
+from animalcat.arena_configs.sequence import ArenaSequence, episode_arenas, of_parts
 from animalcat.arena_configs.writer import to_yaml
 
 TRIES: Final = 100
@@ -255,7 +256,7 @@ def checked(family: Family, arena: Arena, flipped: bool, quarters: int) -> Arena
 
     Args:
         family: The family, which says which warnings its arenas may have.
-        arena: The arena as built.
+        arena: The arena as built, with those that it merges with.
         flipped: Whether it becomes its mirror image.
         quarters: Quarters of a circle by which it is turned.
 
@@ -263,18 +264,21 @@ def checked(family: Family, arena: Arena, flipped: bool, quarters: int) -> Arena
         UnfitError: It does not pass.
         ArenaError: It leaves something to chance.
     """
+    parts = episode_arenas(arena)
     if flipped:
-        arena = mirrored(arena)
-    arena = turned(arena, quarters)
+        parts = [mirrored(part) for part in parts]
+    arena = of_parts([turned(part, quarters) for part in parts])
     rng = np.random.default_rng(0)
-    for problem in check_arena(arena, rng):
+    chain = isinstance(arena, ArenaSequence)
+    problems = check_config(arena.config(), rng) if chain else check_arena(arena, rng)
+    for problem in problems:
         if problem.code not in family.allow:
             raise UnfitError(problem.message)
-    placement = place(arena, rng)
-    if placement.drawn:
+    drawn = [field for part in episode_arenas(arena) for field in place(part, rng).drawn]
+    if drawn:
         raise ArenaError(
-            f"family {family.name} leaves to chance: {', '.join(placement.drawn)}. Give it a value "
-            "or a parameter"
+            f"family {family.name} leaves to chance: {', '.join(drawn)}. Give it a value or a "
+            "parameter"
         )
     return fix(arena, rng)
 

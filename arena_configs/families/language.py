@@ -15,6 +15,8 @@ PARTS: Final[tuple[Part, ...]] = ("practice", "test")
 
 MIRROR: Final = "mirror"
 """Name of a number that formulas may use: -1 in a mirror image, else 1."""
+TRIAL: Final = "trial"
+"""Name of a number that formulas of an arena with trials may use: the number of the trial."""
 PARADIGM: Final = "paradigm"
 """Name of a word that formulas may use: the paradigm."""
 
@@ -162,10 +164,13 @@ class ArenaTemplate:
     Attributes:
         fields: Its fields but for the items, by the names of the Animal-AI grammar.
         entries: Its items, and groups of them.
+        trials: How often it is built; an episode goes on from each to the next. None for once.
+            Formulas name the number of the trial, from 0.
     """
 
     fields: Mapping[str, Template]
     entries: tuple[Entry, ...]
+    trials: Formula | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
 from benchmarks.reproduce.burden import OF_ENTRANTS, PARTS, Work, print_burden, report_burden
 from benchmarks.reproduce.calibrated import print_calibration, report_calibration
-from benchmarks.reproduce.contest import print_recovered, recovered
+from benchmarks.reproduce.contest import CONTEST_PARTS, print_contest, report_contest
 from benchmarks.reproduce.cooperation import ENTRANTS
 from benchmarks.reproduce.crosby import print_crosby, report_crosby
 from benchmarks.reproduce.entrants import read_entrants
@@ -33,6 +33,7 @@ from benchmarks.reproduce.testbed_report import print_testbed, report_testbed
 PAPERS: Final = ("burden2023", "crosby2020", "tesic2025", "testbed", "calibration")
 """What can be worked out: three papers, the layout of the whole testbed, and calibration by earlier
 agents."""
+TESIC: Final = "tesic2025"
 CROSBY: Final = "crosby2020"
 CALIBRATION: Final = "calibration"
 CALIBRATED_CATEGORIES: Final = ("01", "07")
@@ -60,7 +61,8 @@ def command(
         typer.Option(
             metavar="PART",
             help=f"Only this part: {', '.join(PARTS)} (drawn: agents that are drawn "
-            "anew; tables: Tables 1 and 8, Figures 13 and 14). Repeat it for several.",
+            "anew; tables: Tables 1 and 8, Figures 13 and 14); of tesic2025 "
+            f"{', '.join(CONTEST_PARTS)}. Repeat it for several.",
             rich_help_panel=BURDEN,
         ),
     ] = None,
@@ -127,9 +129,19 @@ def command(
             metavar="NUMBER",
             min=3,
             help="How many entrants are in each simulated population.",
-            rich_help_panel="tesic2025",
+            rich_help_panel=TESIC,
         ),
     ] = ENTRANTS,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="The contest's scores, one row an episode: submission_id, scenario, episode_no, "
+            "normalized_score, perhaps substrate, and a column of 0 and 1 for each demand.",
+            show_default="simulated entrants",
+            rich_help_panel=TESIC,
+        ),
+    ] = None,
     variant: Annotated[
         str,
         typer.Option(
@@ -191,10 +203,13 @@ def command(
     """
     if paper not in PAPERS:
         fail(f"no paper {paper!r}; there are {', '.join(PAPERS)}")
-    if part and paper != BURDEN:
+    if part and paper not in (BURDEN, TESIC):
         fail(f"{paper} has no parts; leave --part out")
-    if paper == "tesic2025":
-        made, show = recovered(seed, entrants), print_recovered
+    if table is not None and paper != TESIC:
+        fail(f"--table is for {TESIC}")
+    if paper == TESIC:
+        parts = _known(part or (), CONTEST_PARTS)
+        made, show = report_contest(parts, table, seed, entrants), print_contest
     elif paper == BURDEN:
         parts = _parts_of(part or (), data)
         aaio = _layouts("aaio", olympics or OLYMPICS)
@@ -240,11 +255,16 @@ def _layouts(name: str, variants: Sequence[str]) -> list[Layout]:
         fail(str(error))
 
 
+def _known(asked: Collection[str], parts: Sequence[str]) -> list[str]:
+    """The parts that are asked for, in their order; all if none is."""
+    if unknown := sorted({*asked} - {*parts}):
+        fail(f"no part {unknown[0]!r}; there are {', '.join(parts)}")
+    return [name for name in parts if not asked or name in asked]
+
+
 def _parts_of(asked: Collection[str], data: Path | None) -> list[str]:
     """Parts of burden2023 that are wanted and can be had."""
-    if unknown := sorted({*asked} - {*PARTS}):
-        fail(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
-    wanted = [name for name in PARTS if not asked or name in asked]
+    wanted = _known(asked, PARTS)
     if data is not None or not OF_ENTRANTS & {*wanted}:
         return wanted
     if asked:

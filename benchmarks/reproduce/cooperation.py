@@ -47,7 +47,8 @@ _DEMANDED: Final = {
 intervals are about as wide as those of its Table 2."""
 _DRAWS: Final = 500
 """Draws of each chain: these posteriors are smooth, so half of the usual number passes the gate."""
-_CONTEST: Final = {"base_chance": (0.76, 0.86), "sampleSize": (10.0, 16.5)}
+CONTEST: Final = {"base_chance": (0.76, 0.86), "sampleSize": (10.0, 16.5)}
+"""Ranges of the other nodes there."""
 _ABILITY: Final = (0.3, 1.0)
 """Range of the means in Table 2 and Figure 3."""
 
@@ -65,6 +66,14 @@ class SimulatedEntrants:
     truth: Floats
 
 
+def demands_of(layout: Layout, generator: np.random.Generator) -> dict[str, Floats]:
+    """Draw which scenarios have which demand: (scenarios,) for each, 1 where it is present."""
+    present = {name: np.zeros(_SCENARIOS) for name in layout.feature_names}
+    for name, column in present.items():
+        column[generator.choice(_SCENARIOS, _DEMANDED[name], replace=False)] = 1.0
+    return present
+
+
 def population(
     layout: Layout, kind: Kind, seed: int, entrants: int = ENTRANTS
 ) -> SimulatedEntrants:
@@ -77,9 +86,7 @@ def population(
         entrants: Number of entrants; about a third of them played fewer blocks, as in the contest.
     """
     generator = rng(seed, f"cooperation {kind}", 0)
-    demands = np.zeros((_SCENARIOS, len(layout.features)))
-    for column, name in zip(demands.T, layout.feature_names, strict=True):
-        column[generator.choice(_SCENARIOS, _DEMANDED[name], replace=False)] = 1.0
+    demands = np.stack(list(demands_of(layout, generator).values()), axis=1)
     instances = Instances(
         layout.feature_names,
         np.repeat(demands, _BLOCKS, axis=0),
@@ -102,7 +109,7 @@ def _entrants(layout: Layout, kind: Kind, entrants: int, generator: np.random.Ge
     columns: list[Floats] = []
     for node in layout.latents:
         if kind == "contest":
-            columns.append(generator.uniform(*_CONTEST.get(node.name, _ABILITY), entrants))
+            columns.append(generator.uniform(*CONTEST.get(node.name, _ABILITY), entrants))
         else:
             columns.append(node.prior.from_standard(generator.standard_normal(entrants)))
     return np.stack(columns, axis=1)

@@ -277,7 +277,9 @@ def print_crosby(report: Mapping[str, Any]) -> None:
                 "above the baseline": _beside(row["above"], same.get("mean")),
                 "all three": f"{row['robust']:.0f}, at most {row['most_robust']:.0f}",
                 "ray agent": (
-                    "" if row["ray_agent"] is None else f"{row['ray_agent']:.0f} of {row['arenas']}"
+                    ""
+                    if row["ray_agent"] is None
+                    else f"{row['ray_agent']:.0f} % of {row['arenas']}"
                 ),
                 "printed as": row["printed"],
             }

@@ -19,7 +19,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary, summarise
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.nodes import Latent
-from animalcat.layouts.model.priors import ScaledBeta
+from animalcat.layouts.model.priors import Normal, ScaledBeta
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.synthetic import (
     AgentClass,
@@ -163,6 +163,13 @@ def with_distances(layout: Layout) -> Layout:
     )
 
 
+def _reaching(layout: Layout) -> Layout:
+    """A layout whose prior is near an agent that reaches the farthest goal."""
+    far = Normal(RANGES["flatNavAbility"], 1.0)
+    latents = [replace(n, prior=far) if n.name == "flatNavAbility" else n for n in layout.latents]
+    return replace(layout, latents=tuple(latents))
+
+
 def needs_nuts(layout: Layout) -> bool:
     """Whether a capability's prior has no ends, so that the posterior may be far from the prior.
 
@@ -297,12 +304,20 @@ def _fitted(
         # Imported here: it takes seconds, and live posteriors need none of it.
         from animalcat.layouts.inference.backend.engine import SamplerSettings, default_engine
 
+        # Half of the chains start near the prior, half where the farthest goal is reached: between
+        # the modes lie hundreds of units of log density, which no chain crosses.
+        half = _CHAINS // 2
         own = int(rng(seed, "nuts", number).integers(1 << 31))
-        settings = SamplerSettings(own, _CHAINS, _DRAWS, _DRAWS, target_accept=0.8, cores=_CHAINS)
-        trace = default_engine().sample(layout, features, outcomes, settings)
-        height = trace.statistics["lp"].mean(axis=1)
+        settings = SamplerSettings(own, half, _DRAWS, _DRAWS, target_accept=0.8, cores=half)
+        engine = default_engine()
+        traces = [
+            engine.sample(layout, features, outcomes, settings, near=near)
+            for near in (layout, _reaching(layout))
+        ]
+        height = np.concatenate([trace.statistics["lp"].mean(axis=1) for trace in traces])
         kept = height > height.max() - _APART
-        draws = trace.draws[kept].reshape(-1, len(layout.latents))
+        chains = np.concatenate([trace.draws for trace in traces])
+        draws = chains[kept].reshape(-1, len(layout.latents))
         weights = np.full(len(draws), 1.0 / len(draws))
         nodes = summarise(layout, draws, weights, np.full(len(layout.latents), float(len(draws))))
         return FittedLayout(layout, draws, weights), nodes, int(_CHAINS - kept.sum())

@@ -1,4 +1,4 @@
-"""The numbers that Burden et al. 2023 print, from burden2023.yaml."""
+"""The numbers that Burden et al. 2023 and Tesic et al. 2025 print, from their YAML files."""
 
 from __future__ import annotations
 
@@ -66,15 +66,42 @@ class Burden2023:
     table_1: Mapping[str, PrintedError]
 
 
+@dataclass(frozen=True)
+class Tesic2025:
+    """Tesic et al. 2025, Beyond the high score.
+
+    Attributes:
+        regression: Table 1: `observations`, `submissions`, and estimate and standard error (and z
+            and p) of `intercept`, `episode` and `variance`.
+        table_2: Mean and ends of the 94 % interval, by submission and node.
+    """
+
+    regression: Mapping[str, Any]
+    table_2: Mapping[str, Mapping[str, tuple[float, float, float]]]
+
+
+@cache
+def tesic2025() -> Tesic2025:
+    """Load the numbers that the paper prints, as far as our copy of its text has them."""
+    data = _loaded("tesic2025.yaml")
+    return Tesic2025(
+        data["table_1"],
+        {
+            name: {node: (row[0], row[1], row[2]) for node, row in rows.items()}
+            for name, rows in data["table_2"]["submissions"].items()
+        },
+    )
+
+
+def _loaded(name: str) -> dict[str, Any]:
+    path = resources.files("benchmarks.reproduce").joinpath(name)
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
 @cache
 def burden2023() -> Burden2023:
     """Load the numbers that the paper prints."""
-    text = (
-        resources.files("benchmarks.reproduce")
-        .joinpath("burden2023.yaml")
-        .read_text(encoding="utf-8")
-    )
-    data: dict[str, Any] = yaml.safe_load(text)
+    data = _loaded("burden2023.yaml")
     nodes: list[str] = data["figure_9"]["columns"]
     return Burden2023(
         {

@@ -291,15 +291,13 @@ class Bank:
         return {str(name): np.flatnonzero((names == name) & own) for name in np.unique(names[own])}
 
     @cached_property
-    def pairs(self) -> tuple[Ints, Ints]:
-        """Every instance with each that it makes a pair with, as two lists of rows of one length.
+    def sets(self) -> Ints:
+        """(instances,): the row of the arena of which each is a control, or else its own row.
 
-        An arena and a control of it are a pair, and stand in the lists once either way round.
+        So an arena and its controls, as far as they are here, have one number.
         """
         rows = {name: row for row, name in enumerate(self.names)}
-        linked = [(row, rows[of]) for row, of in enumerate(self.control_of) if of in rows]
-        both = np.array([*linked, *((of, row) for row, of in linked)], np.int64).reshape(-1, 2)
-        return both[:, 0], both[:, 1]
+        return np.array([rows.get(of, row) for row, of in enumerate(self.control_of)], np.int64)
 
     @cached_property
     def groups(self) -> tuple[Ints, ...]:

@@ -82,8 +82,8 @@ class Policy:
         enough: An instance of the battery tells enough if it tells this share of what the best
             offer would.
         plugin: Under "plugin", its name (`animalcat.plugins`).
-        pairs: Whether an arena and a control of it are played one after the other, in an order
-            that is drawn. An arena whose control was played is not waiting for another one.
+        pairs: Whether an arena and its controls are played one after the other, in an order that is
+            drawn.
     """
 
     name: Name = "variance"

@@ -51,7 +51,8 @@ PLUGIN: Final = "plugin"
 CHECK: Final = "check"
 PAIR: Final = "pair"
 """The reasons of a random draw, of a choice of a plugin, of a random draw where a rival of the
-layout would show or a cue misleads, and of the second of a pair, which the first decides."""
+layout would show or a cue misleads, and of what makes a pair with what was begun, which decides
+it."""
 _SHARPER: Final = 5.0
 """How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0
@@ -60,8 +61,6 @@ up then (docs/adaptive.md)."""
 _LEAN: Final = 0.15
 """Share of the choices among instances in which an open cue misleads, while success is expected
 there. Two or three of them rule a cue out."""
-_FIRST: Final = 0.5
-"""Probability that of a drawn arena and its control the control is played first."""
 _WHY_CUE: Final = "it tells whether the agent goes by a cue where it seems to have a capability"
 _WHY_CHECK: Final = "the layout was hardly tried where such arenas are, or it may be wrong there"
 _KEPT: Final = frozenset({"listed", "random", "stratified"})
@@ -83,8 +82,8 @@ class Choice:
         propensity: Probability with which the policy chose this instance.
         predicted: Predicted probability of success, or mean score.
         margins: For each capability that it demands, posterior mean minus demand, in its unit.
-        reason: The kind of draw, for example "informative", "random" or "generated"; "pair" for the
-            second of a pair, which the first decides.
+        reason: The kind of draw, for example "informative", "random" or "generated"; "pair"
+            for what makes a pair with what was begun, which decides it.
         alternatives: Names and scores of the best other instances.
         because: Why this instance and no other, in words; empty if there is no more to say.
         peers: The other instances of its paradigm that could have been begun; None for a repeat and
@@ -342,42 +341,35 @@ class Chooser:
         allowed = self.available(history, distrust=distrust)
         if not allowed.any():
             return ()
-        if self.policy.pairs and (second := self._second(history, allowed)):
-            return (second,)
+        if self.policy.pairs and (rest := self._rest(history, allowed)):
+            return (rest,)
         branches = self._drawn_from(posterior, history, allowed, distrust, doubt, wanted, telling)
-        return self._either_first(branches, history, allowed) if self.policy.pairs else branches
+        return self._in_sets(branches, history, allowed) if self.policy.pairs else branches
 
-    def _second(self, history: History, allowed: Mask) -> Branch | None:
-        """The branch that ends a pair of which one instance was begun; None where none was."""
-        begun = history.exposures(len(self.bank)) > 0
-        one, other = self.bank.pairs
-        paired = np.zeros(len(self.bank), np.bool_)
-        paired[one[begun[other]]] = True
-        waits = begun[one] & ~paired[one] & allowed[other] & ~begun[other]
+    def _rest(self, history: History, allowed: Mask) -> Branch | None:
+        """The branch that goes on with an arena and its controls; None if none was begun."""
+        sets = self.bank.sets
+        left = allowed & (history.exposures(len(self.bank)) == 0) & ~self.bank.offered
         for row in history.started:
-            if (seconds := other[waits & (one == row)]).size:
-                chances = np.bincount(seconds, minlength=len(self.bank)) / seconds.size
-                return Branch(1.0, PAIR, chances, f"it makes a pair with {self.bank.names[row]}")
+            rest = left & (sets == sets[row])
+            if rest.any():
+                why = f"it makes a pair with {self.bank.names[row]}"
+                return Branch(1.0, PAIR, rest / np.count_nonzero(rest), why)
         return None
 
-    def _either_first(
+    def _in_sets(
         self, branches: tuple[Branch, ...], history: History, allowed: Mask
     ) -> tuple[Branch, ...]:
-        """Let half of the chance of what would begin a pair go to those that it is a pair with."""
-        begun = history.exposures(len(self.bank)) > 0
-        one, other = self.bank.pairs
-        closed = np.zeros(len(self.bank), np.bool_)
-        closed[one[begun[other]]] = True
-        fit = ~begun[one] & ~closed[one] & allowed[one] & allowed[other]
-        one, other = one[fit], other[fit]
-        partners = np.bincount(one, minlength=len(self.bank))
+        """Let an arena and its controls share their chances, so that any may come first."""
+        fresh = allowed & (history.exposures(len(self.bank)) == 0)
+        sets, size = self.bank.sets, len(self.bank)
+        members = np.bincount(sets, fresh, size)[sets]
 
-        def mixed(chances: Floats) -> Floats:
-            moved = _FIRST * chances[one] / partners[one]
-            given = np.where(partners > 0, _FIRST * chances, 0.0)
-            return chances - given + np.bincount(other, moved, len(self.bank))
+        def shared(chances: Floats) -> Floats:
+            whole = np.bincount(sets, np.where(fresh, chances, 0.0), size)[sets]
+            return np.where(fresh & (members > 1.0), whole / np.maximum(members, 1.0), chances)
 
-        return tuple(replace(b, probabilities=mixed(b.probabilities)) for b in branches)
+        return tuple(replace(b, probabilities=shared(b.probabilities)) for b in branches)
 
     def _drawn_from(
         self,

@@ -78,37 +78,31 @@ def hardly_asked(
         played: Number of episodes.
 
     Yields:
-        Sentences, each about those of which as much is asked.
+        A sentence of what arenas hardly ask for, and one of what episodes hardly asked for.
     """
     rare = {name: count for name, count in arenas.items() if count <= SELDOM * total}
-    for names, count in _alike(rare):
+    if rare:
         yield (
-            f"{_named(layout, names)} hardly asked for: {count or 'none'} of the {total} arenas "
-            f"{'asks' if count == 1 else 'ask'} for {_it(names)}. A session can tell little about "
-            f"{_it(names)} here."
+            f"{_named(layout, rare)} hardly asked for: {_times(rare)} of the {total} arenas. A "
+            f"session can tell little about {'it' if len(rare) == 1 else 'them'} here."
         )
     if played < ENOUGH:
         return
     seldom = {n: k for n, k in episodes.items() if n not in rare and k <= SELDOM * played}
-    for names, count in _alike(seldom):
+    if seldom:
         yield (
-            f"{_named(layout, names)} hardly asked for so far: {count or 'none'} of {played} "
-            f"episodes asked for {_it(names)}, though {arenas[names[0]]} of the {total} arenas do."
+            f"{_named(layout, seldom)} hardly asked for so far: {_times(seldom)} of {played} "
+            f"episodes, though {_times({name: arenas[name] for name in seldom})} of the {total} "
+            "arenas."
         )
 
 
-def _alike(counts: Mapping[str, int]) -> list[tuple[list[str], int]]:
-    """The names that have each count, the smallest first."""
-    return [
-        ([name for name, own in counts.items() if own == count], count)
-        for count in sorted(set(counts.values()))
-    ]
+def _times(counts: Mapping[str, int]) -> str:
+    """How often each is asked for, in words: one number where it is the same for all."""
+    told = [str(count or "none") for count in counts.values()]
+    return f"by {told[0]}" if len(set(told)) == 1 else f"by {all_of(told)}"
 
 
-def _named(layout: Layout, names: list[str]) -> str:
+def _named(layout: Layout, names: Mapping[str, int]) -> str:
     whose = f", which the layout {layout.name} is about," if layout.measures else ""
-    return f"{all_of(names)}{whose} {'is' if len(names) == 1 else 'are'}"
-
-
-def _it(names: list[str]) -> str:
-    return "it" if len(names) == 1 else "them"
+    return f"{all_of([*names])}{whose} {'is' if len(names) == 1 else 'are'}"

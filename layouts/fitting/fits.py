@@ -25,7 +25,7 @@ from animalcat.layouts.fitting.exports import insist_success, of_export
 from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fit import fit as fit_by_nuts
 from animalcat.layouts.inference.summary import NodeSummary
-from animalcat.layouts.library import LayoutSource
+from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.library.choice import load_for
 from animalcat.layouts.model.frames import insist_frame, instances_in, outcomes_in
 from animalcat.layouts.model.instances import Instances, TableError, left_out, told_gaps
@@ -198,6 +198,7 @@ def fit(
         TypeError: The table is no pandas table.
         ValueError: A column is missing, a cell does not fit, or the layout describes no row.
     """
+    load_layout(layout)  # what is no layout is told before the table is looked at
     if not isinstance(outcome, str | list | tuple):
         raise TypeError(
             f"fit: outcome is {of_kind(outcome)}; name the column of df that has the outcomes, as "

@@ -1,4 +1,7 @@
-"""The layouts that are shipped, as YAML with variants; files and plugins have the same form."""
+"""The layouts that are shipped, as YAML with variants; files and plugins have the same form.
+
+`choice` takes the variant that covers most, where none is named.
+"""
 
 from __future__ import annotations
 

@@ -114,8 +114,12 @@ def said(layout: Layout, choice: Choice, named: str = "") -> str:
         layout: The layout that is taken.
         choice: What `choose` gives of it.
         named: The variant that the battery names for this layout; empty if it names none.
+
+    Returns:
+        The sentence; empty where it is the usual one and there was nothing to choose.
     """
-    if not layout.variant:
+    usual = layout.variants[:1] in ((), (layout.variant,))
+    if not layout.variant or (usual and not named and not choice.covered):
         return ""
     taken = f"The layout {layout.name} is taken by its variant {layout.variant}"
     if named:
@@ -124,10 +128,7 @@ def said(layout: Layout, choice: Choice, named: str = "") -> str:
             if layout.variant == named
             else f"which was asked for; the battery names {named}."
         )
-    if not choice.covered:
-        usual = layout.variants[:1] in ((), (layout.variant,))
-        return f"{taken}, {'the usual one' if usual else 'which was asked for'}."
-    if layout.variant != choice.layout.variant:
+    if not choice.covered or layout.variant != choice.layout.variant:
         return f"{taken}, which was asked for."
     most = max(choice.covered.values())
     alone = list(choice.covered.values()).count(most) == 1

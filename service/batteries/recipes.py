@@ -32,6 +32,7 @@ from animalcat.service.batteries.drafts import (
     silent,
 )
 from animalcat.service.batteries.estimate import Tick, with_estimate
+from animalcat.service.batteries.naming import TaskKind
 from animalcat.service.batteries.readings import Reading, key_of
 from animalcat.service.batteries.selection import select
 from animalcat.service.batteries.separation import separation
@@ -69,7 +70,7 @@ def build_recipe(
         return load(digest, store)
     timed = with_estimate(tick)
     drawn = drawn_instances(recipe, counts, chosen, timed)
-    drafts = in_order(recipe_drafts(drawn, chosen))
+    drafts = in_order(recipe_drafts(recipe, drawn, chosen))
     fixed: list[Fixed] = []
     for instance in fixed_instances(drafts, processes, timed, battery=recipe.name, solve=True):
         fixed.append(instance)
@@ -134,7 +135,7 @@ def recipe_readings(recipe: Recipe, processes: int, tick: Tick = silent) -> dict
         Readings by key.
     """
     drawn = drawn_instances(recipe, full_counts(recipe), recipe.seed, tick)
-    drafts = recipe_drafts(drawn, recipe.seed)
+    drafts = recipe_drafts(recipe, drawn, recipe.seed)
     timed = with_estimate(tick)
     readings: dict[str, Reading] = {}
     for fixed in fixed_instances(drafts, processes, timed, solve=True):
@@ -163,11 +164,12 @@ def drawn_instances(
     return draw(recipe, counts, seed, _measure, lambda done: tick(done, whole, "drawing arenas"))
 
 
-def recipe_drafts(drawn: Sequence[RecipeInstance], seed: int) -> list[Draft]:
+def recipe_drafts(recipe: Recipe, drawn: Sequence[RecipeInstance], seed: int) -> list[Draft]:
     """Instances as drafts, which can be measured and stored.
 
-    An instance and its controls have the same seed.
+    An instance and its controls have the same seed, and are of the same suite.
     """
+    suites = {entry.name: entry.suite for entry in recipe.entries}
     return [
         Draft(
             drawn_instance.made.name,
@@ -175,6 +177,7 @@ def recipe_drafts(drawn: Sequence[RecipeInstance], seed: int) -> list[Draft]:
             drawn_instance.made.arena,
             instance_seed(seed, drawn_instance.made.control_of or drawn_instance.made.name),
             drawn_instance.origin,
+            TaskKind(suite=suites[drawn_instance.origin.entry]),
         )
         for drawn_instance in drawn
     ]

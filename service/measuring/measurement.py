@@ -486,7 +486,7 @@ def _check_pairs(spec: SessionSpec, bank: Bank) -> None:
             "pairs: a fresh arena and a fresh control are no pair, since each is drawn anew; leave "
             "out fresh or pairs",
         )
-    if not len(bank.pairs[0]):
+    if len(np.unique(bank.sets)) == len(bank):
         raise ServiceError(
             Code.INVALID_REQUEST,
             "pairs: the layout covers no arena of the battery together with a control of it; take "

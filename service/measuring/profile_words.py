@@ -66,7 +66,7 @@ def control_cells(row: Mapping[str, Any]) -> dict[str, str]:
         "as they are": f"{row['plain_passed']} of {row['plain_episodes']}",
         "with control": f"{row['control_passed']} of {row['control_episodes']}",
         "pairs": str(row["pairs"]),
-        "only they": str(row["only_plain"]),
+        "only arena": str(row["only_plain"]),
         "only control": str(row["only_changed"]),
         "difference, %": f"{difference} ({low} to {high})",
         "says": row["says"],

@@ -58,7 +58,9 @@ def _counts(battery: Battery) -> dict[str, dict[str, int]]:
     def count(values: Iterable[str]) -> dict[str, int]:
         return dict(sorted(Counter(values).items()))
 
+    suites = count(instance.suite for instance in battery.instances if instance.suite)
     return {
+        **({"suite": suites} if origins and suites else {}),
         "entry": count(origin.entry for origin in origins if origin.entry),
         "family": count(origin.family for origin in origins),
         "paradigm": count(instance.paradigm for instance in battery.instances),

@@ -14,6 +14,8 @@ _CONSTANTS: Final = (
     "attempt",
     "instance",
     "paradigm",
+    "control",
+    "control_of",
     "arena",
     "arena_seed",
     "outcome",

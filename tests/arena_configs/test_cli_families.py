@@ -52,7 +52,7 @@ def test_a_family_is_shown_with_its_parameters() -> None:
     assert "one of grey, brown" in shown
     assert "uniform in the logarithm" in run("families", "navigation")
     assert "screen" in run("families", SCREEN)
-    assert "there are: aperture" in run("families", "cup", code=2)
+    assert "there are: a-not-b, aperture" in run("families", "cup", code=2)
 
 
 def test_one_arena_is_printed() -> None:

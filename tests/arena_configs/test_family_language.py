@@ -19,11 +19,13 @@ from animalcat.arena_configs.families import (
     measure_geometry,
     read_family,
 )
+from animalcat.arena_configs.families.instance import variant_of
 from animalcat.arena_configs.families.variants import mirrored, turned
 from animalcat.arena_configs.features import measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import RGB, Arena, ArenaConfig, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.arena_configs.writer import to_yaml
 
 YARD = """\
@@ -435,3 +437,69 @@ arena:
         assert spawned.positions[0].z == pytest.approx(5 + far, abs=1e-3)  # type: ignore[union-attr]
         (wall,) = things(one.arena, "Wall")
         assert wall.colors == (RGB(r=round(10 * far, 3), g=0, b=255),)
+
+
+TRIALS = """\
+name: trials
+description: Food to the left again and again, and then to the right.
+parameters:
+  before: {integers: [1, 3]}
+variants: {mirror: true, turns: true}
+arena:
+  trials: before + 1
+  timeLimit: 300
+  passMark: trial
+  items:
+    - {name: Agent, positions: [[20, 5]]}
+    - id: food
+      name: GoodGoal
+      positions: [[20 + (5 if trial == before else -5), 25]]
+      sizes: [1.5]
+    - {name: Wall, if: trial, positions: [[5, 35]], sizes: [[1, 1, 1]]}
+claims:
+  rewards: before + 1
+controls:
+  large:
+    description: With larger food.
+    items: {food: {sizes: [2 + 0.5 * trial]}}
+    takes: [rewardSum]
+"""
+
+
+def test_trials_are_one_episode() -> None:
+    family = read_family(TRIALS, "trials.yaml")
+    rng = np.random.default_rng(0)
+    for one in generate(family, 8, rng, controls=["large"], measure=measure_geometry):
+        number = int(one.parameters["before"]) + 1
+        parts = episode_arenas(one.arena)
+        assert [part.merge_next_arena for part in parts] == [True] * (number - 1) + [False]
+        assert [part.pass_mark for part in parts] == [*range(number)]
+        assert [len(part.items) for part in parts] == [2 + (k > 0) for k in range(number)]
+        flipped, quarters = variant_of(one.variant)
+        for k, part in enumerate(parts):
+            size = 2 + 0.5 * k if one.control else 1.5
+            assert part.items[1].sizes[0].x == size
+            x = 20.0 + (5 if k == number - 1 else -5) * (-1 if flipped else 1)
+            goal = Item(name="GoodGoal", positions=(Vector3(x=x, z=25),), rotations=(0.0,))
+            moved = turned(Arena(items=(goal,)), quarters).items[0]
+            assert part.items[1].positions == moved.positions
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "message"),
+    [
+        ("before + 1", "before / 2", "is 0.5; expected a whole number of trials from 1 to 20"),
+        ("before + 1", "20 + before", "is 21; expected a whole number of trials"),
+        ("  trials: before + 1\n", "", "'trial'"),
+        ("  before: {", "  trial: 1\n  before: {", "'trial'"),
+        (
+            "passMark: trial",
+            "passMark: 9",
+            "no play can pass: the best return is .*, and it must exceed 9",
+        ),
+    ],
+)
+def test_trials_that_cannot_be(was: str, now: str, message: str) -> None:
+    text = TRIALS.replace(was, now).replace("{integers: [1, 3]}", "1")
+    with pytest.raises(ArenaError, match=message):
+        generate(read_family(text, "trials.yaml"), 1, np.random.default_rng(0))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.batteries import RECIPES, load_recipe
-from animalcat.arena_configs.checks import check_arena
+from animalcat.arena_configs.checks import check_config
 from animalcat.arena_configs.families import (
     FAMILIES,
     FamilyInstance,
@@ -20,8 +20,9 @@ from animalcat.arena_configs.families.ranges import Categorical
 from animalcat.arena_configs.families.search import search
 from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import ArenaConfig, ArenaError
+from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.sequence import episode_arenas, episodes
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.layouts.library import LAYOUTS, load_layout
 
@@ -56,12 +57,14 @@ def test_claims_hold_and_arenas_are_explicit_and_clean(name: str) -> None:
     made = generate(one, number, rng, controls=tuple(one.controls), measure=measure_geometry)
     assert {instance.paradigm for instance in made} == {p.name for p in one.paradigms}
     for instance in made:
-        placement = place(instance.arena, np.random.default_rng(0))
-        assert (placement.drawn, placement.skipped) == ({}, ()), instance.name
-        problems = check_arena(instance.arena, np.random.default_rng(0))
-        assert {problem.code for problem in problems} <= {*one.allow}, instance.name
+        parts = episode_arenas(instance.arena)
+        for part in parts:
+            placement = place(part, np.random.default_rng(0))
+            assert (placement.drawn, placement.skipped) == ({}, ()), instance.name
         loaded = load_text(to_yaml(instance.arena), instance.name, strict=True)
-        assert loaded.config == ArenaConfig(arenas={0: instance.arena})
+        assert episodes(loaded.config) == {0: instance.arena}
+        problems = check_config(loaded.config, np.random.default_rng(0))
+        assert {problem.code for problem in problems} <= {*one.allow}, instance.name
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -81,7 +84,7 @@ def test_each_part_has_instances(name: str) -> None:
 def test_colours_of_walls_do_not_tell_the_paradigm(recipe: str) -> None:
     """Where the walls of a recipe have several colours, those of each paradigm have them too."""
     families = {entry.family.name for entry in load_recipe(recipe).entries}
-    painted = {n: load_family(n).variants.parameters.get("paint") for n in families}
+    painted = {n: load_family(n).ranges.get("paint") for n in families}
     if not any(painted.values()):
         return
     choices = {paint.options for paint in painted.values() if isinstance(paint, Categorical)}

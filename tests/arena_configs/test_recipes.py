@@ -36,6 +36,14 @@ arena:
 """
 
 
+O_PIAAGETS = (
+    *("continuity/egocentric", "continuity/allocentric", "cohesion/contour-disruption"),
+    *(f"property-change/{what}" for what in ("size", "colour", "shape", "pattern")),
+    *("controls/introduction", "controls/rooms"),
+)
+"""Suites of O-PIAAGETS, those of its further work among them."""
+
+
 def recipe(*entries: str, families: dict[str, str] | None = None) -> Recipe:
     lines = "".join(f"  - {{{entry}}}\n" for entry in entries)
     return read_recipe(HEAD + lines, "mine.yaml", families or {})
@@ -82,6 +90,20 @@ def test_object_permanence_has_the_counts_of_the_paper() -> None:
     in_sight = counts["chicks-in-sight"].instances + counts["rolling"].instances
     assert chick_controls + in_sight == 603
     assert sum(one.total for name, one in counts.items() if name.startswith("basic-")) == 521
+
+
+def test_o_piaagets_has_the_suites_of_the_paper_and_practises_on_the_control_suite() -> None:
+    chosen = load_recipe("o-piaagets")
+    suites = {suite: [e for e in chosen.entries if e.suite == suite] for suite in O_PIAAGETS}
+    assert sum(map(len, suites.values())) == len(chosen.entries)
+    for suite, entries in suites.items():
+        parts = {entry.part for entry in entries}
+        assert parts == ({"practice", "test"} if suite.startswith("controls/") else {"test"})
+        assert all(entry.controls for entry in entries if not suite.startswith("controls/"))
+    a_not_b = {e.part: {p.name for p in e.family.paradigms} for e in chosen.entries
+               if e.family.name == "a-not-b"}  # fmt: skip
+    assert a_not_b["practice"] == {"at_a"}
+    assert "at_a" not in a_not_b["test"]
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -202,6 +224,8 @@ WRONG = [
     ("family: cups, count: 2, demands: {XPos: {least: 1, most: 0}}", "is above most"),
     ("family: navigation, count: 2, with: {sice: 1}", "'sice'. Did you mean 'size'?"),
     ("family: navigation, count: 2, controls: [glass]", "has no control 'glass'. It has none."),
+    ("family: cups, count: 2, suite: a/b/c", "expected SUITE or SUITE/SUB-SUITE"),
+    ("family: cups, count: 2, suite: a/", "'a/' is not a suite"),
     ("family: cups, count: 2, colour: red", "there is no such key"),
 ]
 

@@ -402,19 +402,22 @@ def test_a_battery_is_measured_by_the_layout_that_it_names(
 
     usual = layout_of("unmeant", layout="object-permanence")
     assert layout_of("meant") == usual
-    assert layout_of("meant", layout_variant="measured") == ("object-permanence", "measured")
+    assert usual == ("object-permanence", "measured")  # of equals the first to choose from
+    assert layout_of("meant", layout_variant="sharp") == ("object-permanence", "sharp")
     assert layout_of("meant", layout="aaio") == ("aaio", "metres-15")
     assert layout_of("unmeant") == ("aaio", "metres-15")
     campaign = client.create_campaign(agents=["a", "b"], battery="meant", budget=8, common=2)
     assert campaign.spec.session.layout == "object-permanence"
-    assert "layout object-permanence, variant refined: covers 2 of 2" in run("show", "meant").output
+    assert (
+        "layout object-permanence, variant measured: covers 2 of 2" in run("show", "meant").output
+    )
     shown = run("show", "unmeant").output
     assert "layout aaio, variant metres-15 (the battery names none): covers 2 of 2" in shown
     report = json.loads(run("report", "meant", "--json").stdout)
     assert report["precision"]["layout"] == "object-permanence"
     create = ("create", "--agent", "any", "--server", server.address, "--battery")
     said = CliRunner().invoke(sessions, [*create, "meant"]).output
-    assert "layout object-permanence (refined): the battery names it" in said
+    assert "layout object-permanence (measured): the battery names it" in said
     said = CliRunner().invoke(sessions, [*create, "batteries/unmeant"]).output
     assert "layout aaio (metres-15): the battery names none; --layout takes another" in said
     said = CliRunner().invoke(sessions, [*create, "meant", "--layout", "aaio"]).output

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.families import FAMILIES, generate, load_family
-from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, Survey, measure_features
+from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
-from animalcat.envs.measure import measure_playing
+from animalcat.arena_configs.sequence import episode_arenas
+from animalcat.envs.measure import measure_episode
 
 
 def played(arena: Arena) -> MeasuredFeatures:
-    survey = Survey(place(arena, np.random.default_rng(0)))
-    return measure_features(survey, *measure_playing(survey))
+    rng = np.random.default_rng(0)
+    return measure_episode([place(part, rng) for part in episode_arenas(arena)]).features
 
 
 def takes_playing(name: str) -> bool:

@@ -7,15 +7,18 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import grpc
+import jsonschema
 import numpy as np
 import pytest
 
 import animalcat
 from animalcat import Arena, EpisodeInfo, Lab, Observation, Result
+from animalcat.controls import compared_controls
 from animalcat.errors import AnimalcatError
 from animalcat.lab.within import Within, measure
 from animalcat.service.host.lock import DirectoryLock, running_server
@@ -238,3 +241,28 @@ def test_settings_of_servers_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("ANIMALCAT_STORE", "postgresql://nowhere")
     with pytest.raises(AnimalcatError, match="ANIMALCAT_STORE"):
         measure(Wanderer(), ARENAS, folder=tmp_path, **OPTIONS)
+
+
+def test_pairs_are_played_and_compared(folder: Path) -> None:
+    """Files in Python are arenas by name, and names say which is a control of which."""
+    arenas = {f"a{d}": Arena.goal(distance=20 + d, size=2) for d in range(4)}
+    arenas |= {f"a{d}.near": Arena.goal(distance=3 + d, size=2) for d in range(4)}
+    options: dict[str, Any] = {**OPTIONS, "max_episodes": 8}
+    paired = animalcat.measure(Wanderer(), arenas, folder=folder, pairs=True, **options)
+    frame = paired.outcomes
+    stems = frame["instance"].str.removesuffix(".near").tolist()
+    assert stems[::2] == stems[1::2]
+    assert frame["reason"].tolist()[1::2] == ["pair"] * 4
+    assert frame["propensity"].tolist()[1::2] == [1.0] * 4
+    controls = frame[frame["control"] == "near"]
+    assert (
+        controls["control_of"].tolist() == controls["instance"].str.removesuffix(".near").tolist()
+    )
+    told = paired.profile["controls"]
+    assert [(row["control"], row["pairs"], row["paired"]) for row in told] == [("near", 4, True)]
+    assert paired.profile.controls["says"].tolist() == [told[0]["says"]]
+    assert compared_controls(frame)["Wanderer"][0].to_dict() == told[0]
+    schema = json.loads(
+        resources.files("animalcat.schemas").joinpath("profile.schema.json").read_text()
+    )
+    jsonschema.validate(json.loads(json.dumps(paired.profile)), schema)

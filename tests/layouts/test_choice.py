@@ -90,7 +90,11 @@ def test_only_declared_variants_are_chosen_from() -> None:
     plain = parse_layout(READING.replace("choose_from: [long, short]\n", ""))
     choice = choose(plain, look_at(texts([110])))
     assert choice.layout is plain
-    assert said(plain, choice) == "The layout reading is taken by its variant short, the usual one."
+    assert said(plain, choice) == ""  # there was nothing to choose
+    other = parse_layout(READING.replace("choose_from: [long, short]\n", ""), "printed")
+    assert said(other, choose(other, look_at(texts([110])))).endswith(
+        "printed, which was asked for."
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,10 +142,12 @@ def test_what_is_hardly_asked_for_is_said() -> None:
     (before,) = hardly_asked(layout, arenas, 1664, played, 40)
     assert before == (
         "OPAbility and memoryAbility, which the layout object-permanence is about, are hardly "
-        "asked for: 62 of the 1664 arenas ask for them. A session can tell little about them here."
+        "asked for: by 62 of the 1664 arenas. A session can tell little about them here."
     )
     (after,) = hardly_asked(layout, dict.fromkeys(arenas, 586), 2188, played, 40)
-    assert "is hardly asked for so far: 4 of 40 episodes asked for it, though 586 of" in after
+    assert "is hardly asked for so far: by 4 of 40 episodes, though by 586 of the 2188" in after
+    (apart,) = hardly_asked(layout, {"OPAbility": 6, "memoryAbility": 9}, 1664, played, 40)
+    assert "are hardly asked for: by 6 and 9 of the 1664 arenas." in apart
     assert not [*hardly_asked(layout, dict.fromkeys(arenas, 586), 2188, played, 10)]
     (none,) = hardly_asked(layout, {"OPAbility": 0}, 12, {"OPAbility": 0}, 40)
-    assert "hardly asked for: none of the 12 arenas ask for it" in none
+    assert "is hardly asked for: by none of the 12 arenas. A session can tell" in none

@@ -215,5 +215,6 @@ def test_fits_of_a_table(aaio: Layout, draw_instances: Draw) -> None:
 
     # The layout that made the outcomes predicts them better than one with other slopes.
     flat = load_layout("aaio", "as-printed")
-    other = loo(fit(FitRequest(flat, instances.values, y, seed=1)), instances.values, y)
+    told = instances.features(flat)
+    other = loo(fit(FitRequest(flat, told, y, seed=1)), told, y)
     assert compare_layouts([other, estimated])[0].name == "aaio (scaled)"

@@ -209,13 +209,13 @@ def test_distances_as_printed_cannot_be_walked() -> None:
 
 @pytest.mark.slow
 def test_nuts_gets_where_the_prior_hardly_is() -> None:
-    """Agent 16 walks 56 m, and flatNavAbility is N(0, 1)."""
+    """Agent 8 walks 56 m, flatNavAbility is N(0, 1), and no chain finds that from the prior."""
     layout = load_layout("object-permanence", "as-printed")
-    (agent,) = [agent for agent in synthetic_agents() if agent.number == 16]
+    (agent,) = [agent for agent in synthetic_agents() if agent.number == 8]
     (score,) = regenerate(layout, 0, 0, agents=[agent])
     assert score.mean["flatNavAbility"] > 50.0
-    assert score.layout < 0.12
-    assert 0 <= score.stuck < 4
+    assert score.layout < 0.15
+    assert score.stuck == 2
 
 
 def test_counts_of_the_battery() -> None:
@@ -318,7 +318,9 @@ def test_tables_are_means() -> None:
     ("arguments", "words"),
     [
         (["tesic"], "no paper 'tesic'; there are burden2023, crosby2020, tesic2025"),
-        (["tesic2025", "--part", "tables"], "tesic2025 has no parts"),
+        (["tesic2025", "--part", "tables"], "no part 'tables'; there are populations"),
+        (["testbed", "--table", "x.csv"], "--table is for tesic2025"),
+        (["tesic2025", "--table", "x.csv"], "x.csv: cannot be read"),
         (["burden2023", "--part", "figure-8"], "no part 'figure-8'; there are figure-9"),
         (["burden2023", "--part", "figure-9"], "give --data, or set ANIMALCAT_DATA"),
         (["burden2023", "--part", "tables", "--olympics", "steep"], "valid: "),

@@ -49,7 +49,7 @@ def test_aaio_is_table_3(aaio: Layout) -> None:
     assert links["taskPerformance"].nu == 0.5
 
 
-def test_as_printed_has_slope_1_and_nothing_else_differs(aaio: Layout) -> None:
+def test_as_printed_has_slope_1_and_its_chance_and_nothing_else_differs(aaio: Layout) -> None:
     printed = load_layout("aaio", "as-printed")
     margins = [n.link for n in printed.derived if isinstance(n.link, LogisticMargin)]
     assert [m.slope for m in margins] == [1.0, 1.0]
@@ -58,6 +58,10 @@ def test_as_printed_has_slope_1_and_nothing_else_differs(aaio: Layout) -> None:
     for name in ("navigationPerformance", "visualPerformance"):
         link = data["derived"][name]["link"]["logistic_margin"]
         link["slope"] = to_dict(aaio)["derived"][name]["link"]["logistic_margin"]["slope"]
+    assert data["features"].pop("chance")["if_missing"] == 0.5
+    mixture = data["derived"]["taskPerformance"]["link"]["noise_mixture"]
+    assert mixture.pop("nu") == "chance"
+    mixture["nu"] = 0.5
     assert from_dict({**data, "variant": "scaled", "about": aaio.about}) == aaio
 
 

@@ -120,7 +120,7 @@ def test_what_recipes_ship_belongs_to_their_arenas() -> None:
         if not known:
             continue
         small = counts_for(recipe, max(20, len(recipe.entries)))
-        made = recipe_drafts(drawn_instances(recipe, small, recipe.seed), recipe.seed)
+        made = recipe_drafts(recipe, drawn_instances(recipe, small, recipe.seed), recipe.seed)
         keys = [key_of(to_yaml(fixed_arena(one)), one.seed) for one in made]
         assert sum(key in known for key in keys) > len(keys) / 2, "run `make readings`"
         key = max(key for key in keys if key in known)

@@ -39,7 +39,12 @@ seed: 3
 layout: object-permanence
 variant: measured
 entries:
-  - {name: walk, family: introductory, paradigms: [food, ramp], count: 3, controls: [bare]}
+  - name: walk
+    suite: controls/introduction
+    family: introductory
+    paradigms: [food, ramp]
+    count: 3
+    controls: [bare]
   - {family: closed.yaml, count: 1}
 """
 CLOSED = """
@@ -110,6 +115,14 @@ def test_a_battery_has_what_its_recipe_says(battery: Battery) -> None:
     assert (bare.origin.control, bare.origin.control_of) == ("bare", "walk-ramp-1")
     assert bare.seed == by_name["walk-ramp-1"].seed
     assert battery.recipe["licence"] == "CC0-1.0"
+    assert [one.suite for one in battery.instances] == ["", *["controls/introduction"] * 4]
+    described = manifest("small", battery)
+    assert described["counts"]["suite"] == {"controls/introduction": 4}
+    assert [(part["suite"], part["paradigm"]) for part in described["parts"]] == [
+        ("", "closed"),
+        ("controls/introduction", "walk-food"),
+        ("controls/introduction", "walk-ramp"),
+    ]
 
 
 def test_what_the_planner_does_not_solve_is_named_with_the_reason(battery: Battery) -> None:
@@ -137,7 +150,7 @@ def test_an_instance_of_a_family_of_ones_own_has_twins(
     """They are drawn as the recipe's entry says, with its ranges instead of the family's."""
     monkeypatch.setattr(family_twins, "POOL", 6)
     text = RECIPE.replace("closed.yaml", "open.yaml").replace(
-        "count: 3, controls: [bare]", "count: 1, with: {distance: {uniform: [25, 26]}}"
+        "count: 3\n    controls: [bare]", "count: 1\n    with: {distance: {uniform: [25, 26]}}"
     )
     battery = build_recipe(read_recipe(text, "small.yaml", {"open.yaml": OPEN}), tmp_path)
     maker = Twins(battery, load_layout("object-permanence", "measured"))
@@ -230,7 +243,7 @@ def test_sessions_measure_by_the_layout_that_a_recipe_names(client: Client) -> N
 
 def test_what_is_wrong_in_a_recipe_reaches_the_caller(client: Client) -> None:
     wrong = RecipeText("mine.yaml", RECIPE.replace("introductory", "introductry"))
-    with pytest.raises(AnimalcatError, match=r"mine.yaml:9: entries\[0\].family: .*introductory"):
+    with pytest.raises(AnimalcatError, match=r"mine.yaml:11: entries\[0\].family: .*introductory"):
         client.build_battery(wrong)
     with pytest.raises(AnimalcatError, match="fewer than its 2 entries"):
         client.build_battery(RecipeText("m.yaml", RECIPE, {"closed.yaml": CLOSED}), 1)

@@ -2,5 +2,6 @@
 
 `show` lists layouts and shows one. `fit` makes profiles from `outcomes`, and `table` makes the
 table of instances that it needs. `check` looks at how well a layout describes outcomes, with
-`calibration` by simulated agents. `compare` sets agents side by side.
+`calibration` by simulated agents, and `assess` puts other methods beside it. `compare` sets agents
+side by side.
 """

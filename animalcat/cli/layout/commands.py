@@ -14,6 +14,7 @@ VERBS: Final[dict[str, tuple[str, str, str]]] = {
     "show": ("show", "show", "Show what a layout says, or draw it."),
     "fit": ("fit", "command", "Work out profiles from outcomes that you already have."),
     "check": ("check", "command", "Check whether a layout describes outcomes, or is calibrated."),
+    "assess": ("assess", "command", "Compare a layout with assessors that do not explain."),
     "compare": ("compare", "command", "Compare agents with each other, or layouts."),
 }
 """Verb -> its module in this package, the function there, and its help line."""
@@ -28,7 +29,7 @@ def app_for(verb: str) -> typer.Typer:
         verb: The one that the call names; empty: none.
     """
     app = typer.Typer(
-        help="Show, fit, check and compare measurement layouts.", no_args_is_help=True
+        help="Show, fit, check, assess and compare measurement layouts.", no_args_is_help=True
     )
     for name, (module, function, text) in VERBS.items():
         if name == verb:

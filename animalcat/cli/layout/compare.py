@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +22,7 @@ from animalcat.cli.layout.show import Json
 from animalcat.cli.shared.agent_comparison import print_comparison
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
+from animalcat.cli.shared.profile_files import read_profiles
 from animalcat.cli.shared.remote import Data
 from animalcat.lab.comparison import compare_agents
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
@@ -112,7 +112,7 @@ def command(
             "coverage": {who: given.coverage(who) for who in outcomes.agents},
         }
     else:
-        read = [profile for path in profiles or () for profile in _read(path)]
+        read = [profile for path in profiles or () for profile in read_profiles(path)]
         if not read:
             fail("nothing to compare: give profiles, or --table with --layout and --agent")
         profiled = dict(
@@ -203,26 +203,6 @@ def _taken(
         return posteriors, Start.of_profile(first) if walks else {}, profile_scales(first)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         fail(f"no profile: {error}")
-
-
-def _read(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Profiles of a file: one as exported, several as `layout fit -o` or a campaign has them."""
-    try:
-        content = json.loads(path.read_text("utf-8"))
-        if isinstance(content, list):
-            entries = cast("list[dict[str, Any]]", content)
-            taken = [(str(entry["agent"]), entry) for entry in entries]
-        elif "profiles" in content:
-            taken = [(str(name), profile) for name, profile in content["profiles"].items()]
-        else:
-            taken = [(str(content["provenance"].get("agent", path.stem)), content)]
-        for name, profile in taken:
-            Posterior.of_profile(name, profile)
-    except OSError as error:
-        fail(f"{path}: {error.strerror or 'cannot be read'}")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        fail(f"{path}: no profile: {error}")
-    return taken
 
 
 def _print(report: Report, posteriors: Sequence[Posterior]) -> None:

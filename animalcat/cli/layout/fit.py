@@ -22,42 +22,46 @@ from animalcat.cli.layout.outcomes import (
 from animalcat.cli.layout.show import Json, Name, Variant
 from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.outcome_options import AsOption, KeepDrawn
+from animalcat.cli.shared.outcome_options import As, AsOption, KeepDrawn
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data
 from animalcat.layouts.fitting.fits import Fit
 from animalcat.layouts.model.instances import CoveredOutcomes
 from animalcat.layouts.model.spec import Bernoulli, Layout
 
+ArenaFolder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="The arenas that were played, in files that are called INSTANCE.yaml.",
+        rich_help_panel=OUTCOMES,
+    ),
+]
+FinalRewards = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="TABLE.csv",
+        help="The final rewards on these arenas: a column `instance`, and one column for each "
+        "agent.",
+        rich_help_panel=OUTCOMES,
+    ),
+]
+PassMarks = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="TABLE.csv",
+        help="The reward above which an arena is passed: columns `instance` and `pass_mark`.",
+        show_default="what the arena files say",
+        rich_help_panel=OUTCOMES,
+    ),
+]
+
 
 def command(
     name: Name,
-    battery: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="The arenas that were played, in files that are called INSTANCE.yaml.",
-            rich_help_panel=OUTCOMES,
-        ),
-    ] = None,
-    outcomes: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TABLE.csv",
-            help="The final rewards on these arenas: a column `instance`, and one column for each "
-            "agent.",
-            rich_help_panel=OUTCOMES,
-        ),
-    ] = None,
-    pass_marks: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TABLE.csv",
-            help="The reward above which an arena is passed: columns `instance` and `pass_mark`.",
-            show_default="what the arena files say",
-            rich_help_panel=OUTCOMES,
-        ),
-    ] = None,
+    battery: ArenaFolder = None,
+    outcomes: FinalRewards = None,
+    pass_marks: PassMarks = None,
     taken_as: AsOption = None,
     keep_drawn: KeepDrawn = False,
     table: Table = None,
@@ -84,25 +88,10 @@ def command(
     --outcomes). The exit code is 1 when a fit has not
     converged.
     """
-    if table is not None:
-        if battery or outcomes or pass_marks or taken_as or keep_drawn:
-            fail(
-                "--table has all in it: give it without --battery, --outcomes, --pass-marks, --as "
-                "and --keep-drawn"
-            )
-        played, (layout,) = read_meant(table, agent or [], [(name, variant)], data)
-    elif battery is None or outcomes is None:
-        fail("where are the outcomes? Give --table, or --battery and --outcomes")
-    else:
-        played, layout = outcomes_on_arenas(
-            (name, variant),
-            battery,
-            outcomes,
-            pass_marks,
-            agent or [],
-            taken_as,
-            keep_drawn=keep_drawn,
-        )
+    played, layout = given_outcomes(
+        (name, variant), battery, outcomes, pass_marks, taken_as, table, agent or [], data,
+        keep_drawn=keep_drawn,
+    )  # fmt: skip
     (fits,) = fit_layouts([layout], played.table, seed)
     entries = [_entry(who, fitted, played) for who, fitted in fits.items()]
     if output is not None:
@@ -119,6 +108,48 @@ def command(
         say_what_was_left_out(played)
     if warn_of_bad_fits([fits]):
         raise typer.Exit(FAILED)
+
+
+def given_outcomes(
+    named: tuple[str, str],
+    battery: Path | None,
+    outcomes: Path | None,
+    pass_marks: Path | None,
+    taken_as: As | None,
+    table: Path | None,
+    agents: Sequence[str],
+    data: Path | None,
+    *,
+    keep_drawn: bool,
+) -> tuple[CoveredOutcomes, Layout]:
+    """The outcomes that a command is given, as a table or as rewards, with the layout of them.
+
+    Ends the command where there are none or something is wrong.
+
+    Args:
+        named: Name or file of the layout, and its variant; empty for the one that is meant.
+        battery: Folder of the arenas that were played.
+        outcomes: Table of final rewards on them.
+        pass_marks: Table of pass marks.
+        taken_as: What the numbers of `outcomes` are.
+        table: A table of meta-features and outcomes, in the place of all these.
+        agents: Agents to take.
+        data: The data directory, if one was given.
+        keep_drawn: Whether arenas that leave something to chance count.
+    """
+    if table is not None:
+        if battery or outcomes or pass_marks or taken_as or keep_drawn:
+            fail(
+                "--table has all in it: give it without --battery, --outcomes, --pass-marks, --as "
+                "and --keep-drawn"
+            )
+        played, (layout,) = read_meant(table, agents, [named], data)
+        return played, layout
+    if battery is None or outcomes is None:
+        fail("where are the outcomes? Give --table, or --battery and --outcomes")
+    return outcomes_on_arenas(
+        named, battery, outcomes, pass_marks, agents, taken_as, keep_drawn=keep_drawn
+    )
 
 
 def _entry(agent: str, fitted: Fit, played: CoveredOutcomes) -> dict[str, Any]:

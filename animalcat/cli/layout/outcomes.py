@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -26,7 +27,10 @@ from animalcat.layouts.model.instances import (
     told_gaps,
 )
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.tables import read_sheet
 
+_NAMED: Final = 5
+"""Most agents that are named where the same is said of all."""
 OUTCOMES: Final = "Outcomes"
 """A group of options."""
 Table = Annotated[
@@ -46,7 +50,8 @@ Agents = Annotated[
         "--agent",
         metavar="NAME",
         help="The column of an agent's outcomes, or an agent of a table that `outcomes export` "
-        "wrote. Repeat it for several agents. Without it, all agents of such a table are taken.",
+        "wrote. Repeat it for several agents; a column may be a pattern such as 'reader-*'. "
+        "Without it, all agents of such a table are taken.",
         rich_help_panel=OUTCOMES,
     ),
 ]
@@ -130,7 +135,25 @@ def _table(source: Path | str, agents: Sequence[str]) -> tuple[OutcomeTable, lis
         return table, notes, True
     if not agents:
         raise TableError("which columns are outcomes? Say --agent COLUMN for each agent")
-    return read_csv(source, agents), [], False
+    return read_csv(source, _columns(source, agents)), [], False
+
+
+def _columns(source: Path | str, agents: Sequence[str]) -> list[str]:
+    """The columns that are asked for by name or by a pattern such as `reader-*`.
+
+    Raises:
+        TableError: No column fits a pattern.
+    """
+    if not any("*" in agent for agent in agents):
+        return [*agents]
+    heads = read_sheet(source).heads
+    found: dict[str, None] = {}
+    for agent in agents:
+        fitting = [head for head in heads if agent == head or fnmatchcase(head, agent)]
+        if not fitting:
+            raise TableError(f"no column fits {agent!r}; columns: {', '.join(heads)}")
+        found |= dict.fromkeys(fitting)
+    return [*found]
 
 
 def _covered(
@@ -176,13 +199,16 @@ def fit_layouts(layouts: Sequence[Layout], table: OutcomeTable, seed: int) -> li
 
 def say_what_was_left_out(played: CoveredOutcomes) -> None:
     """Print, for people, what does not count and what is assumed."""
+    agents: dict[str, list[str]] = {}
     for agent in played.table.agents:
         coverage = played.coverage(agent)
         if coverage["left_out"]:
             gaps = told_gaps(coverage["left_out"], coverage["of"])
-            typer.echo(
-                f"note: {agent}: {coverage['covered']} of {coverage['of']} count; left out {gaps}"
-            )
+            words = f"{coverage['covered']} of {coverage['of']} count; left out {gaps}"
+            agents.setdefault(words, []).append(agent)
+    for words, alike in agents.items():
+        few = len(alike) <= _NAMED
+        typer.echo(f"note: {', '.join(alike) if few else f'{len(alike)} agents, each'}: {words}")
     for note in played.notes:
         typer.echo(f"note: {note}")
 

@@ -28,7 +28,7 @@ Name = Annotated[
 Variant = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="A variant of the layout.", show_default="the one that is meant"
+        metavar="NAME", help="A variant of the layout.", show_default="the one that covers most"
     ),
 ]
 
@@ -75,7 +75,10 @@ def show(
             metavar="LAYOUT", help="The name of a layout, from `layout list`, or a YAML file."
         ),
     ] = None,
-    variant: Variant = "",
+    variant: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="A variant of it.", show_default="the usual one"),
+    ] = "",
     session: Annotated[
         str | None,
         typer.Option(metavar="SESSION", help="Show the layout of this session instead."),

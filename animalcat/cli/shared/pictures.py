@@ -3,64 +3,105 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from animalcat import plots
 from animalcat.cli.shared.output import fail, status, wrote
+from animalcat.cli.shared.profile_files import read_profiles
 from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
+from animalcat.layouts.model.tables import guess
+from animalcat.plots.given import numbered
 from animalcat.plots.results import Results, read_results
 from animalcat.plots.style import FORMATS
 
 SEVERAL: Final = (
-    *("comparison", "population", "heat"),
+    *("comparison", "population", "profiles", "heat"),
     *("brier", "generality", "categories", "radar"),
 )
 """Kinds of pictures that are of several agents."""
+PROFILES: Final = ".json"
+"""How the names of files of profiles end."""
+FROM_PROFILES: Final = ("forest", "comparison", "population", "profiles", "heat")
+"""Kinds of pictures that take no draws and no episodes."""
 
 
 def draw_profiles(
-    sessions: Sequence[str],
+    given: Sequence[str],
     kind: str,
     output: Path,
-    demands: Sequence[str],
+    options: Mapping[str, Any],
     *,
+    agents: Sequence[str],
     server: str | None,
     data: Path | None,
 ) -> None:
-    """Draw sessions and write the picture; ends the command where that fails.
+    """Draw sessions or profiles and write the picture; ends the command where that fails.
 
     Args:
-        sessions: Ids of sessions, or files of exported posteriors.
+        given: Ids of sessions, files of exported posteriors, and files of profiles.
         kind: Name of a function of `animalcat.plots`.
         output: Where to; its ending says which form.
-        demands: Demands of a grid; empty for its default.
+        options: Arguments of that function beside the agents.
+        agents: Agents that are to be drawn; empty for all.
         server: Host and port, if one was given.
         data: The data directory, if one was given.
     """
     if output.suffix.lower() not in FORMATS:
         fail(f"{output}: call it {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    results = read_sessions(sessions, server, data)
+    if kind not in FROM_PROFILES and any(name.endswith(PROFILES) for name in given):
+        *others, last = FROM_PROFILES
+        fail(
+            f"--kind {kind} takes draws and episodes: a session, or a file of `profile export "
+            f"--format netcdf`. Profiles alone give {', '.join(others)} and {last}"
+        )
+    subjects = _chosen(_subjects(given, server, data), agents)
     try:
         with status("drawing"):
-            plots.save(_draw(kind, results, demands), output, sources(results))
-    except ValueError as error:
-        fail(f"{kind}: {error}")
+            draw = getattr(plots, kind)
+            figure = draw(subjects if kind in SEVERAL else _single(subjects), **options)
+            files = [name for name in given if name.endswith(PROFILES)]
+            results = [one for one in subjects.values() if isinstance(one, Results)]
+            about = "; ".join(filter(None, (sources(results), ", ".join(files))))
+            plots.save(figure, output, about)
+    except (ValueError, TypeError) as error:
+        fail(f"{kind}: {str(error).removeprefix(f'{kind}: ')}")
     except OSError as error:
         fail(f"{error.filename or output}: cannot be written: {error.strerror}")
     wrote(kind, output)
 
 
-def _draw(kind: str, results: Sequence[Results], demands: Sequence[str]) -> Any:
-    draw = getattr(plots, kind)
-    if kind in SEVERAL:
-        return draw(results)
-    if len(results) > 1:
-        raise ValueError(f"this picture is of one agent; {len(results)} sessions are given")
-    (single,) = results
-    return draw(single, demands) if kind == "grid" else draw(single)
+def _subjects(given: Sequence[str], server: str | None, data: Path | None) -> dict[str, Any]:
+    """What is drawn, by the names of the agents."""
+    held = [name for name in given if not name.endswith(PROFILES)]
+    results = iter(read_sessions(held, server, data))
+    found: list[tuple[str, Any]] = []
+    for name in given:
+        if name.endswith(PROFILES):
+            found += read_profiles(Path(name))
+        else:
+            result = next(results)
+            found.append((result.agent, result))
+    return dict(zip(numbered([name for name, _ in found]), [one for _, one in found], strict=True))
+
+
+def _chosen(subjects: Mapping[str, Any], agents: Sequence[str]) -> Mapping[str, Any]:
+    if unknown := [name for name in agents if name not in subjects]:
+        known = ", ".join(subjects)
+        hint = guess(unknown[0], list(subjects))
+        fail(f"--agent {unknown[0]!r}: there is none; agents: {known}.{hint}")
+    return {name: subjects[name] for name in agents} if agents else subjects
+
+
+def _single(subjects: Mapping[str, Any]) -> Any:
+    if len(subjects) > 1:
+        raise ValueError(
+            f"this picture is of one agent; {len(subjects)} are given. --agent NAME takes one"
+        )
+    (single,) = subjects.values()
+    return single
 
 
 def sources(results: Sequence[Results]) -> str:
@@ -83,6 +124,8 @@ def read_sessions(sessions: Sequence[str], server: str | None, data: Path | None
                 contents[name] = Path(name).read_bytes()
             except OSError as error:
                 fail(f"{name}: {error.strerror or 'cannot be read'}")
+        elif name.endswith(PROFILES):
+            fail(f"{name}: this takes draws: a session, or a file of `--format netcdf`")
     asked = [name for name in sessions if name not in contents]
     known: dict[str, Results] = {}
     if asked:

@@ -67,7 +67,11 @@ def tape(layout: Layout, features: Floats, outcomes: Floats, weights: Floats | N
 
 
 def model(
-    layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None
+    layout: Layout,
+    features: Floats,
+    outcomes: Floats,
+    weights: Floats | None,
+    near: Layout | None = None,
 ) -> nutpie.CompiledModel:
     """What nutpie samples from: the compiled functions, and the tape that they are given.
 
@@ -76,6 +80,7 @@ def model(
         features: As `tape` takes them.
         outcomes: As `tape` takes them.
         weights: As `tape` takes them.
+        near: The same layout with other priors, near whose means chains start; None for its own.
     """
     from nutpie.compile_pymc import CompiledPyMCModel
 
@@ -85,7 +90,7 @@ def model(
         dims={},
         compiled_logp_func=log_density,
         compiled_expand_func=expand,
-        initial_point_func=partial(starts, layout),
+        initial_point_func=partial(starts, near or layout),
         shared_data={},
         user_data=numbers,
         n_expanded=count,

@@ -118,6 +118,7 @@ class Engine:
         outcomes: Floats,
         settings: SamplerSettings,
         weights: Floats | None = None,
+        near: Layout | None = None,
     ) -> Trace:
         """Run NUTS by nutpie. The draws follow from the seed, whatever the number of cores.
 
@@ -128,13 +129,15 @@ class Engine:
                 one instance at least.
             settings: How to sample.
             weights: (instances,), how many outcomes each counts as; None for one each.
+            near: The same layout with other priors, near whose means chains start, for a posterior
+                that is far from its prior. Only of a layout that `density` covers.
         """
         import nutpie
 
         from animalcat.layouts.inference.backend import density
 
         if density.covers(layout):
-            model = density.model(layout, features, outcomes, weights)
+            model = density.model(layout, features, outcomes, weights, near)
         else:
             model = self._model(layout, weights is not None)
             model = model.with_data(**self._data(layout, features, outcomes, weights))
