@@ -454,7 +454,7 @@ def _say_impostors(impostors: Iterable[Mapping[str, Any]]) -> None:
     heads = {"an agent that": "agent", "arenas that tell": "parting", "it": "verdict"}
     rows = [{head: one[key] for head, key in heads.items()} for one in impostors]
     if rows:
-        title = "Agents that go by a cue, against able ones"
+        title = "Agents that go by a cue, and in how many arenas that shows"
         print_rows(rows, list(rows[0]), as_json=False, title=title)
 
 

@@ -86,8 +86,8 @@ class Impostor(NamedTuple):
 
     Attributes:
         agent: What it does, in words.
-        parting: Instances in which the cue and the goal part, so that its outcomes differ from
-            those of an agent that has what is asked for.
+        parting: Instances in which the cue and what is asked for part, so that its outcomes
+            differ from those of an agent that goes by the latter.
     """
 
     agent: str
@@ -95,7 +95,7 @@ class Impostor(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Whether a battery tells it from an able agent, in words."""
+        """Whether a battery tells it from agents that go by what is asked for, in words."""
         if self.parting == 0:
             return "cannot be told apart"
         return "can hardly be told apart" if self.parting < ENOUGH else "can be told apart"

@@ -100,9 +100,9 @@ RULES: Final[Mapping[str, str]] = {
         "cannot be told from that colour."
     ),
     "impostors": (
-        "An impostor passes by a cue, without what the arenas ask for. Counted are the instances "
-        "in which the cue and the goal part, so that its outcome differs from that of an able "
-        "agent. Where there are none, no session can tell the two apart; with fewer than "
+        "An impostor goes by a cue, and not by what the arenas ask for. Counted are the instances "
+        "in which the two part. Where there are none, no session can tell it from an agent that "
+        "has what is asked for, or that lacks it, as the cue may be; with fewer than "
         f"{ENOUGH}, a session meets few of them. Impostors that follow a colour of the camera's "
         "picture are not counted, since no demand says what the camera shows."
     ),
@@ -460,7 +460,7 @@ def summary(report: BatteryReport) -> Iterator[str]:
     if fixed := sorted({name for look in report.looks for name in look.fixed}):
         yield f"Some paradigms have one colour alone: {', '.join(fixed)}."
     if alike := [one.agent for one in report.impostors if not one.parting]:
-        yield f"From an able agent it cannot tell one that {'; or one that '.join(alike)}."
+        yield f"No instance shows by its cue an agent that {'; or one that '.join(alike)}."
     known = report.precision
     if known is not None:
         yield from _knowledge(known)
