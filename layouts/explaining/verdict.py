@@ -249,8 +249,8 @@ def verdict(
         said.append(f"Nothing was {what}, so this is what was assumed before.")
     if trusted and observed:
         said += _abilities(layout, nodes, noted, scales, told, not_told_apart(cues))
-        said += _others(layout, nodes, some)
         failed = bool((first_observed(shares) < 1.0).any())
+        said += _others(layout, nodes, some, failed=failed)
         if kind.kind not in ("fraudster", "context"):  # they say themselves what makes it fail
             failing, blamed = _failing(layout, nodes, noted, fails, failed=failed)
             if finding is None or finding.agrees(blamed, _share_of(failing)):
@@ -350,11 +350,16 @@ def _told(
     scales: Sequence[Scale],
     unlimited: Collection[str] = (),
 ) -> dict[str, Told]:
-    """What is told of every capability, the one that is known best first; some are left out."""
+    """What is told of every capability; some are left out.
+
+    Those that the layout is about come first, and of these the one that is known best.
+    """
     weak = (cost.alone >= WEAK).mean(axis=1)
     left = [node.sd / latent.prior.sd for node, latent in zip(nodes, layout.latents, strict=True)]
     told: dict[str, Told] = {}
-    for i in sorted(layout.capabilities, key=lambda i: left[i]):
+    about = layout.measures
+    order = sorted(layout.capabilities, key=lambda i: (nodes[i].name not in about, left[i]))
+    for i in order:
         node, note = nodes[i], noted[nodes[i].name]
         if node.name in unlimited:
             continue
@@ -415,14 +420,16 @@ def _ability(scale: Scale, node: NodeSummary, note: NodeNote) -> str:
     return scale.proved(note, *node.hdi)
 
 
-def _others(layout: Layout, nodes: Sequence[NodeSummary], draws: Floats) -> list[str]:
-    """Biases that are sure of their sign, and noise that matters."""
+def _others(
+    layout: Layout, nodes: Sequence[NodeSummary], draws: Floats, *, failed: bool
+) -> list[str]:
+    """Biases that are sure of their sign, and noise that matters; a bias only if it failed."""
     said: list[str] = []
     for i, latent in enumerate(layout.latents):
         node = nodes[i]
         if not learnt(node.sd, latent.prior.sd):
             continue
-        if latent.kind == "bias" and latent.prior.low < 0.0 < latent.prior.high:
+        if latent.kind == "bias" and latent.prior.low < 0.0 < latent.prior.high and failed:
             above = float((draws[:, i] > 0.0).mean())
             if max(above, 1.0 - above) >= _SURE:
                 said.append(f"it has a bias, {_value(node)}")
