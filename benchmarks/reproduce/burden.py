@@ -400,7 +400,7 @@ def _print_sessions(part: Mapping[str, Any]) -> None:
 def _print_tables(part: Mapping[str, Any]) -> None:
     rows = part["table_8"]
     printed = part["agents"] == "printed"
-    numbers = [name for name, value in rows[0].items() if isinstance(value, float)]
+    numbers = [name for name in rows[0] if name not in ("number", "about")]
     mean = {key: float(np.mean([row[key] for row in rows])) for key in numbers}
     who = "the paper's agents" if printed else "agents drawn anew"
     name = f"object-permanence ({part['layout']['variant']})"

@@ -19,7 +19,7 @@ from animalcat.layouts.checking.screening import screen_demands
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import OutcomeTable, TableError
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.posterior_table import PosteriorRow
+from animalcat.layouts.reporting.posterior_table import PosteriorRow, fitted_table
 from benchmarks.reproduce.contest_table import ContestTable, blocks, read_contest
 from benchmarks.reproduce.cooperation import KINDS, Kind, Recovery, population, recover
 from benchmarks.reproduce.mixed import mixed_regression
@@ -67,6 +67,9 @@ def report_contest(parts: Collection[str], table: Path | None, seed: int, entran
     with progress("measuring entrants", wait=0.0) as tell:
         if "populations" in parts and own is None:
             report["populations"] = _populations(layout, seed, entrants, tell)
+        elif "populations" in parts and own is not None:
+            tell("fitting every submission", 0, 1)
+            report["submissions"] = table_2_of(layout, blocks(own), seed)
         if "regression" in parts:
             given = own or simulated_contest(layout, seed).table
             found = mixed_regression(given.episode, given.score, given.submission)
@@ -91,6 +94,15 @@ def _populations(layout: Layout, seed: int, entrants: int, tell: Tell) -> Report
             "rankings": _rankings(people.table, found.table, layout),
         }
     return report
+
+
+def table_2_of(layout: Layout, scored: OutcomeTable, seed: int) -> Report:
+    """Table 2 and the rankings of the table's own submissions, by NUTS on all their blocks."""
+    rows = fitted_table(layout, scored, seed)
+    return {
+        "table_2": [asdict(row) for row in rows],
+        "rankings": _rankings(scored, rows, layout),
+    }
 
 
 def _as_json(found: Recovery, entrants: int) -> Report:
@@ -206,6 +218,8 @@ def print_contest(report: Mapping[str, Any]) -> None:
     typer.echo(f"Scores: {report['source']}")
     for kind, part in report.get("populations", {}).items():
         _print_population(kind, part)
+    if "submissions" in report:
+        _print_table_2(report["submissions"], "as given")
     if "regression" in report:
         _print_regression(report["regression"])
     if "screening" in report:
@@ -224,7 +238,6 @@ def _print_population(kind: Kind, part: Mapping[str, Any]) -> None:
     print_rows(rows, list(rows[0]), as_json=False, title=title)
     pairs = zip(part["r2"], part["best_r2"], strict=True)
     pairs = [(own, best) for own, best in pairs if own is not None]
-    first = part["table_2"][0]["agent"]
     print_rows(
         [
             {
@@ -238,6 +251,12 @@ def _print_population(kind: Kind, part: Mapping[str, Any]) -> None:
         as_json=False,
         title="Scores held out",
     )
+    _print_table_2(part, f"simulated: {kind}")
+
+
+def _print_table_2(part: Mapping[str, Any], kind: str) -> None:
+    """Table 2 of the first entrant, and the rankings of all."""
+    first = part["table_2"][0]["agent"]
     table = [_rounded(row) for row in part["table_2"] if row["agent"] == first]
     title = f"Table 2 for {first} ({kind}); --json and -o have all entrants"
     print_rows(table, list(table[0]), as_json=False, title=title)
@@ -252,7 +271,7 @@ def _print_population(kind: Kind, part: Mapping[str, Any]) -> None:
         }
         for row in sorted(part["rankings"]["entrants"], key=lambda row: -row["elo"])
     ]
-    title = f"Simulated entrants ({kind}) by Elo, beside what the layout says"
+    title = f"Entrants ({kind}) by Elo, beside what the layout says"
     print_rows(rows, list(rows[0]), as_json=False, title=title)
     found = part["rankings"]["with_elo"]
     printed = part["rankings"]["printed"]

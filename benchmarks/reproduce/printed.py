@@ -112,6 +112,9 @@ def burden2023() -> Burden2023:
             )
             for name, row in data["figure_9"]["entrants"].items()
         },
-        {number: PrintedScore(*row) for number, row in data["table_8"]["agents"].items()},
+        {
+            number: PrintedScore(*map(float, row))
+            for number, row in data["table_8"]["agents"].items()
+        },
         {name: PrintedError(**row) for name, row in data["table_1"].items()},
     )

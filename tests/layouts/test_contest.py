@@ -14,7 +14,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable, TableError
 from animalcat.layouts.simulation.simulate import LayoutAgent
 from benchmarks.reproduce.__main__ import app
-from benchmarks.reproduce.contest import printed_widths
+from benchmarks.reproduce.contest import printed_widths, table_2_of
 from benchmarks.reproduce.contest_table import ContestTable, blocks, read_contest
 from benchmarks.reproduce.mixed import mixed_regression
 from benchmarks.reproduce.printed import tesic2025
@@ -204,6 +204,15 @@ def test_the_contest_as_a_command(contest: ContestTable, tmp_path: Path) -> None
     assert made["screening"]["inverted"] == [TURNED]
     again = CliRunner().invoke(app, ["tesic2025", "--part", "substrates", "--table", str(table)])
     assert "no column substrate" in again.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_table_has_its_table_2(contest: ContestTable) -> None:
+    made = table_2_of(LAYOUT, blocks(contest), 0)
+    assert {row["agent"] for row in made["table_2"]} == {*contest.submissions}
+    assert [row["name"] for row in made["rankings"]["entrants"]] == [*contest.submissions]
+    assert made["rankings"]["with_elo"]["rank"] < -0.7
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from animalcat.layouts.simulation.synthetic import (
 )
 from benchmarks.reproduce.__main__ import app
 from benchmarks.reproduce.bias import sides
-from benchmarks.reproduce.burden import with_mended
+from benchmarks.reproduce.burden import print_burden, tables, with_mended
 from benchmarks.reproduce.ceiling import ceiling
 from benchmarks.reproduce.chance import CHANCE, AverageChance, with_chance
 from benchmarks.reproduce.cooperation import KINDS, Kind, population, recover
@@ -37,6 +37,7 @@ from benchmarks.reproduce.crosby import (
 from benchmarks.reproduce.olympics import agreement, figure_6a, figure_9, in_the_middle
 from benchmarks.reproduce.permanence import (
     AgentScore,
+    Group,
     agents_of,
     mean_skill,
     nearest_mixture,
@@ -312,6 +313,27 @@ def test_tables_are_means() -> None:
     assert mean_skill(rows).best == pytest.approx(1.0)
     (error,) = table_1([[score(0.11, 0.3)], [score(0.13, -0.4)]])
     assert error.overall == error.included == pytest.approx(np.sqrt(0.125))
+
+
+@pytest.mark.parametrize("group", ["drawn", "printed"])
+def test_tables_are_printed(group: Group, capsys: pytest.CaptureFixture[str]) -> None:
+    layout = load_layout("object-permanence")
+    mean = dict.fromkeys(layout.latent_names, 0.5)
+    agents = agents_of(group, 0)
+    parts = (0.01, 0.14, 0.0, 0.2, 0, mean, mean)
+    scores = [
+        AgentScore(
+            agent.number, 0.7, 0.15, 0.2, 0.1, 0.12, 0.02, 0.01, *parts,
+            dict.fromkeys(agent.truth, 0.25),
+        )
+        for agent in agents
+    ]  # fmt: skip
+    part = json.loads(json.dumps(tables(layout, [scores], group, 0)))
+    print_burden({"drawn" if group == "drawn" else "tables": [part]})
+    shown = capsys.readouterr().out
+    assert "Figures 13 and 14" in shown
+    assert ("0.178" in shown) == (group == "printed")  # the printed mean of the aggregate
+    assert "0.500 of what knowing the rules gains" in shown
 
 
 @pytest.mark.parametrize(
