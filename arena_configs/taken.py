@@ -18,6 +18,9 @@ TAKEN: Final[Mapping[str, tuple[str, str]]] = {
     "rewards": ("other food", "how much other food there is"),
     "obstacles": ("what stands there", "how much stands there"),
     "smallestReward": ("food of another size", "food of another size"),
+    "goalTravel": ("that the food moves on", "how far the food moves"),
+    "lava": ("lava", "how much lava there is"),
+    "wayLength": ("the way", "how long the way is"),
 }
 """By meta-feature, what is gone where it is 0 or does not apply, and what is less where it is less.
 

@@ -91,7 +91,8 @@ def test_figure_9() -> None:
         "bias": "rightLeftBias",
     }
     kept = {entrant["name"]: entrant for entrant in data("burden2023")["figure_9"]["entrants"]}
-    table = [row for row in rows("reproduction.md", "Figure 9") if "navigation" in row]
+    section = list(rows("reproduction.md", "Figure 9"))
+    table = [row for row in section if {"entrant", "navigation"} <= row.keys()]
     assert {row["entrant"] for row in table} == kept.keys()
     for row in table:
         for column, node in columns.items():
@@ -104,17 +105,17 @@ def test_figure_6a() -> None:
     runs = {run["layout"]["variant"]: run["entrants"] for run in data("burden2023")["figure_6a"]}
     kept = {v: {e["name"]: e for e in entrants} for v, entrants in runs.items()}
     table = [row for row in rows("reproduction.md", "Figure 6a") if "entrant" in row]
-    assert {row["entrant"] for row in table} == kept["scaled"].keys()
+    assert {row["entrant"] for row in table} == kept["metres-15"].keys()
     for row in table:
-        of = {variant: kept[variant][row["entrant"]] for variant in ("scaled", "figure-9")}
-        assert shown(row["aaio (scaled)"], of["scaled"]["layout"]), row
-        assert shown(row["aaio (figure-9)"], of["figure-9"]["layout"]), row
-        assert shown(row["aggregate"], of["scaled"]["aggregate"]), row
+        for variant in ("metres-15", "figure-9", "as-printed"):
+            assert shown(row[variant], kept[variant][row["entrant"]]["layout"]), row
+        assert shown(row["aggregate"], kept["metres-15"][row["entrant"]]["aggregate"]), row
 
 
 def test_table_8() -> None:
     kept = {run["layout"]["variant"]: run["table_8"] for run in data("burden2023")["tables"]}
-    table = [row for row in rows("reproduction.md", "Table 8") if row.get("agent", "").isdigit()]
+    section = [row for row in rows("reproduction.md", "Table 8") if "printed: layout" in row]
+    table = [row for row in section if row["agent"].isdigit()]
     assert len(table) == len(kept["refined"])
     for row, refined, by_task in zip(table, kept["refined"], kept["by-task"], strict=True):
         assert shown(row["agent"], refined["number"])
@@ -122,15 +123,15 @@ def test_table_8() -> None:
         assert shown(row["by-task"], by_task["layout"]), row
         assert shown(row["aggregate"], refined["aggregate"]), row
         assert shown(row["knows the rule"], refined["oracle"]), row
-        assert shown(row["best profile: refined"], refined["best"]), row
-        assert shown(row["best profile: by-task"], by_task["best"]), row
+        assert shown(row["best: refined"], refined["best"]), row
+        assert shown(row["best: by-task"], by_task["best"]), row
 
 
 def test_simulated_entrants() -> None:
     populations = data("tesic2025")["populations"]
     kept = {node["node"]: node for node in populations["contest"]["nodes"]}
     table = list(rows("reproduction.md", "Tesic et al. 2025"))
-    errors = [row for row in table if "node" in row]
+    errors = [row for row in table if "contest: error" in row]
     assert {row["node"] for row in errors} == kept.keys()
     for row in errors:
         of = kept[row["node"]]
@@ -140,7 +141,7 @@ def test_simulated_entrants() -> None:
             *[n["coverage"] for n in populations["prior"]["nodes"] if n["node"] == row["node"]],
         ), row
     fits = {(fit["agent"], fit["node"]): fit for fit in populations["contest"]["table_2"]}
-    profile = [row for row in table if "entrant" in row]
+    profile = [row for row in table if {"entrant", "parameter"} <= row.keys()]
     assert profile
     for row in profile:
         of = fits[row["entrant"], row["parameter"]]

@@ -7,5 +7,6 @@ one another, and `feature_table` reads a user's own columns. `spool` keeps on di
 `marks` finds arenas that nobody can pass or fail, and `findings` tells what checks of files find.
 `recipes` builds batteries from recipes, `built` keeps them, `writing` writes them, and `estimate`
 says how long it will take. `separation` tells which demands a battery can take apart, and
-`selection` picks instances so that it can.
+`selection` picks instances so that it can. `balance` tells which looks go with a paradigm, and
+`impostors` by which cues an agent could pass without what arenas ask for.
 """

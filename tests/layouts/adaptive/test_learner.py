@@ -133,7 +133,7 @@ def test_what_was_saved_of_another_test_is_refused(bank: Bank, draw_instances: D
     learner = Learner(bank, seed=3)
     play(learner, 3)
     saved = learner.save()
-    other = load_layout("aaio", "as-printed")
+    other = bank.layout.with_prior("visualAbility", {"scaled_beta": {"low": 0, "high": 9}})
     other_layout = Bank(other, bank.features, bank.paradigms, names=bank.names)
     with pytest.raises(ValueError, match="another layout"):
         Learner(other_layout, seed=3).restore(saved)
