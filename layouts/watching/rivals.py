@@ -144,12 +144,12 @@ class Examination:
         Args:
             last: Whether nothing more can be played.
         """
-        return self.log_left < np.log(LAST if last else PASSED)
+        return bool(self.log_left < np.log(LAST if last else PASSED))
 
     @property
     def contradicts(self) -> bool:
         """Whether what was played contradicts the layout, at the level of the alarm."""
-        return self.log_evidence > np.log(LEVEL)
+        return bool(self.log_evidence > np.log(LEVEL))
 
 
 def examine(
