@@ -110,6 +110,6 @@ def test_a_page_of_one_sided_evidence() -> None:
     content, html = trust_pages.made(trust_pages.PAGES["one-sided"], live=True)
     text = resources.files("animalcat").joinpath("schemas/profile.schema.json").read_text("utf-8")
     jsonschema.validate(json.loads(json.dumps(content)), json.loads(text))
-    assert "not known yet" in html  # too few for nine nodes
+    assert html.count("no limit found") >= 7  # beside each of its capabilities
     assert "no failure was seen" in html
     assert content["predicts"]["standing"] == "cannot be told"
