@@ -28,6 +28,7 @@ from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.likelihood import trials_of
+from animalcat.layouts.model.nodes import Cue
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
 from animalcat.layouts.model.tables import of_kind
 from animalcat.layouts.reporting.profile import Profile
@@ -863,21 +864,35 @@ class Learner:
         """Which instances of the chooser do, while others are being played."""
         if not self.layout.cues or self.n < QUIET or not self._succeeds:
             return None
-        bank, posterior, rows = self._chooser.bank, self._posterior, self.played
-        data, evaluator = self.data(), self.bank.evaluator
-        findings: list[CueFinding] = []
-        for cue in self.layout.cues:
-            if cue.name not in self.bank.misleading:
-                continue
-            misleads = self.bank.misleading[cue.name][rows]
-            there = (misleads == 1.0) & (data.weights > 0.0)
-            columns = evaluator.columns(data.features[there])
-            p = evaluator.by_instance(posterior.particles, columns, np.float64) @ posterior.weights
-            findings.append(cue_finding(cue, misleads[there], data.outcomes[there], p))
-        history = self._history(pending)
-        success = self._chooser.scores(posterior, history).predicted
-        playable = self._chooser.available(history) & ~bank.offered
-        return to_be_tried(findings, bank.misleading, success, playable)
+        bank = self._chooser.bank
+        findings = [
+            self._found_of(cue) for cue in self.layout.cues if cue.name in self.bank.misleading
+        ]
+        misleading = [bank.misleading[one.cue.name] == 1.0 for one in findings if one.uncertain]
+        playable = self._chooser.available(self._history(pending)) & ~bank.offered
+        asked = playable & np.any(misleading, axis=0) if misleading else np.zeros(0, np.bool_)
+        if not asked.any():
+            return None
+        success = np.full(len(bank), np.nan)
+        success[asked] = self._expected(bank.features[asked])
+        return to_be_tried(findings, bank.misleading, success, asked)
+
+    def _found_of(self, cue: Cue) -> CueFinding:
+        """What was played tells of a cue, by what the posterior expects now."""
+        misleads = self.bank.misleading[cue.name][self.played]
+        counts = (misleads == 1.0) & (self._evidence.weights > 0.0)
+        there: list[int] = np.flatnonzero(counts).tolist()
+        rows = [self._features(self._evidence.instances[k]) for k in there]
+        features = np.concatenate(rows) if rows else self.bank.features[:0]
+        outcomes = self._evidence.outcomes[there]
+        return cue_finding(cue, misleads[there], outcomes, self._expected(features))
+
+    def _expected(self, features: Floats) -> Floats:
+        """Success that the posterior expects of instances, (instances,)."""
+        evaluator, posterior = self.bank.evaluator, self._posterior
+        columns = evaluator.columns(features)
+        each = evaluator.by_instance(posterior.particles, columns, np.float64)
+        return np.asarray(each @ posterior.weights)
 
     def _of_chooser(self, values: Floats) -> Floats:
         """The values of the whole bank's instances that may be chosen."""

@@ -47,6 +47,11 @@ class CueFinding:
             return "ruled out"
         return "likely" if self.factor > 1.0 / PASSED else "open"
 
+    @property
+    def uncertain(self) -> bool:
+        """Whether more is to be asked for its sake, where success is expected."""
+        return PASSED <= self.factor < ENOUGH
+
 
 def cue_finding(cue: Cue, misleads: Floats, shares: Floats, predicted: Floats) -> CueFinding:
     """Tell what was played of a cue.
@@ -90,7 +95,7 @@ def to_be_tried(
     """
     wanted = np.zeros(len(playable))
     for finding in findings:
-        if not PASSED <= finding.factor < ENOUGH:
+        if not finding.uncertain:
             continue
         there = playable & (misleading[finding.cue.name] == 1.0) & (success >= SHOWS)
         wanted[there] = 1.0
