@@ -30,6 +30,7 @@ PARTS: Final[Mapping[str, str]] = {
     "fresh": "two fresh sessions of one agent",
     "adaptive": "what adaptive choice saves",
     "recovery": "profiles of agents with planted limits",
+    "growth": "how cost grows with what is stored",
     "demo": "how often the demo finds what it planted",
     "impostors": "agents that seem able, told apart from able ones",
     "trust": "whether warnings are right, and what honesty costs",

@@ -1,0 +1,570 @@
+"""How the cost of commands grows with what is stored: slopes on log-log axes beside their goals."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import math
+import os
+import pkgutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from animalcat.arena_configs.loader import load_text
+from animalcat.codec import encode
+from animalcat.envs.sim.environment import SimEnvironment
+from animalcat.envs.types import CameraSpec, ObservationSpec
+from animalcat.service.recording.writer import EpisodeRecorder
+from animalcat.service.versions import versions
+from animalcat.values import Decision, EpisodeHeader
+from benchmarks import postgres
+from benchmarks.checkout import environment
+from benchmarks.stores import StoreMaker
+
+WHOLE: Final = 1.05
+"""Goal for the slope of what has to touch all of it."""
+FLAT: Final = 0.1
+"""Goal for the slope of the rest."""
+RUNS: Final = 3
+"""Runs of every command, of which the worst pair gives the upper bound of the slope."""
+FLOOR: Final = 0.1
+"""CPU seconds that a command counts at least: below, a slope is that of noise."""
+START: Final = "start and stop a server"
+"""Name of what is measured without a command."""
+
+
+class Cost(NamedTuple):
+    """What a command took, the server's processes among it.
+
+    Attributes:
+        cpu: CPU seconds.
+        peak: The most memory of the server's processes and the command, in bytes.
+    """
+
+    cpu: float
+    peak: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that is measured.
+
+    Attributes:
+        name: What the table calls it.
+        arguments: Arguments of `animalcat`; `{name}` stands for what the place says.
+        goal: Goal for the slope.
+        most: Most CPU seconds that it may take at a size.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    goal: float = FLAT
+    most: tuple[int, float] | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A store that was filled, and what commands say of it.
+
+    Attributes:
+        home: Its data directory.
+        words: Values of the names in the arguments of commands.
+        database: URL of its database; empty for SQLite.
+    """
+
+    home: Path
+    words: Mapping[str, str] = field(default_factory=dict[str, str])
+    database: str = ""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Something that grows.
+
+    Attributes:
+        name: What grows, in the plural.
+        sizes: Sizes that are tried.
+        quick: The two that `--quick` tries.
+        fill: Fills a data directory to a size; a database beside it where its URL is given.
+        commands: What is measured at every size.
+        start: Whether the start of a server is measured as well, with its goal.
+        fresh: A command that is measured on a server that has just started, without the start.
+        sql: Whether the kind of database matters.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    quick: tuple[int, int]
+    fill: Callable[[Path, int, str], Place]
+    commands: tuple[Command, ...]
+    start: float | None = None
+    fresh: Command | None = None
+    sql: bool = True
+
+
+def grown(axis: Axis, sizes: Sequence[int], quick: bool, url: str = "") -> list[dict[str, Any]]:
+    """Measure one axis.
+
+    Args:
+        axis: What grows.
+        sizes: Sizes that are tried, the smallest first.
+        quick: Whether everything is measured once.
+        url: URL of an empty database; empty for SQLite. Sizes share it, so a larger one is filled
+            up from a smaller one.
+
+    Returns:
+        A row for each command.
+    """
+    runs = 1 if quick else RUNS
+    spent: dict[str, dict[int, list[Cost]]] = {}
+    with tempfile.TemporaryDirectory(prefix="animalcat-growth-") as folder:
+        for size in sizes:
+            place = axis.fill(Path(folder) / str(size), size, url)
+            for name, cost in _measured(axis, place, runs):
+                spent.setdefault(name, {}).setdefault(size, []).append(cost)
+    store = "PostgreSQL" if url else "SQLite"
+    named = (*axis.commands, *([] if axis.fresh is None else [axis.fresh]))
+    goals = {one.name: (one.goal, one.most) for one in named} | {START: (axis.start, None)}
+    return [_row(axis, store, name, *goals[name], found) for name, found in spent.items()]
+
+
+def warm() -> None:
+    """Import what commands import, so that no command pays for it."""
+    import animalcat.cli
+
+    for module in pkgutil.walk_packages(animalcat.cli.__path__, "animalcat.cli."):
+        importlib.import_module(module.name)
+
+
+def _measured(axis: Axis, place: Place, runs: int) -> Iterator[tuple[str, Cost]]:
+    """Measure every command at one size, each `runs` times; commands take turns."""
+    for _ in range(runs):
+        if axis.start is not None:
+            yield START, _start(place)
+        if (one := axis.fresh) is not None:
+            with _serving(place) as (address, server):
+                yield one.name, _spent(_filled_in(one, place, address, 0), place, server)
+    with _serving(place) as (address, server):
+        nothing = min(_spent(("--version",), place, server) for _ in range(RUNS)).cpu
+        for number in range(runs):
+            for one in axis.commands:
+                cost = _spent(_filled_in(one, place, address, number), place, server)
+                yield one.name, Cost(max(0.0, cost.cpu - nothing), cost.peak)
+
+
+def _filled_in(command: Command, place: Place, address: str, run: int) -> list[str]:
+    """Arguments of a command; a word of several words becomes several arguments."""
+    words = {"address": address, "home": str(place.home), "run": str(run), **place.words}
+    return [part for word in command.arguments for part in word.format_map(words).split()]
+
+
+def _spent(arguments: Sequence[str], place: Place, server: int) -> Cost:
+    """Run a command in a child that has imported everything already; returns what it took."""
+    _forget_peaks(server)
+    before = _used(server)
+    child = os.fork()
+    if not child:
+        os._exit(_command(arguments, place))
+    _, ended, usage = os.wait4(child, 0)
+    if code := os.waitstatus_to_exitcode(ended):
+        printed = (place.home / "growth.txt").read_text(errors="replace")[-2000:]
+        raise RuntimeError(f"animalcat {' '.join(arguments)} ended with {code}: {printed}")
+    cpu = usage.ru_utime + usage.ru_stime + _used(server) - before
+    return Cost(cpu, usage.ru_maxrss * 1024 + _peak(server))
+
+
+def _command(arguments: Sequence[str], place: Place) -> int:
+    """Be a command: what it prints goes to a file."""
+    from animalcat.cli.main import main
+
+    with (place.home / "growth.txt").open("w") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    os.environ["ANIMALCAT_HOME"] = str(place.home)
+    sys.argv = ["animalcat", *arguments]
+    try:
+        main()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except Exception:  # noqa: BLE001 - a child tells its parent of everything
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
+
+
+def _launched(place: Place) -> tuple[subprocess.Popen[str], str]:
+    """Start a server on a place; returns its process and its address."""
+    settings = environment() | ({"ANIMALCAT_STORE": place.database} if place.database else {})
+    command = [sys.executable, "-P", "-m", "animalcat", "serve", "--json", "--port", "0"]
+    with (place.home / "growth.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, "--data", str(place.home)],
+            env=settings,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    assert process.stdout is not None  # a pipe
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError((place.home / "growth.log").read_text())
+    return process, str(json.loads(line)["address"])
+
+
+@contextlib.contextmanager
+def _serving(place: Place) -> Generator[tuple[str, int]]:
+    """Serve a place for the block; yields the address and the process id."""
+    process, address = _launched(place)
+    try:
+        yield address, process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def _start(place: Place) -> Cost:
+    """Start a server until it answers, and stop it."""
+    process, _ = _launched(place)
+    process.send_signal(signal.SIGTERM)
+    _, _, usage = os.wait4(process.pid, 0)
+    process.returncode = 0
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+def _tree(process: int) -> Iterator[Path]:
+    """A process and all that it started, as folders of /proc."""
+    waiting = [process]
+    while waiting:
+        folder = Path(f"/proc/{waiting.pop()}")
+        with contextlib.suppress(OSError):
+            waiting += map(int, (folder / "task" / folder.name / "children").read_text().split())
+            yield folder
+
+
+def _used(process: int) -> float:
+    """CPU seconds of a process and of all that it started, those that have ended among them."""
+    ticks = 0
+    for folder in _tree(process):
+        with contextlib.suppress(OSError):
+            # After the name in brackets, which may hold blanks: utime, stime, cutime and cstime.
+            ticks += sum(map(int, (folder / "stat").read_text().rpartition(")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _forget_peaks(process: int) -> None:
+    for folder in _tree(process):
+        with contextlib.suppress(OSError):
+            (folder / "clear_refs").write_text("5")
+
+
+def _peak(process: int) -> int:
+    """The most memory of a server's processes since `_forget_peaks`, in bytes."""
+    peak = 0
+    for folder in _tree(process):
+        with contextlib.suppress(OSError):
+            for line in (folder / "status").read_text().splitlines():
+                if line.startswith("VmHWM:"):
+                    peak += int(line.split()[1]) * 1024
+    return peak
+
+
+def _row(
+    axis: Axis,
+    store: str,
+    name: str,
+    goal: float | None,
+    most: tuple[int, float] | None,
+    found: Mapping[int, Sequence[Cost]],
+) -> dict[str, Any]:
+    """Say how a command grew between the two largest sizes that it was tried at."""
+    assert goal is not None  # only what is measured has a row
+    *_, small, large = sorted(found)
+    wide = math.log(large / small)
+    spent = {size: [max(FLOOR, cost.cpu) for cost in costs] for size, costs in found.items()}
+    slope = math.log(statistics.median(spent[large]) / statistics.median(spent[small])) / wide
+    upper = math.log(max(spent[large]) / min(spent[small])) / wide
+    steady = max(spent[large]) <= FLOOR
+    met = steady or upper <= goal
+    note = ", ".join(
+        f"{statistics.median(spent[size]):.3g} s at {size:,}" for size in sorted(spent)
+    )
+    peak = max(cost.peak for cost in found[large])
+    if most is not None and most[0] in spent:
+        met = met and max(spent[most[0]]) <= most[1]
+        note += f" (at most {most[1]:g} s at {most[0]:,})"
+    return {
+        "name": f"{name}, {axis.name}, {store}",
+        "value": slope,
+        "high": upper,
+        "unit": "slope",
+        "target": f"at most {goal:g}",
+        "met": met,
+        "note": f"{note}; {peak / 2**20:,.0f} MiB",
+        "cpu": {str(size): [cost.cpu for cost in costs] for size, costs in found.items()},
+        "peak_bytes": {
+            str(size): max(cost.peak for cost in costs) for size, costs in found.items()
+        },
+    }
+
+
+def _filled(
+    make: Callable[[StoreMaker, int], Mapping[str, str]],
+) -> Callable[[Path, int, str], Place]:
+    """A way to fill a store by what a maker of stores can do."""
+
+    def fill(home: Path, size: int, url: str) -> Place:
+        with StoreMaker(home, url, seed=size) as maker:
+            words = make(maker, size)
+        return Place(home, words, url)
+
+    return fill
+
+
+def _long_sessions(maker: StoreMaker, size: int) -> Mapping[str, str]:
+    """Two long sessions that are over, and one that is not."""
+    played = maker.battery(f"arenas-{size}")
+    over = maker.sessions(played, 2, size, fits=True, recordings=1)
+    (waiting,) = maker.sessions(played, 1, size, over=False)
+    return {"session": over[0], "other": over[1], "open": waiting, "last": str(size - 1)}
+
+
+def _many_sessions(maker: StoreMaker, size: int) -> Mapping[str, str]:
+    played = maker.battery(f"arenas-{size}")
+    return {"session": maker.sessions(played, size, 5)[0], "battery": played.id}
+
+
+def _many_campaigns(maker: StoreMaker, size: int) -> Mapping[str, str]:
+    played = maker.battery(f"arenas-{size}")
+    made = [maker.campaign(played, 2, 15) for _ in range(size)]
+    return {"campaign": made[0]}
+
+
+def _a_large_campaign(maker: StoreMaker, size: int) -> Mapping[str, str]:
+    played = maker.battery(f"arenas-{size}")
+    return {"campaign": maker.campaign(played, size, 30, fits=True)}
+
+
+def _to_compare(maker: StoreMaker, size: int) -> Mapping[str, str]:
+    played = maker.battery(f"arenas-{size}")
+    return {"sessions": " ".join(maker.sessions(played, size, 30, fits=True))}
+
+
+def _a_large_battery(maker: StoreMaker, size: int) -> Mapping[str, str]:
+    return {"battery": maker.battery(f"arenas-{size}", size).id}
+
+
+def _a_size(home: Path, size: int, url: str) -> Place:
+    """Nothing but a size, for what makes something."""
+    home.mkdir()
+    return Place(home, {"size": str(size)}, url)
+
+
+def _a_long_episode(home: Path, size: int, url: str) -> Place:
+    """A recording of so many decisions of an agent that walks in circles."""
+    home.mkdir()
+    spec = ObservationSpec(camera=CameraSpec(resolution=32))
+    arena = load_text(ENDLESS, "endless").config.first
+    header = EpisodeHeader(
+        session="long",
+        number=0,
+        attempt=0,
+        instance="endless",
+        arena_yaml=ENDLESS,
+        seed=0,
+        observation_spec=spec,
+        backend="sim",
+        versions=versions(),
+        decision=Decision("endless", 0.0, 1.0, 0.5, {}, "listed"),
+        agent="circles",
+        pixels=False,
+        places=(),
+    )
+    recorder = EpisodeRecorder(home / "0-0.mcap", encode(header))
+    environment = SimEnvironment(replace(spec, camera=None))
+    recorder.step(environment.load(arena, 0), None)
+    for _ in range(size):
+        recorder.step(environment.step(CIRCLES), CIRCLES)
+    environment.close()
+    recorder.finish(1)
+    return Place(home, {"recording": str(recorder.path)}, url)
+
+
+ASK: Final = ("--server", "{address}")
+OUT: Final = ("--output", "{home}/growth.out")
+SMALL: Final = ("--resolution", "84")
+ENDLESS: Final = """!ArenaConfig
+arenas:
+  0: !Arena
+    t: 0
+    items:
+    - !Item {name: Agent, positions: [!Vector3 {x: 20, y: 0, z: 20}], rotations: [0]}
+    - !Item {name: GoodGoal, positions: [!Vector3 {x: 2, y: 0, z: 2}], sizes: [!Vector3 {x: 1, y: 1, z: 1}]}
+"""  # noqa: E501
+"""An arena without a time limit, of which an agent in circles never meets the goal."""
+CIRCLES: Final = 4
+"""The action of going forward and to the right."""
+AXES: Final = (
+    Axis(
+        "episodes of a session",
+        (500, 5_000, 50_000),
+        (500, 2_000),
+        _filled(_long_sessions),
+        (
+            Command("session show", ("session", "show", "{session}", *ASK)),
+            Command("profile show", ("profile", "show", "{session}", *ASK)),
+            Command("episode list", ("episode", "list", "{session}", "--json", *ASK), WHOLE),
+            Command(
+                "episode explain",
+                ("episode", "explain", "{session}/{last}", *ASK),
+                WHOLE,
+                (5_000, 1.0),
+            ),
+            Command(
+                "profile plot",
+                ("profile", "plot", "{session}", "--output", "{home}/growth.svg", *ASK),
+                WHOLE,
+            ),
+            Command("profile compare", ("profile", "compare", "{session}", "{other}", *ASK), WHOLE),
+            Command("profile predict", ("profile", "predict", "{session}", *ASK), WHOLE),
+            *(
+                Command(
+                    f"profile export --format {form}",
+                    ("profile", "export", "{session}", "--format", form, *OUT, *ASK),
+                    WHOLE,
+                )
+                for form in ("netcdf", "json", "html", "csv", "parquet")
+            ),
+            Command("session verify", ("session", "verify", "{session}", *ASK), WHOLE),
+        ),
+        fresh=Command("resume", ("profile", "show", "{open}", *ASK), WHOLE, (5_000, 5.0)),
+    ),
+    Axis(
+        "sessions",
+        (100, 1_000, 10_000),
+        (100, 1_000),
+        _filled(_many_sessions),
+        (
+            Command("session list", ("session", "list", *ASK)),
+            Command("session show", ("session", "show", "{session}", *ASK)),
+            Command("server status", ("server", "status", *ASK)),
+            Command(
+                "session create",
+                (
+                    *("session", "create", "--agent", "builtin:random", "--battery", "{battery}"),
+                    *("--layout", "aaio", "--seed", "{run}", *ASK),
+                ),
+            ),
+        ),
+        start=FLAT,
+    ),
+    Axis(
+        "campaigns that are over",
+        (10, 100, 1_000),
+        (10, 100),
+        _filled(_many_campaigns),
+        (
+            Command("campaign list", ("campaign", "list", *ASK)),
+            Command("campaign show", ("campaign", "show", "{campaign}", *ASK)),
+        ),
+        start=FLAT,
+    ),
+    Axis(
+        "agents of a campaign",
+        (10, 100),
+        (5, 20),
+        _filled(_a_large_campaign),
+        (Command("campaign show", ("campaign", "show", "{campaign}", *ASK), WHOLE, (100, 3.0)),),
+    ),
+    Axis(
+        "sessions compared",
+        (2, 20, 200),
+        (2, 20),
+        _filled(_to_compare),
+        (
+            Command(
+                "profile compare", ("profile", "compare", "{sessions}", *ASK), WHOLE, (200, 10.0)
+            ),
+        ),
+    ),
+    Axis(
+        "instances of a battery",
+        (500, 5_000, 50_000),
+        (500, 2_000),
+        _filled(_a_large_battery),
+        (
+            Command("battery list", ("battery", "list", *ASK)),
+            Command("battery show", ("battery", "show", "{battery}", *ASK)),
+            Command(
+                "battery features", ("battery", "features", "{battery}", "--json", *ASK), WHOLE
+            ),
+        ),
+    ),
+    Axis(
+        "instances that are built",
+        (100, 1_000),
+        (50, 200),
+        _a_size,
+        (
+            Command(
+                "battery build",
+                (
+                    *("battery", "build", "fence", "--size", "{size}"),
+                    *("--seed", "{run}", "--name", "built-{run}", *ASK),
+                ),
+                WHOLE,
+            ),
+        ),
+        sql=False,
+    ),
+    Axis(
+        "decisions of an episode",
+        (2_500, 25_000),
+        (500, 2_500),
+        _a_long_episode,
+        tuple(
+            Command(
+                f"episode replay --video .{form}",
+                ("episode", "replay", "{recording}", "--video", "{home}/{run}." + form, *SMALL),
+                WHOLE,
+            )
+            for form in ("gif", "mp4")
+        ),
+        sql=False,
+    ),
+)
+"""What grows."""
+
+
+def run(quick: bool) -> list[dict[str, Any]]:
+    """Measure; SQLite first, then PostgreSQL where this machine has it.
+
+    Args:
+        quick: Two sizes of every axis, once each, on SQLite.
+
+    Returns:
+        A row for each command and kind of store: its cost at every size, and its slope.
+    """
+    warm()
+    rows = [row for axis in AXES for row in grown(axis, axis.quick if quick else axis.sizes, quick)]
+    if quick:
+        return rows
+    try:
+        with postgres.running() as server:
+            for axis in (one for one in AXES if one.sql):
+                with postgres.schema(server) as url:
+                    rows += grown(axis, axis.sizes, quick, url)
+    except postgres.PostgresMissingError as error:
+        rows.append({"name": "the same on PostgreSQL", "note": str(error)})
+    return rows
