@@ -9,6 +9,7 @@ repeated with other instances, since asking a learner 300,000 times would take a
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -540,12 +541,21 @@ def _profile(session: str, spec: SessionSpec, played: Played, agent: _Agent) -> 
     profile["nodes"] = {
         name: {
             **node,
-            "mean": node["mean"] + agent.shift * node["sd"],
-            "hdi": [end + agent.shift * node["sd"] for end in node["hdi"]],
+            "mean": node["mean"] + (moved := _moved(node, agent.shift)),
+            "hdi": [end + moved for end in node["hdi"]],
         }
         for name, node in profile["nodes"].items()
     }
     return json.dumps(profile)
+
+
+def _moved(node: Mapping[str, Any], shift: float) -> float:
+    """By how much a node's estimate is moved: it stays clear of the ends of the node's range."""
+    low, high = node["range"]
+    mean, clear = node["mean"], 1.2 * node["sd"]
+    down = -math.inf if low is None else min(0.0, low + clear - mean)
+    up = math.inf if high is None else max(0.0, high - clear - mean)
+    return min(max(shift * node["sd"], down), up)
 
 
 def _other(fixed: Fixed, number: int, rng: np.random.Generator) -> Fixed:
