@@ -134,7 +134,7 @@ def grown(axis: Axis, sizes: Sequence[int], quick: bool, url: str = "") -> list[
     store = "PostgreSQL" if url else "SQLite"
     named = (*axis.commands, *([] if axis.fresh is None else [axis.fresh]))
     goals = {one.name: (one.goal, one.most) for one in named} | {START: (axis.start, None)}
-    return [_row(axis, store, name, *goals[name], found) for name, found in spent.items()]
+    return [row_of(axis, store, name, *goals[name], found) for name, found in spent.items()]
 
 
 def warm() -> None:
@@ -280,7 +280,7 @@ def _peak(process: int) -> int:
     return peak
 
 
-def _row(
+def row_of(
     axis: Axis,
     store: str,
     name: str,
@@ -365,7 +365,7 @@ def _a_large_battery(maker: StoreMaker, size: int) -> Mapping[str, str]:
     return {"battery": maker.battery(f"arenas-{size}", size).id}
 
 
-def _a_size(home: Path, size: int, url: str) -> Place:
+def a_size(home: Path, size: int, url: str) -> Place:
     """Nothing but a size, for what makes something."""
     home.mkdir()
     return Place(home, {"size": str(size)}, url)
@@ -515,7 +515,7 @@ AXES: Final = (
         "instances that are built",
         (100, 1_000),
         (50, 200),
-        _a_size,
+        a_size,
         (
             Command(
                 "battery build",

@@ -51,11 +51,11 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 
 ELSEWHERE: Final = {
     *("simulator", "fidelity", "against", "twin", "fresh", "demands", "adaptive", "recovery"),
-    *("impostors", "trust", "kill", "fuzz", "entrants", "rate", "retest"),
+    *("impostors", "trust", "kill", "fuzz", "entrants", "rate", "retest", "growth"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
-of layouts, test_battery_rate, test_recovery, test_kill, test_fuzz and test_entrants; `fresh` has
-one below."""
+of layouts, test_battery_rate, test_recovery, test_kill, test_fuzz, test_entrants and test_growth;
+`fresh` has one below."""
 
 
 def test_every_part_is_tried() -> None:
