@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,9 @@ print(json.dumps(growth.grown(axis, (2, 4), True)))
 """
 
 
-def _grown(spent: dict[int, list[float]], goal: float, most: tuple[int, float] | None = None):
+def _grown(
+    spent: dict[int, list[float]], goal: float, most: tuple[int, float] | None = None
+) -> dict[str, Any]:
     command = Command("something", ("something",), goal, most)
     axis = Axis("things", (), (1, 2), growth.a_size, (command,))
     found = {size: [Cost(cpu, 0) for cpu in costs] for size, costs in spent.items()}
