@@ -703,7 +703,7 @@ class SqlStore:
                 raise AlreadyFinishedError(f"episode {episode.number} of {episode.session} counts")
             _insert(
                 db,
-                insert(table).values(_episode_values(episode)),
+                insert(table).values(episode_values(episode)),
                 f"attempt {episode.attempt} at episode {episode.number} exists",
             )
             if capabilities:
@@ -746,7 +746,7 @@ class SqlStore:
                 )
             _insert(
                 db,
-                update(table).where(attempt).values(_episode_values(episode)),
+                update(table).where(attempt).values(episode_values(episode)),
                 f"episode {episode.number} of {episode.session} counts already",
             )
             _add_link(db, episode.session, f"{episode.number}-{episode.attempt}", recording)
@@ -817,7 +817,7 @@ class SqlStore:
             ]
             for attempt in judged:
                 this = (table.c.number == attempt.number) & (table.c.attempt == attempt.attempt)
-                db.execute(update(table).where(waits & this).values(_episode_values(attempt)))
+                db.execute(update(table).where(waits & this).values(episode_values(attempt)))
                 _add_link(db, session, f"{attempt.number}-{attempt.attempt}")
             return judged
 
@@ -1226,7 +1226,8 @@ def _set_knowledge(
     )
 
 
-def _episode_values(episode: Episode) -> dict[str, Any]:
+def episode_values(episode: Episode) -> dict[str, Any]:
+    """Return the row of an attempt: values by the name of their column."""
     outcome, ended_by = episode.outcome, episode.ended_by
     return {
         "session": episode.session,
