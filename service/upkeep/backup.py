@@ -33,6 +33,8 @@ from animalcat.service.upkeep.bundle import (
 )
 from animalcat.service.upkeep.place import DataError, Place, Tell, insist_on_room, said, silent
 
+OTHERS: Final = (ACCESS, "calibrations", "outcomes", "profiles")
+"""Folders of a data directory that belong to no session: keys, calibrated layouts, tables."""
 _TRIES: Final = 5
 """How often rows are read again because sessions were deleted while their files were copied."""
 
@@ -187,13 +189,14 @@ class _Backup:
         return packed
 
     def _others(self) -> None:
-        """Take what belongs to no session: tokens and keys, and what people have played."""
+        """Take what belongs to no session, and what people have played."""
         home = self._place.home
         people = [f"{RECORDINGS}/{name}" for name in self._names(RECORDINGS, PERSONS)]
-        for folder in (ACCESS, *people):
-            for path in sorted((home / folder).glob("*")):
-                if path.is_file() and not path.name.startswith("."):
-                    self._take(f"{folder}/{path.name}", path)
+        for folder in (*OTHERS, *people):
+            for path in sorted((home / folder).rglob("*")):
+                key = path.relative_to(home).as_posix()
+                if path.is_file() and "/." not in key:
+                    self._take(key, path)
 
     def _names(self, folder: str, start: str) -> list[str]:
         path = self._place.home / folder

@@ -210,7 +210,7 @@ class ArchiveWriter:
         self._layer: Any = None
         self._archive: Any
         if path.name.endswith(".zip"):
-            self._archive = zipfile.ZipFile(self._open, "w", zipfile.ZIP_STORED)
+            self._archive = zipfile.ZipFile(self._open, "w")
         elif path.name.endswith(".zst"):
             compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
             self._layer = compressor.stream_writer(self._open, closefd=False)
@@ -234,12 +234,14 @@ class ArchiveWriter:
 
     def _add(self, name: str, file: IO[bytes], size: int) -> None:
         if isinstance(self._archive, zipfile.ZipFile):
-            with self._archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            with self._archive.open(info, "w", force_zip64=True) as member:
                 shutil.copyfileobj(file, member, _CHUNK)
             return
-        info = tarfile.TarInfo(name)
-        info.size, info.mode = size, 0o600
-        self._archive.addfile(info, file)
+        header = tarfile.TarInfo(name)
+        header.size, header.mode = size, 0o600
+        self._archive.addfile(header, file)
 
     def finish(self, manifest: dict[str, Any]) -> None:
         """See `Writer`."""
@@ -275,7 +277,10 @@ class ArchiveWriter:
     def close(self) -> None:
         """See `Writer`."""
         if self._open is not None:
-            self._open.close()
+            with suppress(OSError, ValueError, zstandard.ZstdError):  # it would write its end
+                self._archive.close()
+            with suppress(OSError):
+                self._open.close()
             self._open = None
 
 

@@ -88,7 +88,7 @@ def move(
             places = (Artefacts(target.home), target.files)
         check_belonging(target.store, *places)
         if source.store.session(session) is None:
-            raise DataError(_unknown(source, target, session))
+            return _moved_before(source, target, session)
         _insist_on_rest(source, session, keep=keep, server=server)
         with removing(source, server) as remove:
             return _moved(source, target, session, tell, None if keep else remove)
@@ -135,10 +135,19 @@ def _moved(source: Place, target: Place, session: str, tell: Tell, remove: Remov
     return Moved(session, len(digests), size, head, remove is not None, tuple(notes))
 
 
-def _unknown(source: Place, target: Place, session: str) -> str:
-    there = target.store.session(session) is not None
-    also = f"; {target.name} has it already" if there else ""
-    return f"{source.name} has no session {session}{also}"
+def _moved_before(source: Place, target: Place, session: str) -> Moved:
+    """What is said of a session that an earlier call has moved.
+
+    Raises:
+        DataError: Neither store has it, or it is not as it was stored.
+    """
+    if target.store.session(session) is None:
+        raise DataError(f"{source.name} has no session {session}")
+    _insist_on_whole(target, session)
+    files = _files(target, session)
+    size = sum(target.files.fetch(key).stat().st_size for key in files)
+    notes = (f"it was in {target.name} already, and no more in {source.name}",)
+    return Moved(session, len(files), size, _head(target, session), True, notes)
 
 
 def _insist_on_rest(source: Place, session: str, *, keep: bool, server: Server | None) -> None:

@@ -28,7 +28,7 @@ from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersio
 from animalcat.service.storage.sql import DATABASE, SqlStore
 
 MIB: Final = 1 << 20
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FULL_DATABASE: Final = ("database or disk is full", "no space left on device", "disk full")
 """What SQLite and PostgreSQL say where there is no room."""
 

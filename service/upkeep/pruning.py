@@ -23,6 +23,7 @@ from animalcat.service.storage import schema
 from animalcat.service.storage.artefacts import PERSONS, RECORDINGS, found_files, recording_key
 from animalcat.service.storage.chain import PROFILE
 from animalcat.service.storage.errors import InUseError
+from animalcat.service.storage.rows import named
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.upkeep.place import DataError, Place, Remove, Tell, said, silent
 from animalcat.service.upkeep.sizes import SessionUse, usage
@@ -403,14 +404,16 @@ def _named(place: Place, gone: set[str]) -> Iterator[str]:
     table = schema.sessions
     compared = ~cast(table.c.spec, Text).contains('"against": null')
     with place.store.snapshot() as snapshot:
-        specs = snapshot.column(table.c.spec, compared, table.c.id.not_in(gone))
-        for spec in specs:
+        for row in snapshot.rows(table, compared):
+            session = named(table, row)
+            if session["id"] in gone:
+                continue
             with suppress(ValueError, TypeError, KeyError):  # `verify` tells of those
-                read = json.loads(spec)
-                if read["against"]["session"] in gone:
+                against = json.loads(session["spec"])["against"]["session"]
+                if against in gone:
                     yield (
-                        f"a session of agent {read['agent']} was played against "
-                        f"{read['against']['session']}; it keeps the outcomes of that"
+                        f"session {session['id']} was played against {against}; it keeps the "
+                        "outcomes of that"
                     )
 
 

@@ -27,6 +27,7 @@ from animalcat.service.storage.artefacts import MARK, RECORDINGS, Artefacts, art
 from animalcat.service.storage.belonging import KEPT
 from animalcat.service.storage.rows import PlainRow
 from animalcat.service.storage.sql import DATABASE, SqlStore
+from animalcat.service.upkeep.backup import OTHERS
 from animalcat.service.upkeep.bundle import Source, reading, sync_folder
 from animalcat.service.upkeep.place import (
     DataError,
@@ -43,8 +44,8 @@ _STAGE: Final = ".restoring-"
 _READY: Final = "ready"
 """File in that folder once all is in it, and only names have to be changed."""
 _KEYS: Final = re.compile(
-    rf"(?:{RECORDINGS}|{CERTIFICATES})/[^/.][^/]*/[^/.][^/]*|{ACCESS}/[^/.][^/]*"
-    rf"|{BATTERIES}/[0-9a-f]{{64}}\.tar"
+    rf"(?:{RECORDINGS}|{CERTIFICATES})/[^/.][^/]*/[^/.][^/]*|{BATTERIES}/[0-9a-f]{{64}}\.tar"
+    rf"|(?:{'|'.join(OTHERS)})(?:/[^/.][^/]*)+"
 )
 """What a file of a backup may be called, since a backup may come from anywhere."""
 
@@ -114,7 +115,7 @@ def _restore(source: Source, settings: Settings, stage: Path, tell: Tell) -> Res
             f"{schema.REVISION}; restore it with the animalcat that made it "
             f"({manifest['animalcat']}), and update then"
         )
-    insist_on_room(stage, int(manifest["files"]["bytes"]), 0, "the backup")
+    insist_on_room(settings.home, int(manifest["files"]["bytes"]), 0, "the backup")
     content = stage / "content"
     content.mkdir()
     number = int(manifest["files"]["rows"])
@@ -183,7 +184,7 @@ def _move_in(settings: Settings, stage: Path) -> None:
                 (home / f"{DATABASE}{ending}").unlink(missing_ok=True)
             os.sync()
             entry.replace(target)
-        elif entry.name == ACCESS and target.exists() and any(target.iterdir()):
+        elif entry.name in OTHERS and target.exists() and any(target.iterdir()):
             shutil.rmtree(entry)  # this place has tokens and keys of its own
         else:
             with suppress(OSError):
@@ -234,7 +235,7 @@ def _commit_shared(settings: Settings, content: Path, rows: Any) -> None:
         os.sync()
         for entry in sorted(content.iterdir()):
             target = settings.home / entry.name
-            if entry.name == ACCESS and target.exists() and any(target.iterdir()):
+            if entry.name in OTHERS and target.exists() and any(target.iterdir()):
                 continue
             with suppress(OSError):
                 target.rmdir()

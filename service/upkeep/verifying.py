@@ -116,7 +116,7 @@ def verify(place: Place, tell: Tell = silent) -> Verified:
         _layouts(place, damage)
         _campaigns(place, known, damage)
         notes += _strangers(place, known)
-        journal.truncate(0)  # all is done: the next look begins anew
+        (place.home / JOURNAL).unlink(missing_ok=True)  # the next look begins anew
         return Verified(
             tuple(damage),
             tuple(notes),
