@@ -26,9 +26,9 @@ answers an `Observation`, which an `ObservationSpec` with its `RaySpec` and `Cam
 has the calls of a server alone, and `aconnect` an `AsyncClient` with the same ones as coroutines.
 What goes wrong is an `AnimalcatError`.
 
-`layouts` fits layouts to tables and tests adaptively, `plots` draws, and `values` has what servers
-tell: frozen dataclasses. Importing animalcat makes `animalcat/Arena-v0` known to Gymnasium. All
-else loads when it is first used.
+`layouts` fits layouts to tables and tests adaptively, `plots` draws, `data` looks after stores, and
+`values` has what servers tell: frozen dataclasses. Importing animalcat makes `animalcat/Arena-v0`
+known to Gymnasium. All else loads when it is first used.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ if not (Path(__file__).parent / "envs").is_dir():
 from animalcat.registering import register_with_gymnasium
 
 if TYPE_CHECKING:
+    from animalcat import data as data
     from animalcat import layouts as layouts
     from animalcat import plots as plots
     from animalcat import values as values
@@ -120,7 +121,7 @@ _HOME = {
     "AnimalcatError": "errors",
 }
 """Where each name lives."""
-_PACKAGES = ("layouts", "plots", "values")
+_PACKAGES = ("data", "layouts", "plots", "values")
 """Packages with public names of their own, as `animalcat.layouts.fit`."""
 
 

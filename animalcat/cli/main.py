@@ -27,6 +27,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "serve": ("animalcat.cli.serve", "Serve a data directory to agents, operators and viewers."),
     "server": ("animalcat.cli.server", "Say how a server is, and what it does."),
+    "data": (
+        "animalcat.cli.data",
+        "Say what a store takes, look through it, back it up, and make room.",
+    ),
     "token": (
         "animalcat.cli.token",
         "Make, list and revoke tokens, by which callers of a server prove who they are.",

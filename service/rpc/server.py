@@ -57,7 +57,6 @@ from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.artefacts import Artefacts, artefacts_for
 from animalcat.service.storage.belonging import StrayPartsError, check_belonging
-from animalcat.service.storage.listing import SessionFilter
 from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.service.versions import versions
 from animalcat.v1 import (
@@ -76,7 +75,6 @@ from animalcat.v1 import (
     sessions_pb2,
     sessions_pb2_grpc,
 )
-from animalcat.values import SessionState
 
 log = logging.getLogger(__name__)
 
@@ -212,7 +210,7 @@ async def composed(
         opened.push_async_callback(asyncio.to_thread, store.close)
         claims = store.claims(settings.claim_seconds) if settings.store else None
         if not settings.store:
-            await asyncio.to_thread(_nobody_plays, store)
+            await asyncio.to_thread(store.nobody_plays)
         here = versions()
         workers, fits = await _engine(settings, here, starter)
         opened.push_async_callback(fits.close)
@@ -388,12 +386,6 @@ def _own_folder(settings: Settings) -> Path:
     if not settings.store:
         return settings.home
     return settings.home / "servers" / f"{socket.gethostname()}-{settings.port}"
-
-
-def _nobody_plays(store: SqlStore) -> None:
-    """Store that no session is being played: the only server of a store starts just now."""
-    for session in store.sessions(SessionFilter(states=(SessionState.RUNNING,))):
-        store.set_state(session.id, SessionState.WAITING)
 
 
 async def _keep_lock(lock: DirectoryLock) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -58,40 +58,154 @@ def look(store: SqlStore, files: Artefacts, session: str) -> IntegrityReport:
     Raises:
         ArtefactsError: The storage of files does not answer, so that nothing can be said.
     """
-    problems = [*store.damage()]
-    links, now, damage = store.chain(session)
-    problems += damage
-    before = ""
-    for k, link in enumerate(links):
-        if make_link(before, link.what, link.content, link.recording) != link:
-            problems.append(f"link {k} ({_named(link.what)}) of the chain was changed")
-        before = link.digest
-    latest = {link.what: link for link in links}
-    if not links:
-        problems.append("the chain is gone")
-    elif links[0].what != BEGINNING:
-        problems.append("the beginning of the chain was removed")
-    for what, link in latest.items():
-        if what in now:
-            if now[what] != link.content:
-                problems.append(f"the record of {_named(what)} was changed")
-        elif not damage:
-            problems.append(f"{_named(what)} was removed")
-        if link.recording:
-            _compare_file(problems, files, session, link)
-    if links:
-        added = (what for what in now if what not in latest)
-        problems += [f"{_named(what)} was added without a link" for what in added]
-    notes: list[str] = []
-    with _told(problems, "its record"):
-        stored = store.session(session)
-        if stored is not None and stored.state is SessionState.UNREADABLE:
-            problems.append(f"its record cannot be read: {stored.reason}")
-        elif stored is not None:
-            _compare_battery(problems, files, stored)
-            _compare_layout(problems, store, stored)
-            notes += _notes(store, stored)
-    return IntegrityReport(tuple(problems), len(links), before, tuple(notes))
+    damage = store.damage()
+    report = Looker(store, files).look(session)
+    return report._replace(problems=(*damage, *report.problems))
+
+
+class Looker:
+    """Looks at one session after another; what several share is looked at once."""
+
+    def __init__(
+        self, store: SqlStore, files: Artefacts, digest: Callable[[str], str] | None = None
+    ) -> None:
+        """Look at nothing yet.
+
+        Args:
+            store: Keeps records.
+            files: Keeps recordings and batteries.
+            digest: Returns the SHA-256 of a file by its key, empty if there is none; None for that
+                of the files.
+        """
+        self._store = store
+        self._files = files
+        self._digest = digest or files.digest
+        self._batteries: dict[str, tuple[str, ...]] = {}
+        self._layouts: dict[tuple[str, bool], tuple[str, ...]] = {}
+
+    def look(self, session: str) -> IntegrityReport:
+        """Compare a session with its chain, and what it rests on; see `look`.
+
+        The pages of the database are looked at by `SqlStore.damage`.
+
+        Raises:
+            ArtefactsError: The storage of files does not answer.
+        """
+        links, now, damage = self._store.chain(session)
+        problems = [*damage]
+        before = ""
+        for k, link in enumerate(links):
+            if make_link(before, link.what, link.content, link.recording) != link:
+                problems.append(f"link {k} ({_named(link.what)}) of the chain was changed")
+            before = link.digest
+        latest = {link.what: link for link in links}
+        if not links:
+            problems.append("the chain is gone")
+        elif links[0].what != BEGINNING:
+            problems.append("the beginning of the chain was removed")
+        for what, link in latest.items():
+            if what in now:
+                if now[what] != link.content:
+                    problems.append(f"the record of {_named(what)} was changed")
+            elif not damage:
+                problems.append(f"{_named(what)} was removed")
+            if link.recording:
+                self._compare_file(problems, session, link)
+        if links:
+            added = (what for what in now if what not in latest)
+            problems += [f"{_named(what)} was added without a link" for what in added]
+        notes = _given_up(links, latest)
+        with _told(problems, "its record"):
+            stored = self._store.session(session)
+            if stored is not None and stored.state is SessionState.UNREADABLE:
+                problems.append(f"its record cannot be read: {stored.reason}")
+            elif stored is not None:
+                problems += self._of_battery(stored)
+                problems += self._of_layout(stored)
+                notes += _notes(self._store, stored)
+        return IntegrityReport(tuple(problems), len(links), before, notes)
+
+    def battery(self, digest: str, called: str) -> tuple[str, ...]:
+        """Compare the arenas and demands of a battery with its digest; what is wrong.
+
+        Args:
+            digest: What it should have.
+            called: What the battery is called.
+
+        Raises:
+            ArtefactsError: The storage of files does not answer.
+        """
+        if digest not in self._batteries:
+            problems: list[str] = []
+            _compare_battery(problems, self._files, digest)
+            self._batteries[digest] = tuple(problems)
+        return tuple(f"{called} {problem}" for problem in self._batteries[digest])
+
+    def _of_battery(self, session: Session) -> tuple[str, ...]:
+        digest = session.spec.battery_digest
+        if not digest:
+            return ()
+        short = names.short_digest(digest)
+        return self.battery(digest, f"its battery {session.spec.battery} (digest {short})")
+
+    def _of_layout(self, session: Session) -> tuple[str, ...]:
+        digest = session.spec.layout_digest
+        if not digest:
+            return ()
+        which = digest, session.spec.observation_spec.privileged
+        if which not in self._layouts:
+            problems: list[str] = []
+            _compare_layout(problems, self._store, session)
+            self._layouts[which] = tuple(problems)
+        return self._layouts[which]
+
+    def _compare_file(self, problems: list[str], session: str, link: ChainLink) -> None:
+        """Compare the file that belongs to what a link is about."""
+        called = file_named(link.what)
+        try:
+            key = kept_key(session, link.what)
+        except ValueError:  # the link itself was changed
+            problems.append(f"the chain tells of a file of {_named(link.what)}, which has none")
+            return
+        with _told(problems, called):
+            digest = self._digest(key)
+            many = "draws" in called
+            if not digest:
+                problems.append(f"{called} {'are' if many else 'is'} gone")
+            elif digest != link.recording:
+                problems.append(f"{called} {'were' if many else 'was'} changed")
+
+
+def kept_key(session: str, what: str) -> str:
+    """Return the key of the file that belongs to what a link is about.
+
+    Raises:
+        ValueError: No file belongs to that.
+    """
+    if what == PROFILE:
+        return kept_fit_key(session)
+    if what.startswith(CERTIFICATE):
+        return draws_key(session, int(what.removeprefix(CERTIFICATE)))
+    number, attempt = (int(part) for part in what.split("-"))
+    return recording_key(session, number, attempt)
+
+
+def file_named(what: str) -> str:
+    """Return what the file is called that belongs to what a link is about."""
+    if what == PROFILE:
+        return "the fit of the profile"
+    kind = "draws" if what.startswith(CERTIFICATE) else "recording"
+    return f"the {kind} of {_named(what)}"
+
+
+def _given_up(links: Sequence[ChainLink], latest: Mapping[str, ChainLink]) -> tuple[str, ...]:
+    """Say how many files were removed on purpose, as the chain tells."""
+    had = {link.what for link in links if link.recording}
+    given_up = sum(not latest[what].recording for what in had)
+    if not given_up:
+        return ()
+    several = "files of it were" if given_up > 1 else "file of it was"
+    return (f"{given_up} {several} removed on purpose (data prune), which its chain says",)
 
 
 @contextmanager
@@ -107,48 +221,23 @@ def _told(problems: list[str], what: str) -> Generator[None]:
         problems.append(f"{what} cannot be read: {error}")
 
 
-def _compare_file(problems: list[str], files: Artefacts, session: str, link: ChainLink) -> None:
-    """Compare the file that belongs to what a link is about."""
-    what = link.what
+def _compare_battery(problems: list[str], files: Artefacts, wanted: str) -> None:
+    """Compare the arenas and demands of a battery with its digest."""
     try:
-        if what == PROFILE:
-            key, called = kept_fit_key(session), "the fit of the profile"
-        elif what.startswith(CERTIFICATE):
-            n = int(what.removeprefix(CERTIFICATE))
-            key, called = draws_key(session, n), f"the draws of {_named(what)}"
-        else:
-            number, attempt = (int(part) for part in what.split("-"))
-            key = recording_key(session, number, attempt)
-            called = f"the recording of {_named(what)}"
-    except ValueError:  # the link itself was changed
-        problems.append(f"the chain tells of a file of {_named(what)}, which has none")
-        return
-    with _told(problems, called):
-        digest = files.digest(key)
-        if not digest:
-            problems.append(f"{called} is gone" if "draws" not in called else f"{called} are gone")
-        elif digest != link.recording:
-            changed = "were changed" if "draws" in called else "was changed"
-            problems.append(f"{called} {changed}")
-
-
-def _compare_battery(problems: list[str], files: Artefacts, session: Session) -> None:
-    """Compare the arenas and demands that a session plays with the digest of its specification."""
-    wanted = session.spec.battery_digest
-    if not wanted:
-        return
-    called = f"its battery {session.spec.battery} (digest {names.short_digest(wanted)})"
-    with _told(problems, called):
         key = f"{BATTERIES}/{wanted}"
         try:
             files.fetch_folder(key)
             digest = digest_on_disk(files.folder / key)
         except FileNotFoundError as error:
             what = Path(error.filename or key).name
-            problems.append(f"{called} is gone, or a part of it: there is no {what}")
+            problems.append(f"is gone, or a part of it: there is no {what}")
             return
         if digest != wanted:
-            problems.append(f"{called} was changed: its arenas or their demands are others")
+            problems.append("was changed: its arenas or their demands are others")
+    except OSError as error:
+        problems.append(f"cannot be read: {error.strerror or type(error).__name__}")
+    except (DamagedArchiveError, ServiceError, ValueError) as error:
+        problems.append(f"cannot be read: {error}")
 
 
 def _compare_layout(problems: list[str], store: SqlStore, session: Session) -> None:

@@ -5,5 +5,6 @@
 batteries, recordings and draws, and `belonging` looks whether they are those of the database.
 `claims` says which of several servers owns a session. `chain` makes changes to what is kept
 visible, and `damage` knows a damaged database. `listing` describes lists and their pages. `migrate`
-brings an older database up to date through the steps in `migrations`.
+brings an older database up to date through the steps in `migrations`. `rows` reads and writes rows
+as they are, for copies of a store.
 """

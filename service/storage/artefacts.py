@@ -18,9 +18,9 @@ import secrets
 import shutil
 import tarfile
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from animalcat.installing import install
 
@@ -54,6 +54,22 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 """What is set so that storage that does not answer is found out within a minute."""
 _OURS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of what this machine lacks, which are no fault of the storage."""
+
+
+class StoredFile(NamedTuple):
+    """A file as it is stored.
+
+    Attributes:
+        key: Its path within a data directory.
+        size: Its bytes.
+        changed: When it was last written, seconds since 1970; 0 where nobody knows.
+        mark: Another text as soon as the file is another one, or was written again.
+    """
+
+    key: str
+    size: int
+    changed: float
+    mark: str
 
 
 def recording_key(session: str, number: int, attempt: int) -> str:
@@ -146,10 +162,26 @@ class Artefacts:
             ArtefactsError: The storage does not answer.
         """
         for folder in folders:
-            path = self.folder / folder
-            if path.is_dir() and any(_is_kept(entry.name) for entry in path.iterdir()):
+            if any(map(_is_kept, self.names(folder))):
                 return folder
         return ""
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of what is in a folder; none if there is no such folder.
+
+        Raises:
+            ArtefactsError: The storage does not answer.
+        """
+        path = self.folder / folder
+        return sorted(os.listdir(path)) if path.is_dir() else []
+
+    def walk(self, folder: str) -> Iterator[StoredFile]:
+        """Yield all files in a folder and those within it, each looked at once.
+
+        Raises:
+            ArtefactsError: The storage does not answer.
+        """
+        yield from found_files(self.folder, folder)
 
     def put(self, key: str) -> None:
         """Store a file that was written; nothing is done if there is none.
@@ -271,14 +303,24 @@ class ObjectStorage(Artefacts):
         with self._asked():
             self._storage.pipe_file(self._place(MARK), f"{mark}\n".encode())
 
-    def holds(self, folders: Sequence[str]) -> str:
+    def names(self, folder: str) -> list[str]:
         """See `Artefacts`."""
-        for folder in folders:
-            with contextlib.suppress(FileNotFoundError), self._asked():
-                entries = self._storage.ls(self._place(folder), detail=False)
-                if any(_is_kept(str(entry).rstrip("/").rpartition("/")[2]) for entry in entries):
-                    return folder
-        return ""
+        with contextlib.suppress(FileNotFoundError), self._asked():
+            entries = self._storage.ls(self._place(folder), detail=False)
+            return sorted(str(entry).rstrip("/").rpartition("/")[2] for entry in entries)
+        return []
+
+    def walk(self, folder: str) -> Iterator[StoredFile]:
+        """See `Artefacts`."""
+        found: dict[str, dict[str, Any]] = {}
+        with contextlib.suppress(FileNotFoundError), self._asked():
+            found = self._storage.find(self._place(folder), detail=True)
+        for place, told in sorted(found.items()):
+            when = told.get("LastModified") or told.get("mtime") or told.get("created")
+            changed = when if isinstance(when, float) else getattr(when, "timestamp", float)()
+            size, tag = int(told.get("size") or 0), told.get("ETag", "")
+            key = str(place).removeprefix(f"{self._root}/")
+            yield StoredFile(key, size, changed, f"{size} {changed} {tag}")
 
     def check(self) -> None:
         """See `Artefacts`."""
@@ -477,6 +519,23 @@ def artefacts_for(folder: Path, url: str, cache_bytes: int) -> Artefacts:
     storage = ObjectStorage(folder, url, cache_bytes)
     storage.check()
     return storage
+
+
+def found_files(root: Path, folder: str = "") -> Iterator[StoredFile]:
+    """Yield all files below a folder of a root; what goes meanwhile is left out."""
+    try:
+        entries = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        key = f"{folder}/{entry.name}" if folder else entry.name
+        if entry.is_dir(follow_symlinks=False):
+            yield from found_files(root, key)
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            told = entry.stat(follow_symlinks=False)
+            mark = f"{told.st_size} {told.st_mtime_ns} {told.st_ctime_ns} {told.st_ino}"
+            yield StoredFile(key, told.st_size, told.st_mtime, mark)
 
 
 def _is_kept(name: str) -> bool:

@@ -6,7 +6,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -20,6 +20,8 @@ from sqlalchemy import (
     Row,
     Select,
     String,
+    Table,
+    Text,
     cast,
     create_engine,
     delete,
@@ -61,6 +63,7 @@ from animalcat.service.storage.chain import (
 from animalcat.service.storage.claims import Claims, check_owner
 from animalcat.service.storage.errors import (
     AlreadyFinishedError,
+    FilledError,
     InUseError,
     UnreadableError,
     readable,
@@ -74,6 +77,15 @@ from animalcat.service.storage.listing import (
     SessionFilter,
 )
 from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError, bring_up_to_date
+from animalcat.service.storage.rows import (
+    OF_SESSION,
+    TABLES,
+    PlainRow,
+    Snapshot,
+    dumped,
+    load,
+    named,
+)
 from animalcat.values import (
     BY_DEFAULT,
     NOBODY,
@@ -131,7 +143,7 @@ class SqlStore:
     def __init__(self, url: str, owner: str = "") -> None:
         self._owner = owner
         # JSON is read as text, so that `records` can say what is wrong with it.
-        self._engine = _engine(url, json_deserializer=_text)
+        self._engine = _engine(url, json_deserializer=_text, json_serializer=dumped)
         self._reader = self._engine.execution_options(animalcat_reads=True)
         self._line: AbstractContextManager[Any] = nullcontext()
         if self._engine.dialect.name == "sqlite":
@@ -403,9 +415,91 @@ class SqlStore:
                     "first"
                 )
             first()
-            for part in (schema.episodes, schema.certificates, schema.profiles, schema.chain):
+            for part in OF_SESSION:
                 db.execute(delete(part).where(part.c.session == session))
             db.execute(delete(table).where(table.c.id == session))
+
+    def give_up_files(self, session: str, whats: Collection[str]) -> None:
+        """Chain that files of a session are removed on purpose, before anybody removes them.
+
+        The content of what they belong to is chained as it was, so a change of that stays visible.
+
+        Args:
+            session: A session that is over.
+            whats: What the files are of, as links say it.
+
+        Raises:
+            KeyError: There is no such session.
+            InUseError: It is not over.
+        """
+        table = schema.chain
+        with self._writing(session) as db:
+            if not _one_session(db, session).state.over:
+                raise InUseError(f"session {session} is not over, and needs its files")
+            mine = select(table).where(table.c.session == session).order_by(table.c.seq)
+            links = db.execute(mine).all()
+            latest = {link.what: link for link in links}
+            last, added = links[-1].digest if links else "", list[dict[str, Any]]()
+            for what in sorted({*whats} & {*latest}):
+                if latest[what].recording:
+                    link = make_link(last, what, latest[what].content, "")
+                    number = links[-1].seq + 1 + len(added)
+                    added.append({"session": session, "seq": number, **link._asdict()})
+                    last = link.digest
+            if added:
+                db.execute(insert(table), added)
+
+    @contextmanager
+    def snapshot(self) -> Generator[Snapshot]:
+        """Read rows as they are stored, all of one state, for the block."""
+        with self._reader.connect() as db:
+            yield Snapshot(db)
+
+    def fill(self, rows: Callable[[Table], Iterable[PlainRow]]) -> None:
+        """Store the rows of another store in this empty one, all or none.
+
+        Args:
+            rows: Gives those of a table, as `Snapshot.rows` does.
+
+        Raises:
+            FilledError: This store is not empty.
+        """
+        with self._changing() as db:
+            for table in TABLES:
+                if db.execute(select(table).limit(1)).first() is not None:
+                    raise FilledError(f"there are {table.name} in the database already")
+            for table in TABLES:
+                load(db, table, rows(table))
+
+    def adopt(self, rows: Mapping[str, Sequence[PlainRow]]) -> None:
+        """Store a session of another store with all that belongs to it, under the same id.
+
+        It is the newest of the list. The id of the request that made it comes along, unless one of
+        this store has it.
+
+        Args:
+            rows: Its rows by table, as `Snapshot.rows` gave them.
+
+        Raises:
+            AlreadyFinishedError: There is a session of that id.
+        """
+        table = schema.sessions
+        own = named(table, rows[table.name][0])
+        with self._changing() as db:
+            if db.scalar(select(table.c.id).where(table.c.id == own["id"])) is not None:
+                raise AlreadyFinishedError(f"there is a session {own['id']} already")
+            own["seq"] = int(db.scalar(select(func.max(table.c.seq))) or 0) + 1
+            asked = table.c.request_id == own["request_id"]
+            if db.scalar(select(table.c.id).where(asked)) is not None:
+                own["request_id"] = None
+            load(db, table, [list(own.values())])
+            for part in OF_SESSION:
+                load(db, part, rows[part.name])
+
+    def nobody_plays(self) -> None:
+        """Store that no session is being played: its only server starts just now, or none runs."""
+        for session in self.sessions(SessionFilter(states=(SessionState.RUNNING,))):
+            self.set_state(session.id, SessionState.WAITING)
 
     def set_state(self, session: str, state: SessionState, reason: str = "") -> Session:
         """Change a session's state.
@@ -1236,7 +1330,11 @@ def _campaign(row: Row[Any]) -> StoredCampaign:
 
 
 def _campaign_of(db: Connection, session: str) -> StoredCampaign | None:
-    rows = db.execute(select(schema.campaigns))
+    table = schema.campaigns
+    # The database looks through the texts, so that only what may have it is read.
+    rows = db.execute(
+        select(table).where(cast(table.c.sessions, Text).contains(session, autoescape=True))
+    )
     return next((_campaign(row) for row in rows if session in _sessions_of(row)), None)
 
 

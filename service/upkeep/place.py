@@ -1,0 +1,193 @@
+"""Opens a store with its files, as the data directory and the environment say where they are."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+from sqlalchemy.exc import DBAPIError
+
+from animalcat.errors import AnimalcatError
+from animalcat.service.host.lock import DirectoryInUseError
+from animalcat.service.host.settings import Settings
+from animalcat.service.session.disk import free_bytes
+from animalcat.service.storage.artefacts import (
+    Artefacts,
+    ArtefactsError,
+    ArtefactsUrlError,
+    artefacts_for,
+)
+from animalcat.service.storage.belonging import StrayPartsError
+from animalcat.service.storage.damage import REMEDY, damage_of
+from animalcat.service.storage.errors import FilledError
+from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersionError
+from animalcat.service.storage.sql import DATABASE, SqlStore
+
+MIB: Final = 1 << 20
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FULL_DATABASE: Final = ("database or disk is full", "no space left on device", "disk full")
+"""What SQLite and PostgreSQL say where there is no room."""
+
+
+class DataError(AnimalcatError):
+    """A store, a backup or a disk does not allow what was asked for; the message says why."""
+
+
+class Tell(Protocol):
+    """Takes how far something is."""
+
+    def __call__(self, words: str, done: int = 0, total: int | None = None) -> None:
+        """Show it.
+
+        Args:
+            words: What is being done.
+            done: How much of it is done.
+            total: How much there is to do; None: not known.
+        """
+        ...
+
+
+Remove: TypeAlias = Callable[[str, Callable[[], None]], None]
+"""Removes a session with its files, given its id, once what is given besides has returned."""
+
+
+def silent(words: str, done: int = 0, total: int | None = None) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A store with its files.
+
+    Attributes:
+        settings: What says where they are.
+        home: The data directory.
+        store: The database.
+        files: Where batteries, recordings and draws are.
+    """
+
+    settings: Settings
+    home: Path
+    store: SqlStore
+    files: Artefacts
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return place_name(self.settings)
+
+    @property
+    def shared(self) -> bool:
+        """Whether several servers may share its database."""
+        return bool(self.settings.store)
+
+
+def place_name(settings: Settings) -> str:
+    """Return what a store is called in messages."""
+    home = str(settings.home)
+    return f"the PostgreSQL of {home}" if settings.store else home
+
+
+@contextmanager
+def opened(settings: Settings) -> Generator[Place]:
+    """Open a store that is there, for the block; it may be in use.
+
+    Raises:
+        DataError: There is none, or it cannot be used.
+    """
+    with said(settings):
+        if not settings.store and not (settings.home / DATABASE).is_file():
+            raise DataError(
+                f"there is no store in {settings.home}. Name its data directory with --data; where "
+                "its server was started with --store, set ANIMALCAT_STORE to the same URL"
+            )
+        with made(settings) as place:
+            yield place
+
+
+@contextmanager
+def made(settings: Settings) -> Generator[Place]:
+    """Open a store for the block; an empty one is made where there is none.
+
+    Raises:
+        DataError: It cannot be used.
+    """
+    with said(settings):
+        store = SqlStore(settings.store) if settings.store else SqlStore.in_directory(settings.home)
+        try:
+            files = artefacts_for(settings.home, settings.artefacts, settings.cache_bytes)
+            yield Place(settings, settings.home, store, files)
+        finally:
+            store.close()
+
+
+@contextmanager
+def said(settings: Settings, written: Path | None = None) -> Generator[None]:
+    """Say in words what goes wrong in the block.
+
+    Args:
+        settings: Of the store.
+        written: Where is written; None for the data directory.
+
+    Raises:
+        DataError: In the place of what storages, databases and disks raise.
+    """
+    try:
+        yield
+    except (
+        StoreUnreachableError,
+        StoreVersionError,
+        ArtefactsUrlError,
+        StrayPartsError,
+        FilledError,
+    ) as error:
+        raise DataError(str(error)) from error
+    except DirectoryInUseError as error:
+        raise DataError(str(error), "UNAVAILABLE") from error
+    except ArtefactsError as error:
+        where = settings.artefacts or settings.home
+        raise DataError(f"{where} does not do what is asked of it: {error}") from error
+    except DBAPIError as error:
+        words = str(error.orig).strip()
+        if any(sign in words.lower() for sign in _FULL_DATABASE):
+            raise DataError(full_disk(written or settings.home)) from error
+        if damage := damage_of(error):
+            raise DataError(
+                f"the database of {place_name(settings)} is damaged ({damage}). {REMEDY}"
+            ) from error
+        raise DataError(f"the database of {place_name(settings)}: {words}") from error
+    except OSError as error:
+        if error.errno in _FULL:
+            raise DataError(full_disk(written or settings.home)) from error
+        what = error.strerror or type(error).__name__
+        raise DataError(f"{error.filename}: {what}" if error.filename else what) from error
+
+
+def full_disk(path: Path) -> str:
+    """Say that there is no room where a path is."""
+    return f"the disk of {path} is full, so nothing was changed; make room there and try again"
+
+
+def insist_on_room(folder: Path, wanted: int, keep: int, what: str) -> None:
+    """Check that something has room before it is begun.
+
+    Args:
+        folder: An existing folder on the disk.
+        wanted: Bytes that it takes.
+        keep: Bytes that are to stay free.
+        what: What it is, for the message.
+
+    Raises:
+        DataError: It has not.
+    """
+    free = free_bytes(folder)
+    if free - wanted < keep:
+        kept = f", and {keep / MIB:,.0f} MiB are to stay free" if keep else ""
+        raise DataError(
+            f"{what} takes about {wanted / MIB:,.1f} MiB, and the disk of {folder} has "
+            f"{free / MIB:,.1f} MiB left{kept}; make room there, or choose another place"
+        )
