@@ -10,13 +10,12 @@ import inspect
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 import grpc
 
 from animalcat.service.errors import KINDS, Code, ServiceError
+from animalcat.service.host.memory import Memory
 from animalcat.service.host.settings import Settings
 from animalcat.service.operations import Operations
 from animalcat.service.session.disk import Disk
@@ -38,7 +37,6 @@ _SESSIONS: Final = frozenset(
 )
 _IMPORT: Final = "/animalcat.v1.Batteries/ImportBattery"
 _BATTERIES: Final = frozenset({_IMPORT, "/animalcat.v1.Batteries/BuildBattery"})
-_CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 class ServerLimits:
@@ -65,7 +63,7 @@ class ServerLimits:
         self._store = store
         self._operations = operations
         self._disk = disk or Disk()
-        self._free_memory = free_memory or available_memory
+        self._free_memory = free_memory or Memory().available
         self._free: int | None = None
         self._looked = -1.0
         self._open = Counter[bool]()
@@ -189,24 +187,3 @@ class LimitsInterceptor(grpc.aio.ServerInterceptor):
                 limits.close(method)
 
         return KINDS[kind](counted, handler.request_deserializer, handler.response_serializer)
-
-
-def available_memory() -> int | None:
-    """Return the bytes of memory that processes can still get; None where nothing says it.
-
-    That is what the machine has left, or what the control group of a container has left if that is
-    less.
-    """
-    limits: list[int] = []
-    with suppress(OSError, ValueError):
-        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-        (line,) = (line for line in lines if line.startswith("MemAvailable:"))
-        limits.append(int(line.split()[1]) * 1024)
-    with suppress(OSError, ValueError):
-        most = int((_CGROUP / "memory.max").read_text("ascii"))
-        used = int((_CGROUP / "memory.current").read_text("ascii"))
-        stat = dict(
-            line.split() for line in (_CGROUP / "memory.stat").read_text("ascii").splitlines()
-        )
-        limits.append(most - used + int(stat.get("inactive_file", 0)))
-    return min(limits, default=None)
