@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -12,6 +14,14 @@ _GROUPS: Final = Path("/proc/self/cgroup")
 _MACHINE: Final = Path("/proc/meminfo")
 _UNLIMITED: Final = 1 << 60
 """Version 1 of control groups says a number above this where there is no limit."""
+
+
+LOOK_SECONDS: Final = 0.5
+"""How long a look at the memory is good for."""
+RECENT_SECONDS: Final = 60.0
+"""How long after a kill for want of memory a process that was killed is taken for one of these."""
+PAUSES: Final = (2.0, 5.0, 15.0, 30.0, 60.0, 120.0)
+"""Seconds to wait before what has died for want of memory is tried again, each time longer."""
 
 
 class Memory:
@@ -43,11 +53,11 @@ class Memory:
                 free.append(_left(folder))
         return min(free, default=None)
 
-    def kills(self) -> int:
+    def kills(self) -> int | None:
         """Return how many processes were killed for want of memory in these groups since boot.
 
-        A group counts what is killed in the groups below it too, so the largest number stands for
-        all. Where no group counts, the kills of the whole machine do.
+        None where nothing says it. A group counts what is killed in the groups below it too, so
+        the largest number stands for all. Where no group counts, those of the whole machine do.
         """
         found: list[int] = []
         for folder in self._folders():
@@ -57,7 +67,7 @@ class Memory:
         if not found:
             with suppress(OSError, ValueError, KeyError):
                 found.append(_fields(Path("/proc/vmstat"))["oom_kill"])
-        return max(found, default=0)
+        return max(found, default=None)
 
     def _of_machine(self, key: str) -> int | None:
         with suppress(OSError, ValueError, IndexError):
@@ -85,6 +95,81 @@ class Memory:
                 yield folder
             folder = folder.parent
         yield root
+
+
+class SpareMemory:
+    """Says whether there is memory for what is to begin; used on one event loop."""
+
+    def __init__(
+        self,
+        spare: int = 0,
+        available: Callable[[], int | None] | None = None,
+        kills: Callable[[], int | None] | None = None,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """Begin to watch.
+
+        Args:
+            spare: Bytes that are to stay free.
+            available: Returns the bytes that are free; None to ask the system.
+            kills: Returns how often a process was killed for want of memory; None to ask it.
+            now: Clock in seconds that no one sets.
+            sleep: Waits for seconds.
+        """
+        self._spare = spare
+        self._available = available or Memory().available
+        self._kills = kills or Memory().kills
+        self._now = now
+        self._sleep = sleep
+        self._known = self._kills()
+        self._killed: float | None = None
+        self._free: int | None = None
+        self._looked: float | None = None
+
+    def short(self) -> str:
+        """Say in words what memory is missing; empty if none is, or if nobody can tell."""
+        now = self._now()
+        if self._looked is None or now - self._looked > LOOK_SECONDS:
+            self._free, self._looked = self._available(), now
+        if self._free is None or self._free >= self._spare:
+            return ""
+        return (
+            f"the server has {self._free >> 20} MiB of memory left and keeps {self._spare >> 20} "
+            "MiB free for what is under way"
+        )
+
+    def was_it(self, died_of: str) -> bool:
+        """Return whether a process ended for want of memory.
+
+        The system tells only how many it has killed for that: so one that was killed, by whomever,
+        at the time of such a kill counts as one of them; where nothing tells it, every one does.
+
+        Args:
+            died_of: "memory" where it could get none, "kill" where it was killed, or empty.
+        """
+        kills = self._kills()
+        if kills is not None and self._known is not None and kills > self._known:
+            self._known, self._killed = kills, self._now()
+        if died_of != "kill":
+            return died_of == "memory"
+        recent = self._killed is not None and self._now() - self._killed < RECENT_SECONDS
+        return recent or kills is None
+
+    async def recover(self, times: int) -> None:
+        """Wait until what has died so many times, at least once, may be tried again.
+
+        Where there is no memory by then, ten times as long as after so many deaths, and no longer.
+        """
+        for _ in range(11):
+            await self._sleep(pause_after(times))
+            if not self.short():
+                return
+
+
+def pause_after(times: int) -> float:
+    """Return the seconds to wait after something has died so many times, at least once."""
+    return PAUSES[min(times, len(PAUSES)) - 1]
 
 
 def _left(folder: Path) -> int:

@@ -103,6 +103,6 @@ class Standing:
             disk_free_bytes=free,
             disk_bytes=size,
             memory_available_bytes=self.memory.available() or 0,
-            out_of_memory_kills=self.memory.kills(),
+            out_of_memory_kills=self.memory.kills() or 0,
             database_seconds=self.readiness.database_seconds,
         )

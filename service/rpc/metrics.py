@@ -295,7 +295,7 @@ class _Present:
         yield CounterMetricFamily(
             "animalcat_out_of_memory_kills",
             "Processes of the server's control groups that were killed for want of memory.",
-            value=standing.memory.kills(),
+            value=standing.memory.kills() or 0,
         )
         looks, seconds = readiness.looks
         yield SummaryMetricFamily(

@@ -34,6 +34,7 @@ from animalcat.service.host.doorman import Budget, Doorman, all_descriptors, des
 from animalcat.service.host.limits import EVALUATE, LimitsInterceptor, ServerLimits
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
+from animalcat.service.host.memory import SpareMemory
 from animalcat.service.host.readiness import DRAINING, Readiness
 from animalcat.service.host.reloading import reload_settings
 from animalcat.service.host.settings import Settings, check_exposure, check_tls
@@ -237,9 +238,19 @@ async def composed(
             await asyncio.to_thread(_forget, settings, store, fresh)
             raise
         disk = Disk(home, settings.spare_disk_bytes)
+        memory = SpareMemory(settings.spare_memory_bytes)
         bus = EventBus()
         parts = Parts(
-            store, home, files, workers, fitter or fits, bus, here, claims=claims, disk=disk
+            store,
+            home,
+            files,
+            workers,
+            fitter or fits,
+            bus,
+            here,
+            claims=claims,
+            disk=disk,
+            memory=memory,
         )
         engines = Engines(parts)
         conductors = Conductors(engines)
@@ -247,7 +258,7 @@ async def composed(
             Operations, _own_folder(settings) / "operations", clock
         )
         gate = await asyncio.to_thread(Gate, settings.home, engines)
-        limits = ServerLimits(settings, store, operations, disk=disk)
+        limits = ServerLimits(settings, store, operations, memory, disk)
         standing = Standing(settings, Readiness(store, limits), gate.tokens, clock)
         yield Inside(
             settings,
