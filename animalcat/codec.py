@@ -221,6 +221,7 @@ PAIRS: Final = (
     Pair(values.PlacedWorker, operations_pb2.PlacedWorker),
     Pair(values.PlacedFit, operations_pb2.PlacedFit),
     Pair(values.Refusal, operations_pb2.Refusal, moved={"last_time": "last"}),
+    Pair(values.ServerStanding, operations_pb2.ServerStanding),
     Pair(
         values.ProcessPlacement,
         operations_pb2.GetPlacementResponse,

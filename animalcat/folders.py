@@ -40,4 +40,6 @@ def sockets_folder() -> Path | None:
     folder.mkdir(mode=0o711, exist_ok=True)
     found = folder.lstat()
     mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    if mine and not found.st_mode & stat.S_IXOTH:  # the umask of a server leaves others nothing
+        folder.chmod(0o711)
     return folder if mine and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else None

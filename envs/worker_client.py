@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
 import sys
 import tempfile
@@ -36,7 +37,16 @@ COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.envs.worker")
 
 
 class WorkerFault(RuntimeError):  # noqa: N818  "fault" is the project's word for it
-    """The worker died, hung or failed; neither the agent nor the arena is to blame."""
+    """The worker died, hung or failed; neither the agent nor the arena is to blame.
+
+    Attributes:
+        died_of: "memory" where it could get none, "kill" where it was killed, perhaps for want of
+            memory; else empty.
+    """
+
+    def __init__(self, message: str, died_of: str = "") -> None:
+        super().__init__(message)
+        self.died_of = died_of
 
 
 class Worker(Protocol):
@@ -318,13 +328,15 @@ class WorkerClient:
             raise
         except WorkerFault as fault:
             self.drop()
-            raise WorkerFault(f"worker ({self.backend}): {fault}") from fault
+            raise WorkerFault(f"worker ({self.backend}): {fault}", fault.died_of) from fault
         if answer is MessageKind.ERROR:
             error = json.loads(data)
             if error["arena"]:
                 raise ArenaError(error["message"])
             self.drop()
-            raise WorkerFault(f"worker ({self.backend}): {error['message']}")
+            message = str(error["message"])
+            died_of = "memory" if message.startswith(MemoryError.__name__) else ""
+            raise WorkerFault(f"worker ({self.backend}): {message}", died_of)
         return Reply(answer, data)
 
     def _unpacked(self, data: bytes) -> list[Step]:
@@ -358,6 +370,7 @@ class _Process(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._early: tuple[MessageKind, bytes] | None = None
         self._next_look: asyncio.TimerHandle | None = None
+        self._died_of = ""
         self._loop = asyncio.get_running_loop()
 
     @classmethod
@@ -517,13 +530,14 @@ class _Process(asyncio.BufferedProtocol):
     def _fail(self, message: str) -> None:
         answer, self._answer = self._answer, None
         if answer is not None and not answer.done():
-            answer.set_exception(WorkerFault(message))
+            answer.set_exception(WorkerFault(message, self._died_of))
 
     def _epitaph(self) -> str:
         """How the process ended, with the last lines that it printed."""
         if not self._process.wait(1.0):
             return "closed its connection"
         code = self._process.code()
+        self._died_of = "kill" if code == -signal.SIGKILL else ""
         how = "ended" if code is None else f"ended with code {code}"
         if self._log.closed:
             return how

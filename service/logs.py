@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 Style = Literal["plain", "json"]
+Level = Literal["", "debug", "info", "warning", "error"]
 
 _ABOUT: Final[ContextVar[dict[str, Any] | None]] = ContextVar("animalcat_log_about", default=None)
 
@@ -48,12 +49,13 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-def configure(style: Style) -> None:
+def configure(style: Style, level: Level = "") -> None:
     """Send the log to standard error.
 
     Args:
         style: "plain" tells people what went wrong. "json" is for programs that collect logs, and
             tells also what goes right: servers, sessions and episodes that begin and end.
+        level: The least that is told; empty for what the style tells.
     """
     handler = logging.StreamHandler()
     if style == "json":
@@ -61,5 +63,10 @@ def configure(style: Style) -> None:
     else:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    if style == "json":
-        logging.getLogger("animalcat").setLevel(logging.INFO)
+    set_level(style, level)
+
+
+def set_level(style: Style, level: Level = "") -> None:
+    """Say what is told from now on; see `configure`."""
+    usual = "info" if style == "json" else "warning"
+    logging.getLogger("animalcat").setLevel((level or usual).upper())

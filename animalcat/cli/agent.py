@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import traceback
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -22,12 +23,17 @@ from animalcat.cli.shared.output import (
 )
 from animalcat.cli.shared.table import Column
 from animalcat.client import connect
-from animalcat.client.evaluation import PlayedEpisode
+from animalcat.client.evaluation import EvaluationSummary, PlayedEpisode
+from animalcat.client.staying import Stay
 from animalcat.envs.agents import BUILTIN, AgentLoadError, make_agent
 from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
 from animalcat.envs.agents.load import ABOUT, check_name
 from animalcat.envs.agents.watching import Watch
 from animalcat.errors import AnimalcatError
+from animalcat.values import Session
+
+INTERRUPTED: Final = 130
+"""Exit code of an agent that was told to end."""
 
 app = typer.Typer(
     help="Run an agent against a server, and list agents and their limits.", no_args_is_help=True
@@ -65,6 +71,15 @@ def run(
             show_default="what --agent says",
         ),
     ] = "",
+    stay: Annotated[
+        bool,
+        typer.Option(
+            "--stay",
+            help="Stay: come back after broken connections and restarts of the server, with "
+            "growing pauses, and end only for what no waiting mends. Without --session, play "
+            "every session that comes to wait for this name.",
+        ),
+    ] = False,
     same_agent: SameAgent = False,
     as_json: AsJson = False,
 ) -> None:
@@ -83,15 +98,34 @@ def run(
         watch = Watch(read)
         with watch:
             loaded = make_agent(read)
-        with connect(server) as client:
-            summary = client.evaluate(
-                loaded,
-                session,
-                name=name or reference,
-                on_episode=tell,
-                fingerprint=watch,
-                same_agent=same_agent,
-            )
+
+        def play() -> EvaluationSummary | None:
+            with connect(server) as client:
+                wanted: str | Session = session
+                if stay and not session:
+                    waiting = [*client.sessions(agent=name or reference, states=["waiting"])]
+                    if not waiting:
+                        return None
+                    wanted = waiting[-1]  # the oldest
+                return client.evaluate(
+                    loaded,
+                    wanted,
+                    name=name or reference,
+                    on_episode=tell,
+                    fingerprint=watch,
+                    same_agent=same_agent,
+                )
+
+        if stay:
+            _end_by_sigterm()
+            staying = Stay(play, _say_pause)
+            if not session:
+                for summary in staying.all():
+                    _show(summary, as_json=as_json)
+            summary = staying.one()
+        else:
+            summary = play()
+            assert summary is not None  # only who stays waits for a session
     except AgentLoadError as error:
         if error.__cause__ is not None:  # raised by the agent's code
             traceback.print_exception(error.__cause__)
@@ -102,15 +136,38 @@ def run(
     except Exception as error:  # noqa: BLE001  the agent is foreign code
         traceback.print_exc()
         fail(f"agent {reference}: {type(error).__name__}: {error}", FAILED)
-    if as_json:
-        print_json(asdict(summary))
-    else:
-        typer.echo(
-            f"{summary.session} {summary.state}: {summary.counted} episodes counted, "
-            f"{len(summary.episodes)} played here{_faults(summary.episodes)}"
-        )
+    except KeyboardInterrupt:
+        if not stay:
+            raise
+        fail("the agent was ended, and has left its session", INTERRUPTED)
+    _show(summary, as_json=as_json)
     if summary.state != "finished":
         raise typer.Exit(FAILED)
+
+
+def _show(summary: EvaluationSummary, *, as_json: bool) -> None:
+    """Print how a session went."""
+    if as_json:
+        print_json(asdict(summary))
+        return
+    typer.echo(
+        f"{summary.session} {summary.state}: {summary.counted} episodes counted, "
+        f"{len(summary.episodes)} played here{_faults(summary.episodes)}"
+    )
+
+
+def _say_pause(words: str, seconds: float) -> None:
+    """Say on standard error why the agent waits."""
+    typer.echo(f"{words}; coming again in {seconds:.0f} s", err=True)
+
+
+def _end_by_sigterm() -> None:
+    """Let a supervisor's SIGTERM do what Ctrl-C does: the agent leaves in order."""
+
+    def end(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
 
 
 @app.command("list")

@@ -20,6 +20,7 @@ from animalcat.service.access.certificates import CertificateError, self_signed
 from animalcat.service.access.tokens import TokenError
 from animalcat.service.cluster.connect import ClusterError
 from animalcat.service.host.lock import DirectoryInUseError
+from animalcat.service.host.owning import OtherOwnerError, check_owner, own
 from animalcat.service.host.settings import WORKER_BYTES, ExposureError, Settings, SettingsError
 from animalcat.service.logs import configure
 from animalcat.service.rpc.metrics import MetricsError
@@ -43,6 +44,15 @@ class LogStyle(StrEnum):
 
     plain = "plain"
     json = "json"
+
+
+class LogLevel(StrEnum):
+    """The least that is logged."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
 
 
 def command(
@@ -116,7 +126,25 @@ def command(
             rich_help_panel=SAFETY,
         ),
     ] = None,
+    behind_proxy: Annotated[
+        bool | None,
+        typer.Option(
+            "--behind-proxy",
+            help="Say that calls come by a proxy: everybody needs a token, also who seems to call "
+            "from this machine. A server that sees a proxy's headers does so by itself.",
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
     data: Data = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Read settings from this TOML file. Options count before the environment "
+            "(ANIMALCAT_*), and that before the file. `animalcat config show` lists the keys.",
+            show_default="ANIMALCAT_CONFIG, else none",
+        ),
+    ] = None,
     store: Annotated[
         str | None,
         typer.Option(
@@ -219,12 +247,30 @@ def command(
         ),
     ] = None,
     log: Annotated[
-        LogStyle,
+        LogStyle | None,
         typer.Option(
             help="Write the log for people, or as JSON lines with session and episode.",
+            show_default="plain",
             rich_help_panel=WATCHING,
         ),
-    ] = LogStyle.plain,
+    ] = None,
+    log_level: Annotated[
+        LogLevel | None,
+        typer.Option(
+            help="The least that is logged.",
+            show_default="warning, and info with --log json",
+            rich_help_panel=WATCHING,
+        ),
+    ] = None,
+    traces: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Send a trace of each decision to this collector of OpenTelemetry (OTLP over "
+            "HTTP), for example http://localhost:4318.",
+            rich_help_panel=WATCHING,
+        ),
+    ] = None,
     max_agents: Annotated[
         int | None,
         typer.Option(
@@ -344,7 +390,6 @@ def command(
     ] = False,
 ) -> None:
     """Serve a data directory to agents, operators and viewers, until SIGTERM or Ctrl-C."""
-    configure(log.value)
     given: dict[str, Any] = {
         "port": port,
         "host": host,
@@ -354,6 +399,11 @@ def command(
         "tls_key": tls_key,
         "client_ca": client_ca,
         "require_token": require_token,
+        "behind_proxy": behind_proxy,
+        "config": config,
+        "log": None if log is None else log.value,
+        "log_level": None if log_level is None else log_level.value,
+        "traces": traces,
         "max_agents": max_agents,
         "max_streams": max_streams,
         "max_open_sessions": max_open_sessions,
@@ -379,10 +429,17 @@ def command(
         "fit_quiet_seconds": fit_quiet_seconds,
         "fit_cpu_seconds": fit_cpu_seconds,
     }
+    given = {key: value for key, value in given.items() if value is not None}
+
+    def read() -> Settings:
+        return Settings(**given)
+
     try:
-        settings = Settings(**{key: value for key, value in given.items() if value is not None})
-    except SettingsError as error:
+        settings = read()
+        check_owner(settings.home)
+    except (SettingsError, OtherOwnerError) as error:
         fail(str(error), BAD_INPUT)
+    configure(settings.log, settings.log_level)
     if address and settings.engine != "ray":
         fail("--address names a Ray cluster; it goes with --engine ray")
 
@@ -403,9 +460,10 @@ def command(
         typer.echo("\n".join(lines), file=output)
         output.flush()
 
+    own(settings.home)
     try:
         with redirect_stdout(sys.stderr):  # Ray prints what befalls its nodes
-            asyncio.run(serve(settings, ready, with_stdin=private))
+            asyncio.run(serve(settings, ready, with_stdin=private, reread=read))
     except (ExposureError, CertificateError, PluginError) as error:
         fail(str(error), BAD_INPUT)
     except (

@@ -242,7 +242,7 @@ class AsyncClient:
             agent: An object with `reset(info)` and `act(observation)`, which may be coroutines; it
                 plays in one slot. Or what makes such objects, such as a class: then every slot of
                 the session has an agent of its own.
-            session: The session; may be left empty if exactly one waits for an agent.
+            session: The session; may be left empty if exactly one waits for an agent of this name.
             name: Name of the agent; by default the one that the session is for.
             observation_spec: What the agent needs to see; a session that shows something else
                 is refused. None: whatever the session shows.
@@ -260,7 +260,7 @@ class AsyncClient:
                 then waits until `judge_failure` says what the open episode counts as; otherwise
                 that episode is void.
         """
-        target = await self.find_session(session)
+        target = await self.find_session(session, agent=name or "")
         try:
             with translated_errors(self.address):
                 return await evaluate_session(
@@ -347,8 +347,12 @@ class AsyncClient:
         answer = await self._call(self._access.GetTicket, request)
         return decode(Ticket, answer)
 
-    async def find_session(self, session: SessionLike = "") -> Session:
+    async def find_session(self, session: SessionLike = "", *, agent: str = "") -> Session:
         """The session that is meant; where none is named, the one that waits for an agent.
+
+        Args:
+            session: The session; empty for the one that waits.
+            agent: Name of the agent for which it waits; empty for any.
 
         Raises:
             AnimalcatError: There is no such session; none is named, and not exactly one waits.
@@ -357,11 +361,12 @@ class AsyncClient:
             return session
         if session:
             return await self.get_session(session)
-        waiting = [candidate async for candidate in self.sessions(states=["waiting"])]
+        waiting = [found async for found in self.sessions(states=["waiting"], agent=agent)]
         if len(waiting) != 1:
             listed = ", ".join(candidate.id for candidate in waiting[:20]) or "none"
+            whom = f"for {agent}" if agent else "for an agent"
             raise AnimalcatError(
-                f"no session is named, and not exactly one waits for an agent; waiting: {listed}",
+                f"no session is named, and not exactly one waits {whom}; waiting: {listed}",
                 "INVALID_REQUEST",
             )
         return waiting[0]

@@ -20,6 +20,9 @@ CONNECT_SECONDS: Final = 10.0
 """How long a server may take to answer that it serves."""
 
 _MAX_MESSAGE: Final = 64 * 1024 * 1024
+_SERVICE: Final = b"animalcat.v1.AgentGateway"
+_ASKED: Final = bytes((0x0A, len(_SERVICE))) + _SERVICE
+# HealthCheckRequest{service}: of a service, which serves also while the disk has no room.
 _SERVING: Final = b"\x08\x01"
 # HealthCheckResponse{status: SERVING}; by hand, because its package is not in the base install.
 
@@ -256,7 +259,7 @@ async def _check(channel: grpc.aio.Channel, address: str, wait_seconds: float) -
     )
     try:
         answer = await check(
-            b"",
+            _ASKED,
             timeout=max(wait_seconds, CONNECT_SECONDS),
             wait_for_ready=wait_seconds > 0,
         )

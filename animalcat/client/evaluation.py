@@ -140,8 +140,11 @@ async def evaluate_session(
             on_episode(episode)
 
     async def sit(player: Agent | AsyncAgent) -> EvaluationSummary:
-        watch = fingerprint if isinstance(fingerprint, Watch) else None
-        told = fingerprint.fingerprint() if isinstance(fingerprint, Watch) else fingerprint
+        known = fingerprint
+        if isinstance(known, Watch) and known.settled is not None:
+            known = known.settled  # it has come back
+        watch = known if isinstance(known, Watch) else None
+        told = known.fingerprint() if isinstance(known, Watch) else known
         stream = EvaluationStream(
             channel,
             uuid.uuid4().hex,
@@ -235,7 +238,9 @@ async def _answer_stream(
                 with watch or nullcontext(), code.running():
                     await asked(agents[start.slot].reset, stream.episode_info(start))
                 if watch is not None:
-                    stream.identify(watch.fingerprint())
+                    whole = watch.fingerprint()
+                    watch.settled = watch.settled or whole
+                    stream.identify(whole)
                     watch = None
                 seen = stream.observation(start.observation)
                 actions, notes = await answered(start.slot, seen)

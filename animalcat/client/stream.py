@@ -308,7 +308,9 @@ class EvaluationStream:
                     continue
                 raise
             if not isinstance(frame, gateway_pb2.EvaluateResponse):
-                raise AnimalcatError("the server closed the stream before the session's end")
+                raise AnimalcatError(
+                    "the server closed the stream before the session's end", "UNAVAILABLE"
+                )
             if not _ends(frame):
                 self._read_on()
             return frame, call

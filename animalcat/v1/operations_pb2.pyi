@@ -521,6 +521,68 @@ class Refusal(_message.Message):
 Global___Refusal: _TypeAlias = Refusal  # noqa: Y015
 
 @_typing.final
+class ServerStanding(_message.Message):
+    """How a server is as a whole."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    UPTIME_SECONDS_FIELD_NUMBER: _builtins.int
+    READY_FIELD_NUMBER: _builtins.int
+    REASONS_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    DISK_FREE_BYTES_FIELD_NUMBER: _builtins.int
+    DISK_BYTES_FIELD_NUMBER: _builtins.int
+    MEMORY_AVAILABLE_BYTES_FIELD_NUMBER: _builtins.int
+    OUT_OF_MEMORY_KILLS_FIELD_NUMBER: _builtins.int
+    DATABASE_SECONDS_FIELD_NUMBER: _builtins.int
+    version: _builtins.str
+    """Version of animalcat that it runs."""
+    uptime_seconds: _builtins.float
+    """Seconds since it started."""
+    ready: _builtins.bool
+    """Whether it takes work: its database answers and is written, it lacks nothing, and does not drain."""
+    disk_free_bytes: _builtins.int
+    """Bytes that are free where the data directory is."""
+    disk_bytes: _builtins.int
+    """All bytes there."""
+    memory_available_bytes: _builtins.int
+    """Bytes of memory that its processes can still get; 0: not known."""
+    out_of_memory_kills: _builtins.int
+    """Processes in its control groups that were killed for want of memory, since the machine started."""
+    database_seconds: _builtins.float
+    """Seconds that its database took for the last look at it."""
+    @_builtins.property
+    def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Why it does not, in words."""
+
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What a person should see to before long, in words, such as certificates and tokens that end."""
+
+    def __init__(
+        self,
+        *,
+        version: _builtins.str = ...,
+        uptime_seconds: _builtins.float = ...,
+        ready: _builtins.bool = ...,
+        reasons: _abc.Iterable[_builtins.str] | None = ...,
+        warnings: _abc.Iterable[_builtins.str] | None = ...,
+        disk_free_bytes: _builtins.int = ...,
+        disk_bytes: _builtins.int = ...,
+        memory_available_bytes: _builtins.int = ...,
+        out_of_memory_kills: _builtins.int = ...,
+        database_seconds: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["database_seconds", b"database_seconds", "disk_bytes", b"disk_bytes", "disk_free_bytes", b"disk_free_bytes", "memory_available_bytes", b"memory_available_bytes", "out_of_memory_kills", b"out_of_memory_kills", "ready", b"ready", "reasons", b"reasons", "uptime_seconds", b"uptime_seconds", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ServerStanding: _TypeAlias = ServerStanding  # noqa: Y015
+
+@_typing.final
 class GetPlacementResponse(_message.Message):
     """Where simulators and fits are, and who waits."""
 
@@ -535,6 +597,7 @@ class GetPlacementResponse(_message.Message):
     FITS_WAITING_FIELD_NUMBER: _builtins.int
     LACKS_FIELD_NUMBER: _builtins.int
     REFUSALS_FIELD_NUMBER: _builtins.int
+    STANDING_FIELD_NUMBER: _builtins.int
     engine: _builtins.str
     """Who starts simulators and fits: "local" or "ray"."""
     max_workers: _builtins.int
@@ -563,6 +626,10 @@ class GetPlacementResponse(_message.Message):
     def refusals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Refusal]:
         """What was refused or ended since the server started, the most frequent first, at most 100."""
 
+    @_builtins.property
+    def standing(self) -> Global___ServerStanding:
+        """How the server is as a whole."""
+
     def __init__(
         self,
         *,
@@ -575,10 +642,11 @@ class GetPlacementResponse(_message.Message):
         fits_waiting: _builtins.int = ...,
         lacks: _abc.Iterable[_builtins.str] | None = ...,
         refusals: _abc.Iterable[Global___Refusal] | None = ...,
+        standing: Global___ServerStanding | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["standing", b"standing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backlog", b"backlog", "campaign_workers", b"campaign_workers", "engine", b"engine", "fits", b"fits", "fits_waiting", b"fits_waiting", "lacks", b"lacks", "max_workers", b"max_workers", "refusals", b"refusals", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backlog", b"backlog", "campaign_workers", b"campaign_workers", "engine", b"engine", "fits", b"fits", "fits_waiting", b"fits_waiting", "lacks", b"lacks", "max_workers", b"max_workers", "refusals", b"refusals", "standing", b"standing", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -151,6 +151,8 @@ class _CauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Cause.ValueType
     """
     CAUSE_LOOKED: _Cause.ValueType  # 15
     """The agent withdrew from an arena that it had been shown: a void, the second time a failure."""
+    CAUSE_OUT_OF_MEMORY: _Cause.ValueType  # 16
+    """What plays arenas was killed since the machine had no memory left."""
 
 class Cause(_Cause, metaclass=_CauseEnumTypeWrapper):
     """Why an attempt did not come to its end, or is a failure without having done so."""
@@ -189,6 +191,8 @@ what the attempt is (Ruling).
 """
 CAUSE_LOOKED: Cause.ValueType  # 15
 """The agent withdrew from an arena that it had been shown: a void, the second time a failure."""
+CAUSE_OUT_OF_MEMORY: Cause.ValueType  # 16
+"""What plays arenas was killed since the machine had no memory left."""
 Global___Cause: _TypeAlias = Cause  # noqa: Y015
 
 class _Ruling:

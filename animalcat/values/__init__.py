@@ -38,6 +38,7 @@ from animalcat.values.operations import (
     PlacedWorker,
     ProcessPlacement,
     Refusal,
+    ServerStanding,
 )
 from animalcat.values.profiles import AgentKind, Verdict, verdict_of
 from animalcat.values.recordings import EpisodeFooter, EpisodeHeader, RecordedStep
@@ -104,6 +105,7 @@ __all__ = [
     "RecordedStep",
     "Refusal",
     "Ruling",
+    "ServerStanding",
     "Session",
     "SessionEvent",
     "SessionSpec",

@@ -80,6 +80,7 @@ class Cause(StrEnum):
     TOKEN_ENDED = "the agent's token was revoked or has expired"
     DISMISSED = "whoever runs the agent took it off"
     AGENT_FAILED = "the agent's code failed"
+    OUT_OF_MEMORY = "the machine ran out of memory"
 
 
 class Whose(StrEnum):
@@ -129,6 +130,8 @@ ENDS: Final[Mapping[Cause, End]] = {
     Cause.DISMISSED: End(Whose.OPERATOR, Outcome.VOID, Outcome.VOID),
     # It waits for a person, who says what it is (`Ruling`).
     Cause.AGENT_FAILED: End(Whose.AGENT, Outcome.VOID, Outcome.VOID),
+    # It says nothing of the arena, which is not set aside for it.
+    Cause.OUT_OF_MEMORY: End(Whose.SERVER, Outcome.FAULT, Outcome.FAULT),
 }
 """What becomes of attempts that end early: every cause has its line, and nothing else decides.
 

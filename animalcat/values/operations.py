@@ -127,6 +127,36 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerStanding:
+    """How a server is as a whole.
+
+    Attributes:
+        version: Version of animalcat that it runs.
+        uptime_seconds: Seconds since it started.
+        ready: Whether it takes work.
+        reasons: Why it does not, in words.
+        warnings: What a person should see to before long, in words.
+        disk_free_bytes: Bytes that are free where the data directory is.
+        disk_bytes: All bytes there.
+        memory_available_bytes: Bytes of memory that its processes can still get; 0 if unknown.
+        out_of_memory_kills: Processes in its control groups that were killed for want of memory,
+            since the machine started.
+        database_seconds: Seconds that its database took for the last look at it.
+    """
+
+    version: str = ""
+    uptime_seconds: float = 0.0
+    ready: bool = False
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    disk_free_bytes: int = 0
+    disk_bytes: int = 0
+    memory_available_bytes: int = 0
+    out_of_memory_kills: int = 0
+    database_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessPlacement:
     """Where simulators and fits are, and which sessions wait.
 
@@ -140,6 +170,7 @@ class ProcessPlacement:
         fits_waiting: Fits and compilations of layouts that wait for one of these.
         lacks: What the server lacks, so that nothing new begins, in words.
         refusals: What was refused or ended since the server started, the most frequent first.
+        standing: How the server is as a whole.
     """
 
     engine: str
@@ -151,3 +182,4 @@ class ProcessPlacement:
     fits_waiting: int
     lacks: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    standing: ServerStanding = ServerStanding()

@@ -243,7 +243,8 @@ class Session:
         id: Id, the last component of its name.
         spec: Its specification; if the record is unreadable, at most the agent and the battery.
         state: Where it stands.
-        reason: Why it stopped, or why it cannot be read; empty while it goes on.
+        reason: Why it stopped, for good or until an agent comes, or why it cannot be read; empty
+            while it goes on.
         created: Time of creation, with time zone.
         episodes: Number of episodes that count.
         successes: Number of those that are successes.
@@ -295,7 +296,7 @@ class Session:
     @property
     def about(self) -> str:
         """Whose it is and how far it is, in a line."""
-        ended = f": {self.reason}" if self.over and self.reason else ""
+        ended = f": {self.reason}" if self.reason else ""
         return (
             f"{self.id}: {self.spec.agent} on {self.spec.battery}, {self.state}{ended}; "
             f"{self.episodes} episodes, {self.successes} passed"

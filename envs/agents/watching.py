@@ -68,6 +68,10 @@ class Watch:
 
     Use it as a context around what the agent does; several times, if something else comes between.
     A file that the agent's process has made itself is not counted.
+
+    Attributes:
+        settled: The fingerprint, once the agent's first `reset` is over; what is brought in later
+            is no part of it, also where the agent comes back to its session.
     """
 
     def __init__(self, read: Reference) -> None:
@@ -76,6 +80,7 @@ class Watch:
         Args:
             read: Names the agent.
         """
+        self.settled: AgentFingerprint | None = None
         self._read = read
         self._home = Path(read.where).resolve().parent if read.in_file else None
         self._plugin = plugins.find("agent", read.plugin) if read.plugin else None

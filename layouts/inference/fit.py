@@ -43,7 +43,15 @@ class FitInterruptedError(FitError):
     """The fit failed because of the machine; asking again may well succeed.
 
     The fitting process crashed, was killed, hung, ran out of memory or could not be started.
+
+    Attributes:
+        died_of: "memory" where it could get none, "kill" where it was killed, perhaps for want of
+            memory; else empty.
     """
+
+    def __init__(self, message: str, died_of: str = "") -> None:
+        super().__init__(message)
+        self.died_of = died_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,8 @@ Requests:
 Answers:
 - `{"ok": true, "compiles": n}`; to a fit also `diagnostics` and `nodes`, and the arrays `draws` and
   those of the sampler's statistics
-- `{"ok": false, "error": "...", "interrupted": ...}`; interrupted: by the machine's doing
+- `{"ok": false, "error": "...", "interrupted": ..., "died_of": ...}`; interrupted: by the machine's
+  doing; died_of: "memory" if it could get none
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import asyncio
 import contextlib
 import os
 import queue
+import signal
 import socket
 import sys
 import threading
@@ -50,6 +52,8 @@ Watch: TypeAlias = Callable[[int], Coroutine[Any, Any, str]]
 with the reason."""
 
 _STDERR_KEPT: Final = 4000
+_ENDING_SECONDS: Final = 1.0
+"""How long a process that has closed its pipes may take to end."""
 _SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept", "sampler")
 
 
@@ -200,18 +204,21 @@ class Fitter:
                 await self._end()
                 raise
             except (asyncio.IncompleteReadError, ConnectionError, messages.MessageError) as error:
+                killed = await self._killed()
                 await self._end()
                 tail = self._stderr.decode(errors="replace").strip() or repr(error)
+                how = "was killed" if killed else "ended unexpectedly"
                 raise FitInterruptedError(
-                    f"the fitting process ended unexpectedly: {tail}"
+                    f"the fitting process {how}: {tail}", "kill" if killed else ""
                 ) from None
             except asyncio.CancelledError:
                 # Its answer would be taken for that of the next request.
                 await self._end()
                 raise
         if not answer[0]["ok"]:
-            kind = FitInterruptedError if answer[0].get("interrupted") else FitError
-            raise kind(answer[0]["error"])
+            if answer[0].get("interrupted"):
+                raise FitInterruptedError(answer[0]["error"], answer[0].get("died_of", ""))
+            raise FitError(answer[0]["error"])
         self.compiles = int(answer[0]["compiles"])
         return answer
 
@@ -266,6 +273,15 @@ class Fitter:
         while part := await process.stderr.read(4096):
             self._stderr = (self._stderr + part)[-_STDERR_KEPT:]
 
+    async def _killed(self) -> bool:
+        """Return whether the process, which has closed its pipes, was killed by somebody else."""
+        if self._process is None:
+            return False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING_SECONDS):
+                return await self._process.wait() == -signal.SIGKILL
+        return False
+
     async def _end(self) -> None:
         process, self._process = self._process, None
         drain, self._drain = self._drain, None
@@ -291,7 +307,9 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
         except Exception as error:  # noqa: BLE001 - whatever fails is the answer, not the end
             text = f"{type(error).__name__}: {error}"
             machine = isinstance(error, MemoryError | OSError)
-            answer = messages.pack({"ok": False, "error": text, "interrupted": machine})
+            died_of = "memory" if isinstance(error, MemoryError) else ""
+            told = {"ok": False, "error": text, "interrupted": machine, "died_of": died_of}
+            answer = messages.pack(told)
         sink.write(answer)
         sink.flush()
 

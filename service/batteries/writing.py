@@ -156,14 +156,12 @@ def _write_table(table: str, folder: Path) -> None:
         file.write(table)
         file.flush()
         os.fsync(file.fileno())
-    Path(name).chmod(0o644)
     Path(name).replace(folder / TABLE)
 
 
 def into_place(temporary: Path, folder: Path) -> None:
     """Give a battery's folder its name."""
     try:
-        temporary.chmod(0o755)
         temporary.rename(folder)
     except OSError:
         if not folder.exists():  # otherwise another thread stored the same content first

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 import grpc
 
 from animalcat.service.errors import KINDS, Code, ServiceError
+from animalcat.service.host.memory import SpareMemory
 from animalcat.service.host.settings import Settings
 from animalcat.service.operations import Operations
 from animalcat.service.session.disk import Disk
@@ -28,8 +26,6 @@ AGENT_RETRY_SECONDS: Final = 15.0
 """When to come again as an agent: episodes last seconds, sessions minutes."""
 RETRY_SECONDS: Final = 5.0
 """When to come again with anything else."""
-_LOOK_SECONDS: Final = 0.5
-"""How long a look at the memory is good for."""
 
 EVALUATE: Final = "/animalcat.v1.AgentGateway/Evaluate"
 """The call with which agents come."""
@@ -38,7 +34,6 @@ _SESSIONS: Final = frozenset(
 )
 _IMPORT: Final = "/animalcat.v1.Batteries/ImportBattery"
 _BATTERIES: Final = frozenset({_IMPORT, "/animalcat.v1.Batteries/BuildBattery"})
-_CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 class ServerLimits:
@@ -49,7 +44,7 @@ class ServerLimits:
         settings: Settings,
         store: SqlStore,
         operations: Operations,
-        free_memory: Callable[[], int | None] | None = None,
+        memory: SpareMemory | None = None,
         disk: Disk | None = None,
     ) -> None:
         """Begin with nothing under way.
@@ -58,16 +53,14 @@ class ServerLimits:
             settings: Has the limits.
             store: Has the sessions.
             operations: Has the operations.
-            free_memory: Returns the bytes of memory that are free; None to ask the system.
+            memory: Says whether there is memory; None to ask the system.
             disk: Says whether the disk has room; None where it need not.
         """
         self._settings = settings
         self._store = store
         self._operations = operations
         self._disk = disk or Disk()
-        self._free_memory = free_memory or available_memory
-        self._free: int | None = None
-        self._looked = -1.0
+        self._memory = memory or SpareMemory(settings.spare_memory_bytes)
         self._open = Counter[bool]()
         self._uploads = 0
 
@@ -83,7 +76,7 @@ class ServerLimits:
         """
         settings = self._settings
         makes = method in _SESSIONS or method in _BATTERIES
-        if (makes or method == EVALUATE) and (lacks := self._lacks_memory()):
+        if (makes or method == EVALUATE) and (lacks := self._memory.short()):
             raise ServiceError(Code.NO_MEMORY, lacks, retry_seconds=AGENT_RETRY_SECONDS)
         if makes and (lacks := await self._disk.short()):  # who comes to play waits for room
             raise ServiceError(Code.DISK_FULL, lacks, retry_seconds=60.0)
@@ -127,19 +120,7 @@ class ServerLimits:
 
     async def lacks(self) -> list[str]:
         """Say what the server lacks, so that nothing new begins, in words."""
-        return [lack for lack in (await self._disk.short(), self._lacks_memory()) if lack]
-
-    def _lacks_memory(self) -> str:
-        now = time.monotonic()
-        if now - self._looked > _LOOK_SECONDS:
-            self._free, self._looked = self._free_memory(), now
-        wanted = self._settings.spare_memory_bytes
-        if self._free is None or self._free >= wanted:
-            return ""
-        return (
-            f"the server has {self._free >> 20} MiB of memory left and keeps {wanted >> 20} MiB "
-            "free for what is under way"
-        )
+        return [lack for lack in (await self._disk.short(), self._memory.short()) if lack]
 
     async def _check_sessions(self, wanted: int) -> None:
         by_state = await asyncio.to_thread(self._store.count_sessions)
@@ -189,24 +170,3 @@ class LimitsInterceptor(grpc.aio.ServerInterceptor):
                 limits.close(method)
 
         return KINDS[kind](counted, handler.request_deserializer, handler.response_serializer)
-
-
-def available_memory() -> int | None:
-    """Return the bytes of memory that processes can still get; None where nothing says it.
-
-    That is what the machine has left, or what the control group of a container has left if that is
-    less.
-    """
-    limits: list[int] = []
-    with suppress(OSError, ValueError):
-        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-        (line,) = (line for line in lines if line.startswith("MemAvailable:"))
-        limits.append(int(line.split()[1]) * 1024)
-    with suppress(OSError, ValueError):
-        most = int((_CGROUP / "memory.max").read_text("ascii"))
-        used = int((_CGROUP / "memory.current").read_text("ascii"))
-        stat = dict(
-            line.split() for line in (_CGROUP / "memory.stat").read_text("ascii").splitlines()
-        )
-        limits.append(most - used + int(stat.get("inactive_file", 0)))
-    return min(limits, default=None)

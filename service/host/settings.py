@@ -1,31 +1,33 @@
-"""Settings of a server, from arguments, else the environment (`ANIMALCAT_*`), else defaults."""
+"""Settings of a server: from options, else the environment, else a file, else defaults."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from animalcat.envs.patience import Patience
-from animalcat.errors import AnimalcatError
 from animalcat.networks import parse_networks
+from animalcat.service.host.configuration import (
+    CONFIG,
+    PREFIX,
+    SettingsError,
+    origin,
+    read_file,
+    shown,
+    sources,
+)
 
 WORKER_BYTES: Final = 512 * 1024 * 1024
 FIT_BYTES: Final = 1024 * 1024 * 1024
 """What a worker and a fitting process are counted with. Measured with their actors, on 23 November
 2026: 372 MiB resident (180 of it shared with nobody) and 690 MiB (440)."""
-
-
-PREFIX: Final = "ANIMALCAT_"
-"""Beginning of the variables of the environment that are settings."""
-
-
-class SettingsError(AnimalcatError):
-    """A setting has a value that will not do; the message names it."""
 
 
 class Settings(BaseSettings):
@@ -43,12 +45,27 @@ class Settings(BaseSettings):
             try:
                 super().__init__(**given)
             except ValidationError as error:
-                raise SettingsError("; ".join(map(_wrong, error.errors()))) from error
+                wrong = (_wrong(it, given) for it in error.errors())
+                raise SettingsError("; ".join(wrong)) from error
             except SourceError as error:
                 raise SettingsError(
                     f'{error}: {error.__cause__}; give JSON, such as ["a"]'
                 ) from error
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Say in which order the sources of values come; pydantic calls it."""
+        return sources(settings_cls, init_settings, env_settings)
+
+    config: Path | None = None
+    """File of settings, TOML, for what neither options nor the environment say; None for none."""
     home: Path = Path(".animalcat")
     """Data directory, which holds sessions, batteries and recordings."""
     host: str = "127.0.0.1"
@@ -69,6 +86,11 @@ class Settings(BaseSettings):
     """Most bytes of one imported battery."""
     require_token: bool = False
     """Whether callers of this machine, too, need a token."""
+    behind_proxy: bool = False
+    """Whether calls come by a proxy, so that what comes from this machine may come from anywhere.
+
+    Then everybody needs a token, and frames go by the server alone.
+    """
     self_signed: bool = False
     """Whether to use TLS with a certificate that the server makes for itself."""
     host_names: tuple[str, ...] = ()
@@ -120,6 +142,12 @@ class Settings(BaseSettings):
     """Seconds for which a server that gets SIGTERM lets open episodes be played to their end."""
     metrics: str = ""
     """Port, or host and port, at which to offer measurements to Prometheus; empty for nowhere."""
+    traces: str = ""
+    """URL of a collector of OpenTelemetry, for example http://localhost:4318; empty for none."""
+    log: Literal["plain", "json"] = "plain"
+    """Whether the log is written for people, or as JSON lines with session and episode."""
+    log_level: Literal["", "debug", "info", "warning", "error"] = ""
+    """The least that is logged; empty for warnings, and with JSON lines for what goes right too."""
     direct: bool = True
     """Whether agents of this machine may play with the workers that simulate.
 
@@ -171,6 +199,11 @@ class Settings(BaseSettings):
         parse_networks(value)
         return value
 
+    @field_validator("host")
+    @classmethod
+    def _is_bare(cls, value: str) -> str:
+        return value[1:-1] if value.startswith("[") and value.endswith("]") else value
+
     @field_validator("metrics")
     @classmethod
     def _is_port(cls, value: str) -> str:
@@ -201,7 +234,12 @@ class Settings(BaseSettings):
     @property
     def open_to_machine(self) -> bool:
         """Whether callers of this machine need no token."""
-        return is_loopback(self.host) and not self.require_token
+        return is_loopback(self.host) and not (self.require_token or self.behind_proxy)
+
+    @property
+    def plays_directly(self) -> bool:
+        """Whether agents of this machine may play with workers: not where a proxy seems to be."""
+        return self.direct and not self.behind_proxy
 
     @property
     def address(self) -> str:
@@ -224,13 +262,38 @@ def _host_and_port(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _wrong(error: Any) -> str:
-    """What pydantic says of one setting, with its variable."""
+def table_of(settings: Settings, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return every setting with its value as it may be shown, and where that comes from.
+
+    Args:
+        settings: The settings.
+        given: What options said.
+    """
+    there = _of_file(settings.config)
+    return [
+        {
+            "key": name,
+            "value": shown(name, getattr(settings, name)),
+            "from": origin(name, given, settings.config, there),
+        }
+        for name in type(settings).model_fields
+    ]
+
+
+def _of_file(path: Path | None) -> Mapping[str, Any]:
+    return {} if path is None else read_file(path, Settings.model_fields)
+
+
+def _wrong(error: Any, given: Mapping[str, Any]) -> str:
+    """What pydantic says of one setting, with where it stands."""
+    name = str(error["loc"][0])
+    file = given.get(CONFIG) or os.environ.get(PREFIX + CONFIG.upper())
+    of_file = file and origin(name, given, Path(file), _of_file(Path(file))) == str(Path(file))
     cause = error.get("ctx", {}).get("error")
     if cause is not None:  # of a validator of ours, which names the variable
-        return str(cause)
-    name = PREFIX + str(error["loc"][0]).upper()
-    return f"{name}={error['input']}: {error['msg'][0].lower()}{error['msg'][1:]}"
+        return f"{file}: {cause}" if of_file else str(cause)
+    where = f"{file}: {name} = " if of_file else f"{PREFIX}{name.upper()}="
+    return f"{where}{error['input']}: {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
 class ExposureError(ValueError):

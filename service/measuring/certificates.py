@@ -7,7 +7,7 @@ import io
 import logging
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.host.memory import PAUSES, SpareMemory
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, OneAtATime, is_checkpoint
 from animalcat.service.model import StoredCertificate
 from animalcat.service.storage.artefacts import Artefacts
@@ -31,10 +32,21 @@ log = logging.getLogger(__name__)
 
 CERTIFICATES: Final = "certificates"
 """Folder of the fits' draws within a data directory; it has one folder per session."""
-Waiting: TypeAlias = Callable[[str], AbstractContextManager[object]]
-"""Shows for a block that a session waits, given for what."""
+Waiting: TypeAlias = Callable[[str, bool], AbstractContextManager[object]]
+"""Shows for a block that a session waits, given for what, and whether that comes first."""
+
+
+def untold(what: str, first: bool) -> AbstractContextManager[object]:
+    """Show nothing."""
+    return nullcontext()
+
+
 ATTEMPTS: Final = 3
 """How often a fit is tried if the machine interrupts it."""
+
+
+class OutOfMemoryError(FitInterruptedError):
+    """A fit died for want of memory again and again."""
 
 
 class CertificateMissingError(ServiceError):
@@ -43,7 +55,7 @@ class CertificateMissingError(ServiceError):
     def __init__(self, n: int, why: str) -> None:
         super().__init__(
             Code.SESSION_FAILED,
-            f"the fit that certifies the first {n} episodes was interrupted {ATTEMPTS} times, the "
+            f"the fit that certifies the first {n} episodes was interrupted again and again, the "
             f"last time because {why}. Without it the next decision would be a different one, so "
             "the session pauses; every outcome is kept. Resume it when the machine has memory and "
             "time to spare. The server's ANIMALCAT_FIT_QUIET_SECONDS and "
@@ -78,8 +90,10 @@ class Certifier:
         fitter: Fits,
         files: Artefacts,
         waiting: Waiting,
+        memory: SpareMemory,
     ) -> None:
         self._waiting = waiting
+        self._memory = memory
         self._session = session
         self._learner = learner
         self._think = think
@@ -145,7 +159,7 @@ class Certifier:
             weights=data.weights,
         )
         try:
-            fitted = await fit_again(self._fitter, request)
+            fitted = await fit_again(self._fitter, request, self._memory, self._waiting)
         except FitInterruptedError:
             raise
         except FitError as error:  # it fails on any machine
@@ -189,23 +203,40 @@ class Certifier:
         """Wait for a fit, and show that if it is not there yet."""
         if checking.done():
             return checking.result()
-        with self._waiting(f"the fit that certifies its first {n} episodes"):
+        with self._waiting(f"the fit that certifies its first {n} episodes", False):
             return await checking
 
 
-async def fit_again(fitter: Fits, request: FitRequest) -> FitResult:
+async def fit_again(
+    fitter: Fits, request: FitRequest, memory: SpareMemory, waiting: Waiting
+) -> FitResult:
     """Run a fit, up to `ATTEMPTS` times if the machine interrupts it.
+
+    Where it died for want of memory, it is tried again as often as there are `PAUSES`, each time
+    after a longer one, and the session shows what it waits for.
 
     Raises:
         FitInterruptedError: It was interrupted every time.
         FitError: It fails on any machine.
     """
-    for attempt in range(1, ATTEMPTS):
+    attempts = starved = 0
+    while True:
         try:
             return await fitter.fit(request)
         except FitInterruptedError as error:
-            log.warning("a fit is repeated, attempt %d of %d: %s", attempt, ATTEMPTS, error)
-    return await fitter.fit(request)
+            attempts += 1
+            if memory.was_it(error.died_of):
+                starved += 1
+                if starved > len(PAUSES):
+                    raise OutOfMemoryError(str(error), error.died_of) from error
+                log.warning("a fit has died for want of memory (%s), and is repeated", error)
+                times = f"{starved} time{'s' * (starved > 1)}"
+                with waiting(f"memory for its fit, which died for want of it {times}", True):
+                    await memory.recover(starved)
+            elif attempts - starved == ATTEMPTS:
+                raise
+            else:
+                log.warning("a fit is repeated, attempt %d: %s", attempts + 1, error)
 
 
 def fit_seed(seed: int, purpose: str, n: int) -> int:

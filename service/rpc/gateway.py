@@ -204,14 +204,15 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         waiting = [
             session
             for session in await self._engines.waiting()
-            if caller.plays(await self._engines.session(session))
+            if caller.plays(found := await self._engines.session(session))
+            and found.spec.agent == hello.agent
         ]
         if len(waiting) != 1:
             listed = ", ".join(names.session_name(s) for s in waiting[:20]) or "none"
             raise ServiceError(
                 Code.INVALID_REQUEST,
-                "the hello names no session, and not exactly one waits for an agent; name one "
-                f"(--session, session= in Python). Waiting: {listed}",
+                f"the hello names no session, and not exactly one waits for {hello.agent}; name "
+                f"one (--session, session= in Python). Waiting: {listed}",
             )
         return waiting[0]
 

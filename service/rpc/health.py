@@ -18,6 +18,11 @@ WATCHERS: Final = 256
 OF_ONE: Final = 16
 """Most of them over one connection."""
 
+LIVENESS: Final = "liveness"
+"""Name under which it is told that the process answers, whatever else is the matter."""
+READINESS: Final = "readiness"
+"""Name under which it is told that the server takes work, as the empty name tells."""
+
 Status = health_pb2.HealthCheckResponse.ServingStatus.ValueType
 
 
@@ -85,18 +90,21 @@ class Health(health_pb2_grpc.HealthServicer):
             if not self._watching[peer]:
                 del self._watching[peer]
 
-    def set(self, service: str, state: Status) -> None:
-        """Say how a service is from now on, unless the server is ending."""
-        if not self._ending:
+    def set(self, service: str, *, serving: bool) -> None:
+        """Say whether a service serves from now on, unless the server is ending."""
+        states = health_pb2.HealthCheckResponse
+        state = states.SERVING if serving else states.NOT_SERVING
+        if not self._ending and self._states[service] != state:
             self._states[service] = state
             for changed, watched in self._changed.items():
                 if watched == service:
                     changed.set()
 
     def end(self) -> None:
-        """Say of all services that they do not serve, and never again that they do."""
+        """Say of all but the process that they do not serve, and never again that they do."""
         for service in self._states:
-            self.set(service, health_pb2.HealthCheckResponse.NOT_SERVING)
+            if service != LIVENESS:
+                self.set(service, serving=False)
         self._ending = True
 
     def _ask(self, context: Any) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from animalcat import names, values
 from animalcat.codec import encode, word
 from animalcat.service.host.limits import ServerLimits
+from animalcat.service.host.standing import Standing
 from animalcat.service.operations import Operations
 from animalcat.service.refusals import RefusalCount, Refusals
 from animalcat.service.rpc.paging import paged
@@ -33,12 +35,14 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         requests: Requests,
         limits: ServerLimits,
         refusals: Refusals,
+        standing: Standing,
     ) -> None:
         self._engines = engines
         self._operations = operations
         self._requests = requests
         self._limits = limits
         self._refusals = refusals
+        self._standing = standing
 
     async def GetOperation(  # noqa: N802
         self, request: operations_pb2.GetOperationRequest, context: Any
@@ -89,7 +93,9 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
     ) -> operations_pb2.GetPlacementResponse:
         """Say who starts simulators and fits, where they are, and what sessions wait for."""
         going_on = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
-        sessions = await self._engines.sessions(going_on, Page(MOST_WAITING))
+        # Where the database does not answer, what is known without it is told all the same.
+        answers = self._standing.readiness.answers
+        sessions = await self._engines.sessions(going_on, Page(MOST_WAITING)) if answers else ()
         placement = self._engines.parts.workers.status()
         fits = self._engines.parts.fitter.fitting()
         return encode(
@@ -105,6 +111,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
                 fits_waiting=fits.waiting,
                 lacks=tuple(await self._limits.lacks()),
                 refusals=tuple(map(_told, self._refusals.all()[:MOST_REFUSALS])),
+                standing=await asyncio.to_thread(self._standing.told),
             )
         )
 

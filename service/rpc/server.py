@@ -17,23 +17,29 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from animalcat import plugins
 from animalcat.envs.starting import Starter
 from animalcat.layouts.inference.fitter import Fits, Fitter
 from animalcat.service.access.callers import Caller, present
-from animalcat.service.access.certificates import self_signed
+from animalcat.service.access.forwarded import ForwardedInterceptor, OpenDoor
 from animalcat.service.access.gate import AccessInterceptor, Gate
 from animalcat.service.access.secret import ServerSecret
+from animalcat.service.access.serving import ServerCertificates
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import Code, ErrorInterceptor, ServiceError
 from animalcat.service.host.doorman import Budget, Doorman, all_descriptors, descriptors, host_of
 from animalcat.service.host.limits import EVALUATE, LimitsInterceptor, ServerLimits
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
+from animalcat.service.host.memory import SpareMemory
+from animalcat.service.host.readiness import DRAINING, Readiness
+from animalcat.service.host.reloading import reload_settings
 from animalcat.service.host.settings import Settings, check_exposure, check_tls
+from animalcat.service.host.standing import Standing
+from animalcat.service.host.supervisor import Supervisor
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.operations import Operations
 from animalcat.service.refusals import Refusals
@@ -42,7 +48,7 @@ from animalcat.service.rpc.batteries import Batteries
 from animalcat.service.rpc.campaigns import Campaigns
 from animalcat.service.rpc.episodes import Episodes
 from animalcat.service.rpc.gateway import Gateway
-from animalcat.service.rpc.health import Health
+from animalcat.service.rpc.health import LIVENESS, READINESS, Health
 from animalcat.service.rpc.layouts import Layouts
 from animalcat.service.rpc.metrics import CallCounter, Metrics
 from animalcat.service.rpc.operations import OperationCalls
@@ -94,8 +100,6 @@ _REFUSALS: Final = frozenset(
 """Statuses that are counted as refusals."""
 _REFUSED: Final = frozenset({Code.TOO_MANY_BAD_FRAMES, Code.AGENT_CHANGED, Code.LEASE_LOST})
 """What else is counted: what an honest agent seldom meets."""
-HEALTH_SECONDS: Final = 5.0
-"""Seconds between two looks at whether the store answers."""
 SERVICES: Final = tuple(
     service.full_name
     for file in (
@@ -126,11 +130,15 @@ class RunningServer(NamedTuple):
         address: Host and port at which it listens.
         engines: The engines of its sessions.
         drain: Refuses new agents and waits until the episodes that are played are over.
+        standing: How it is.
+        certificates: Those that it shows.
     """
 
     address: str
     engines: Engines
     drain: Callable[[], Awaitable[None]]
+    standing: Standing
+    certificates: ServerCertificates
 
 
 def utc_now() -> datetime:
@@ -151,6 +159,7 @@ class Inside(NamedTuple):
         gate: Says who may do what.
         limits: Those of the server as a whole.
         refusals: Counts what was refused.
+        standing: How the server is.
     """
 
     settings: Settings
@@ -162,6 +171,7 @@ class Inside(NamedTuple):
     gate: Gate
     limits: ServerLimits
     refusals: Refusals
+    standing: Standing
 
     def gateway(self, folder: str) -> Gateway:
         """Return the servicer to which agents come.
@@ -173,7 +183,7 @@ class Inside(NamedTuple):
         return Gateway(
             self.engines,
             self.gate,
-            direct=settings.direct,
+            direct=settings.plays_directly,
             folder=folder,
             networks=settings.direct_networks if settings.engine == "ray" else "",
             most_agents=settings.max_agents,
@@ -226,9 +236,19 @@ async def composed(
             await asyncio.to_thread(_forget, settings, store, fresh)
             raise
         disk = Disk(home, settings.spare_disk_bytes)
+        memory = SpareMemory(settings.spare_memory_bytes)
         bus = EventBus()
         parts = Parts(
-            store, home, files, workers, fitter or fits, bus, here, claims=claims, disk=disk
+            store,
+            home,
+            files,
+            workers,
+            fitter or fits,
+            bus,
+            here,
+            claims=claims,
+            disk=disk,
+            memory=memory,
         )
         engines = Engines(parts)
         conductors = Conductors(engines)
@@ -236,9 +256,19 @@ async def composed(
             Operations, _own_folder(settings) / "operations", clock
         )
         gate = await asyncio.to_thread(Gate, settings.home, engines)
-        limits = ServerLimits(settings, store, operations, disk=disk)
+        limits = ServerLimits(settings, store, operations, memory, disk)
+        standing = Standing(settings, Readiness(store, limits), gate.tokens, clock)
         yield Inside(
-            settings, clock, lock, engines, conductors, operations, gate, limits, Refusals()
+            settings,
+            clock,
+            lock,
+            engines,
+            conductors,
+            operations,
+            gate,
+            limits,
+            Refusals(),
+            standing,
         )
     finally:
         try:
@@ -281,12 +311,14 @@ async def create_server(
     check_tls(settings)
     async with composed(settings, clock, fitter, starter) as inside:
         engines, refusals, lock = inside.engines, inside.refusals, inside.lock
-        store, claims = engines.parts.store, engines.parts.claims
+        claims, standing = engines.parts.claims, inside.standing
         metrics = Metrics() if settings.metrics else None
         budget = Budget.of(descriptors(), settings.max_strangers)
         doorman = Doorman(budget, refusals)
         limiting = LimitsInterceptor(inside.limits)
-        credentials = await asyncio.to_thread(_credentials, settings)
+        certificates = await asyncio.to_thread(ServerCertificates, settings)
+        standing.certificates = certificates.expiries
+        open_door = standing.door = OpenDoor(settings.open_to_machine)
         tasks: list[asyncio.Task[None]] = []
         doors: list[grpc.aio.Server] = []
         stack = ExitStack()
@@ -298,6 +330,7 @@ async def create_server(
                 guards = [
                     *([CallCounter(metrics)] if metrics else []),
                     ErrorInterceptor(note_refusal),
+                    *([ForwardedInterceptor(open_door)] if open_to_machine else []),
                     AccessInterceptor(inside.gate, doorman, open_to_machine=open_to_machine),
                     limiting,
                 ]
@@ -307,25 +340,27 @@ async def create_server(
             local_door = make_door(budget.local, open_to_machine=False)
             doors += [server, local_door]
             doors[1].add_insecure_port(local.address)
-            checks = Health(("", *SERVICES), doorman)
+            checks = Health(("", LIVENESS, READINESS, *SERVICES), doorman)
+            standing.readiness.told = partial(_tell_health, checks)
             servicers = await servicers_of(inside, local)
             for door in doors:
                 _add_services(door, servicers, checks)
-            address = _bind(server, settings, credentials)
+            address = _bind(server, settings, certificates.credentials())
             doorman.port = int(address.rpartition(":")[2])
             doorman.door = local.address.removeprefix("unix:")
             tasks.append(asyncio.create_task(doorman.watch()))
             if claims is not None:
                 claims.listen_at(address)
                 tasks.append(asyncio.create_task(engines.keep_claims()))
-            tasks.append(asyncio.create_task(_watch_health(checks, store)))
+            tasks.append(asyncio.create_task(standing.readiness.watch()))
+            tasks.append(asyncio.create_task(standing.warn()))
             for door in doors:
                 await door.start()
             local.publish()
             await inside.conductors.resume()
             if metrics is not None:
                 offered = stack.enter_context(
-                    metrics.served(*settings.metrics_at, engines, refusals)
+                    metrics.served(*settings.metrics_at, engines, refusals, standing)
                 )
                 log.info("measurements are offered at port %d", offered)
             if lock is not None:
@@ -334,10 +369,11 @@ async def create_server(
             log.info("serving %s at %s", settings.home, address)
 
             async def drain() -> None:
+                standing.readiness.drain()
                 checks.end()
                 await engines.drain()
 
-            yield RunningServer(address, engines, drain)
+            yield RunningServer(address, engines, drain, standing, certificates)
         finally:
             log.info("stopping: agents are let go, and what is open is stored")
             stack.close()
@@ -397,66 +433,87 @@ async def _keep_lock(lock: DirectoryLock) -> None:
 
 
 async def serve(
-    settings: Settings, ready: Callable[[str], None], *, with_stdin: bool = False
+    settings: Settings,
+    ready: Callable[[str], None],
+    *,
+    with_stdin: bool = False,
+    reread: Callable[[], Settings] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT arrives.
 
     SIGTERM lets the episodes that are played come to their end, for `settings.drain_seconds` at
-    most; SIGINT, or a second SIGTERM, stops at once. Neither loses anything.
+    most; SIGINT, or a second SIGTERM, stops at once. Neither loses anything. SIGHUP reads
+    certificates and the level of the log again; tokens are read again whenever they change.
 
     Args:
         settings: As for `create_server`.
         ready: Called with the address once calls are answered.
         with_stdin: Whether to stop also when standard input ends, that is, when the process at its
             other end does.
+        reread: Reads the settings again; None where they stay as they are.
 
     Raises:
         See `create_server`.
     """
     all_descriptors()
     stop, hurry = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
+    loop, supervisor = asyncio.get_running_loop(), Supervisor()
 
     def interrupt() -> None:
         stop.set()
         hurry.set()
 
     def terminate() -> None:
+        if not stop.is_set():
+            log.warning(
+                "SIGTERM: nothing new begins, and what is played may end within %g s",
+                settings.drain_seconds,
+            )
         (hurry if stop.is_set() else stop).set()
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
     loop.add_signal_handler(signal.SIGTERM, terminate)
+    # One that comes while the server starts changes nothing: all is being read just now.
+    loop.add_signal_handler(signal.SIGHUP, log.info, "SIGHUP: the server is starting")
     if with_stdin:
         loop.add_reader(sys.stdin.fileno(), interrupt)  # nobody writes: readable means ended
     async with create_server(settings) as server:
+        reloads: set[asyncio.Task[None]] = set()
+
+        async def reload() -> None:
+            supervisor.reloading()
+            await asyncio.to_thread(
+                reload_settings, settings, reread or (lambda: settings), server.certificates
+            )
+            supervisor.ready(server.address)
+
+        def hang_up() -> None:
+            reloads.add(task := asyncio.create_task(reload()))
+            task.add_done_callback(reloads.discard)
+
+        loop.add_signal_handler(signal.SIGHUP, hang_up)
+        readiness = server.standing.readiness
+        feeding = asyncio.create_task(supervisor.feed(lambda: readiness.answers))
         ready(server.address)
+        supervisor.ready(server.address)
         await stop.wait()
+        supervisor.stopping()
         await _drain(server, settings.drain_seconds, hurry)
+        feeding.cancel()
     if with_stdin:
         loop.remove_reader(sys.stdin.fileno())
 
 
-async def _watch_health(checks: Health, store: SqlStore) -> None:
-    """Look whether the store answers; all services but the operations depend on it."""
-    well = True
-    asked: asyncio.Future[Any] | None = None
-    while True:
-        await asyncio.sleep(HEALTH_SECONDS)
-        # One that hangs is asked no second time: each question holds a thread.
-        asked = asked or asyncio.ensure_future(asyncio.to_thread(store.count_sessions))
-        done, _ = await asyncio.wait([asked], timeout=HEALTH_SECONDS)
-        error = asked.exception() if done else TimeoutError(f"nothing for {HEALTH_SECONDS:g} s")
-        if done:
-            asked = None
-        if error is not None and well:
-            log.error("the store does not answer: %s", error)
-        now = error is None
-        if now != well:
-            well = now
-            serving = health_pb2.HealthCheckResponse
-            for name in ("", *SERVICES):
-                if name != OPERATIONS:
-                    checks.set(name, serving.SERVING if well else serving.NOT_SERVING)
+def _tell_health(checks: Health, now: Readiness) -> None:
+    """Tell by gRPC how the server is: as a whole, and each service of it.
+
+    A service serves as long as its database answers, so that room can be made on a full disk.
+    """
+    for name in ("", READINESS):
+        checks.set(name, serving=now.ready)
+    for name in SERVICES:
+        if name != OPERATIONS:
+            checks.set(name, serving=now.answers and DRAINING not in now.reasons)
 
 
 async def _drain(server: RunningServer, seconds: float, hurry: asyncio.Event) -> None:
@@ -552,7 +609,9 @@ async def servicers_of(inside: Inside, local: LocalAddress) -> Servicers:
         (results_pb2_grpc.add_EpisodesServicer_to_server, Episodes(engines)),
         (
             operations_pb2_grpc.add_OperationsServicer_to_server,
-            OperationCalls(engines, operations, requests, inside.limits, inside.refusals),
+            OperationCalls(
+                engines, operations, requests, inside.limits, inside.refusals, inside.standing
+            ),
         ),
     ]
 
@@ -565,28 +624,6 @@ def _add_services(server: grpc.aio.Server, servicers: Servicers, checks: Health)
     register.add_HealthServicer_to_server(checks, server)
     reflection.enable_server_reflection(
         [*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME], server
-    )
-
-
-def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
-    """Return the certificate and key by which the server proves who it is; None for no TLS.
-
-    Raises:
-        OSError: A file cannot be read.
-        CertificateError: A certificate cannot be made.
-    """
-    if settings.self_signed:
-        signed = self_signed(settings.home, settings.host_names)
-        certificate, key = signed.certificate, signed.key
-    elif settings.tls_certificate is not None and settings.tls_key is not None:
-        certificate, key = settings.tls_certificate, settings.tls_key
-    else:
-        return None
-    asked = settings.client_ca is not None
-    return grpc.ssl_server_credentials(
-        [(key.read_bytes(), certificate.read_bytes())],
-        settings.client_ca.read_bytes() if settings.client_ca is not None else None,
-        require_client_auth=asked,
     )
 
 

@@ -61,4 +61,14 @@ def free_bytes(folder: Path) -> int:
     Raises:
         OSError: Nobody can tell.
     """
-    return shutil.disk_usage(folder).free
+    return disk_bytes(folder)[0]
+
+
+def disk_bytes(folder: Path) -> tuple[int, int]:
+    """Return the bytes that are free for this process where a folder is, and all bytes there.
+
+    Raises:
+        OSError: Nobody can tell.
+    """
+    found = shutil.disk_usage(folder)
+    return found.free, found.total

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitError, FitResult
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.measuring.certificates import OutOfMemoryError
 from animalcat.service.measuring.faults import told_with, unplayable
 from animalcat.service.measuring.kept_fits import load_fit
 from animalcat.service.session.final_fits import FinalFits
@@ -36,7 +38,7 @@ class SessionEnder:
         self._record = record
         self._schedule = schedule
         self._parts = parts
-        self._fits = FinalFits(record.session, parts)
+        self._fits = FinalFits(record.session, parts, record.waiting)
         self._task: asyncio.Task[Session] | None = None
 
     def warm(self) -> None:
@@ -111,6 +113,13 @@ class SessionEnder:
         with self._record.waiting(self._fits.words):
             try:
                 fit = await self._fits.profile(learner)
+            except OutOfMemoryError as error:  # the next agent, or who resumes it, tries again
+                raise ServiceError(
+                    Code.SESSION_FAILED,
+                    "the fit for the session's profile died for want of memory again and again: "
+                    f"{error}. Every outcome is kept; give the server more memory, then resume "
+                    "the session",
+                ) from error
             except FitError as error:
                 # All episodes are played: keep what is known, marked as not certified.
                 log.warning("session %s ends without its last fit: %s", session.id, error)

@@ -15,7 +15,7 @@ from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.service.batteries.battery import Battery
-from animalcat.service.errors import Code, ServiceError, system_code
+from animalcat.service.errors import CATALOGUE, Code, ServiceError, system_code
 from animalcat.service.library.plugins import insist_on_worker
 from animalcat.service.logs import about
 from animalcat.service.refusals import Seldom
@@ -58,6 +58,7 @@ class SessionEngine:
             self._record, simulator_environment(session.spec.backend, parts.environment)
         )
         self._stopping = False
+        self._why = ""
 
     @property
     def session(self) -> Session:
@@ -310,7 +311,8 @@ class SessionEngine:
                 if not self._begun:
                     self._schedule.mend()
                     if self.session.state is SessionState.RUNNING:
-                        await self._record.set_state(SessionState.WAITING)
+                        why, self._why = self._why, ""
+                        await self._record.set_state(SessionState.WAITING, why)
 
     async def _run(self, link: AgentLink) -> Session:
         """Let an agent play until it leaves or the session is over, then clean up."""
@@ -333,6 +335,7 @@ class SessionEngine:
                     return await self._ending.cancel()
                 raise
             except WorkerFault as fault:
+                self._why = f"the backend that plays arenas failed: {fault}"
                 raise ServiceError(
                     Code.SESSION_FAILED, f"the backend that plays arenas failed: {fault}"
                 ) from fault
@@ -347,6 +350,7 @@ class SessionEngine:
                 for other in self._agents:
                     if other is not link:
                         other.interrupt(Cause.SESSION_STOPPED)
+                self._why = _words(error)
                 if isinstance(error, NothingToPlayError):
                     await self._ending.fail(error.reason)
                 raise
@@ -432,6 +436,14 @@ class SessionEngine:
             last = None if played.fault else played.last
             exceeded = played.exceeded
             await link.end(episode.number, played.steps, played.reward, last, exceeded)
+
+
+def _words(error: Exception) -> str:
+    """Why a session stopped, for whoever runs it."""
+    code = system_code(error)
+    if isinstance(error, ServiceError) or code is None:
+        return str(error) if isinstance(error, ServiceError) else "the server failed; see its log"
+    return CATALOGUE[code].text
 
 
 def _log_failure(task: asyncio.Task[Session]) -> None:

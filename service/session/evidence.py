@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +14,12 @@ from animalcat.layouts.adaptive.stopping import StopVerdict
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.library.layouts import layout_of
-from animalcat.service.measuring.certificates import CertificateMissingError, Certifier, Waiting
+from animalcat.service.measuring.certificates import (
+    CertificateMissingError,
+    Certifier,
+    Waiting,
+    untold,
+)
 from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.measuring.measurement import Measurement, OneAtATime
 from animalcat.service.measuring.report import (
@@ -70,7 +74,7 @@ class Evidence:
         measurement: Measurement,
         attempts: Sequence[Episode],
         parts: Parts,
-        waiting: Waiting = nullcontext,
+        waiting: Waiting = untold,
     ) -> None:
         """Start before the first outcome; `load` also tells what is stored.
 
@@ -108,6 +112,7 @@ class Evidence:
             parts.fitter,
             parts.files,
             waiting,
+            parts.memory,
         )
 
     @classmethod
@@ -117,7 +122,7 @@ class Evidence:
         battery: Battery,
         parts: Parts,
         open_because: Cause = Cause.SERVER_STOPPED,
-        waiting: Waiting = nullcontext,
+        waiting: Waiting = untold,
     ) -> Evidence:
         """Build the evidence of a session from what is stored.
 

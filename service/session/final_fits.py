@@ -10,7 +10,7 @@ from typing import Final
 from animalcat.layouts.adaptive.learner import Data, Learner
 from animalcat.layouts.inference.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.measuring.certificates import fit_again, fit_seed
+from animalcat.service.measuring.certificates import Waiting, fit_again, fit_seed, untold
 from animalcat.service.measuring.kept_fits import keep_fit, kept_fit_key
 from animalcat.service.session.parts import Parts
 from animalcat.service.storage.artefacts import ArtefactsError
@@ -25,9 +25,23 @@ WAITS: Final = "the last fit, for its profile"
 class FinalFits:
     """The last fits of one session; they can be reproduced from what is stored."""
 
-    def __init__(self, session: Session, parts: Parts) -> None:
+    def __init__(
+        self,
+        session: Session,
+        parts: Parts,
+        waiting: Waiting = untold,
+    ) -> None:
+        """Make nothing yet.
+
+        Args:
+            session: The session.
+            parts: What all sessions share.
+            waiting: Shows what the session waits for.
+        """
         self._id, self._spec = session.id, session.spec
         self._fitter = parts.fitter
+        self._memory = parts.memory
+        self._waiting = waiting
         self._files = parts.files
         self._warming: dict[str, asyncio.Task[None]] = {}
         self._fitting: asyncio.Task[FitResult] | None = None
@@ -87,5 +101,7 @@ class FinalFits:
     async def _fit(self, layout: Layout, data: Data, purpose: str) -> FitResult:
         seed = fit_seed(self._spec.root, purpose, len(data.outcomes))
         request = FitRequest(layout, data.features, data.outcomes, seed, weights=data.weights)
-        self._fitting = asyncio.create_task(fit_again(self._fitter, request))
+        self._fitting = asyncio.create_task(
+            fit_again(self._fitter, request, self._memory, self._waiting)
+        )
         return await self._fitting

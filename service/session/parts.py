@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from animalcat.layouts.inference.fitter import Fits
+from animalcat.service.host.memory import SpareMemory
 from animalcat.service.session.disk import Disk
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.workers import Workers
@@ -32,6 +33,7 @@ class Parts:
         monotonic: Clock in seconds, for measuring how long an attempt took.
         claims: Claims of sessions, where several servers share the store; None where they do not.
         disk: Says whether there is room for what is to be played.
+        memory: Says whether there is memory for it, and whether something has died of having none.
         environment: The environment variables of the server, and so of its simulators.
     """
 
@@ -45,4 +47,5 @@ class Parts:
     monotonic: Callable[[], float] = time.monotonic
     claims: Claims | None = None
     disk: Disk = field(default_factory=Disk)
+    memory: SpareMemory = field(default_factory=SpareMemory)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))

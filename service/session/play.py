@@ -102,6 +102,7 @@ async def play_attempt(
         played.left, played.detail = left.cause, left.detail
     except (WorkerFault, ArenaError) as fault:
         played.fault = str(fault)
+        played.starved = isinstance(fault, WorkerFault) and parts.memory.was_it(fault.died_of)
         played.ended_by = EndedBy.FAULT
     seconds = parts.monotonic() - began
     judgement = judge(played, period, second_chance=second_chance)
@@ -178,7 +179,8 @@ def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> 
     """
     left = played.left
     if played.fault:
-        return AttemptJudgement(Outcome.FAULT, f"{Cause.BACKEND.value}: {played.fault}")
+        cause = Cause.OUT_OF_MEMORY if played.starved else Cause.BACKEND
+        return AttemptJudgement(Outcome.FAULT, f"{cause.value}: {played.fault}")
     if left is not None and ENDS[left].whose is not Whose.AGENT:
         return AttemptJudgement(ENDS[left].first, left.value)
     outcomes = played.watch.outcomes(played.episode_return, played.steps * decision_period)

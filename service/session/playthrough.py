@@ -24,6 +24,7 @@ class Playthrough:
         reward: Reward since the agent's last observation.
         last: The last step; None before the first.
         fault: What went wrong with the backend; empty if nothing did.
+        starved: Whether that was for want of memory.
         left: Why the agent can no longer play; None if it can.
         detail: What else is known of that, in words.
         spent: What the agent has spent.
@@ -38,6 +39,7 @@ class Playthrough:
     reward: float = 0.0
     last: Step | None = None
     fault: str = ""
+    starved: bool = False
     left: Cause | None = None
     detail: str = ""
     spent: Spent = NOTHING

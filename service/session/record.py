@@ -87,19 +87,22 @@ class SessionRecord:
         """Show which episodes a person has to judge; the store has them already."""
         self.session = replace(self.session, unjudged=tuple(sorted(set(numbers))))
 
-    async def set_state(self, state: SessionState) -> None:
+    async def set_state(self, state: SessionState, reason: str = "") -> None:
         """Store and announce a new state of the session, unless it has ended meanwhile.
 
-        If nobody plays any more and that cannot be stored, it is shown all the same, as it is true.
+        The reason says why it waits for an agent, where it stopped by itself. If nobody plays any
+        more and that cannot be stored, it is shown all the same, as it is true.
         """
         async with self._moving:
             if self.session.state.over:
                 return
             try:
-                stored = await asyncio.to_thread(self._store.set_state, self.session.id, state)
+                stored = await asyncio.to_thread(
+                    self._store.set_state, self.session.id, state, reason
+                )
             except Exception:
                 if state is SessionState.WAITING:
-                    self.session = replace(self.session, state=state)
+                    self.session = replace(self.session, state=state, reason=reason)
                     self.tell(None)
                 raise
             self.session = replace(self.session, state=stored.state, reason=stored.reason)
@@ -122,27 +125,30 @@ class SessionRecord:
         self.session = replace(self.session, identity=identity)
         self.tell(None)
 
-    def wait_for(self, who: object, what: str) -> None:
+    def wait_for(self, who: object, what: str, first: bool = False) -> None:
         """Show and announce what the session waits for; of several, what has been longest.
 
         Args:
             who: What waits.
             what: For what, in words; empty: it waits for nothing any more.
+            first: Whether it is shown rather than what has been longer.
         """
         if what:
             log.info("session %s waits for %s", self.session.id, what)
+            if first:
+                self._hindrances = {who: what, **self._hindrances}
             self._hindrances[who] = what
         else:
             self._hindrances.pop(who, None)
-        first = next(iter(self._hindrances.values()), "")
-        self.session = replace(self.session, hindrance=first)
+        longest = next(iter(self._hindrances.values()), "")
+        self.session = replace(self.session, hindrance=longest)
         self.tell(None)
 
     @contextmanager
-    def waiting(self, what: str) -> Generator[None]:
-        """Show for the block that the session waits for something."""
+    def waiting(self, what: str, first: bool = False) -> Generator[None]:
+        """Show for the block that the session waits for something; see `wait_for`."""
         who = object()
-        self.wait_for(who, what)
+        self.wait_for(who, what, first)
         try:
             yield
         finally:

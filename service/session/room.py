@@ -49,6 +49,11 @@ class Room:
         return bool(self._waiting)
 
     @property
+    def waiting(self) -> int:
+        """Number of those that wait for a place."""
+        return len(self._waiting)
+
+    @property
     def coming(self) -> int:
         """Number of those that have a place and have not arrived there."""
         return self._coming

@@ -11,6 +11,7 @@ from typing import Final
 from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.host.memory import pause_after
 from animalcat.service.session.disk import LOOK_SECONDS
 from animalcat.service.session.evidence import MAX_FAULTS_IN_A_ROW, Evidence
 from animalcat.service.session.link import AgentLeftError, AgentLink
@@ -54,6 +55,8 @@ class Schedule:
         self._broken = False
         self._draining = False
         self._loaded = False
+        self._starved = 0
+        self._starving = False
 
     @property
     def evidence(self) -> Evidence:
@@ -165,6 +168,9 @@ class Schedule:
                 if await self._parts.disk.short() and await self._could_begin():
                     await self._wait_for_disk(link)
                     continue
+                if self._starving and await self._could_begin():
+                    await self._wait_for_memory(link)
+                    continue
                 episode = await self._choose(link.process)
                 if episode is not None:
                     return episode
@@ -187,6 +193,10 @@ class Schedule:
                 self._record.await_ruling(*self._record.session.unjudged, episode.number)
             if self._broken:
                 return
+            if episode.kind is Cause.OUT_OF_MEMORY:
+                self._starved, self._starving = self._starved + 1, True
+            elif episode.settled:
+                self._starved = 0
             if episode.backend_fault:
                 await self._set_aside_after_fault(episode)
             await self.evidence.take_in_due()
@@ -250,6 +260,18 @@ class Schedule:
                 await link.idle(self._look_again())
                 if self._stopped or not await self._could_begin():
                     return
+
+    async def _wait_for_memory(self, link: AgentLink) -> None:
+        """Wait after a simulator has died for want of memory, each time longer."""
+        loop, memory = asyncio.get_running_loop(), self._parts.memory
+        end = loop.time() + pause_after(self._starved)
+        times = f"{self._starved} time{'s' * (self._starved > 1)}"
+        with self._record.waiting(f"memory for its simulator, which died for want of it {times}"):
+            while loop.time() < end or memory.short():
+                await link.idle(self._look_again())
+                if self._stopped or not await self._could_begin():
+                    return
+        self._starving = False
 
     @property
     def _stopped(self) -> bool:

@@ -393,6 +393,14 @@ class SqlStore:
                 row[0]: row[1] for row in db.execute(select(state, func.count()).group_by(state))
             }
 
+    def try_to_write(self) -> None:
+        """Write a row that stands for nothing, and so find out whether anything can be written."""
+        table, key = schema.meta, "written"
+        value = secrets.token_hex(8)
+        with self._changing() as db:
+            if not db.execute(update(table).where(table.c.key == key).values(value=value)).rowcount:
+                db.execute(insert(table).values(key=key, value=value))
+
     def delete_session(self, session: str, first: Callable[[], None] = lambda: None) -> None:
         """Delete a session and everything that belongs to it.
 

@@ -1,0 +1,191 @@
+"""Holds the certificate that a running server shows, and takes another one without a restart."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import grpc
+
+from animalcat.service.access.certificates import CertificateError, self_signed
+from animalcat.service.access.tokens import TokenError, Tokens
+from animalcat.service.host.settings import Settings
+
+log = logging.getLogger(__name__)
+
+WARNED_DAYS: Final = 30
+"""Days before its end from which on a certificate is warned of."""
+TOKEN_DAYS: Final = 7
+"""The same of a token, which lasts 90 days if nothing else is said."""
+
+
+class Expiry(NamedTuple):
+    """Something that ends at a time.
+
+    Attributes:
+        what: "certificate" or "token".
+        name: The file of a certificate, or the id of a token.
+        ends: When, with time zone.
+    """
+
+    what: str
+    name: str
+    ends: datetime
+
+    def warning(self, now: datetime) -> str:
+        """Return in words that it has ended, or is about to; empty if that is far away."""
+        of_token = self.what == "token"
+        days = (self.ends - now).total_seconds() / 86400
+        if days > (TOKEN_DAYS if of_token else WARNED_DAYS):
+            return ""
+        when = "has expired at" if days <= 0.0 else f"ends in {days:.1f} days, at"
+        remedy = (
+            f"`animalcat token rotate {self.name}` renews it"
+            if of_token
+            else "put another in its place, and send the server SIGHUP"
+        )
+        return f"the {self.what} {self.name} {when} {self.ends:%Y-%m-%d %H:%M} UTC: {remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a server shows of itself, and asks of clients.
+
+    Attributes:
+        configuration: The same as gRPC takes it.
+        expiries: When its certificate ends, and those that clients' certificates rest on.
+    """
+
+    configuration: grpc.ServerCertificateConfiguration
+    expiries: tuple[Expiry, ...]
+
+
+def read_identity(settings: Settings) -> Identity | None:
+    """Read certificate, key and authority of the settings, as a whole or not at all.
+
+    Returns:
+        What they hold; None for a server without TLS.
+
+    Raises:
+        OSError: A file cannot be read.
+        CertificateError: A file holds no certificate or key, the key is another certificate's, or
+            a certificate cannot be made.
+    """
+    if settings.self_signed:
+        signed = self_signed(settings.home, settings.host_names)
+        certificate, key = signed.certificate, signed.key
+    elif settings.tls_certificate is not None and settings.tls_key is not None:
+        certificate, key = settings.tls_certificate, settings.tls_key
+    else:
+        return None
+    chain, secret = certificate.read_bytes(), key.read_bytes()
+    authority = None if settings.client_ca is None else settings.client_ca.read_bytes()
+    _check_key(certificate, chain, key, secret)
+    expiries = [Expiry("certificate", str(certificate), _end(certificate, chain))]
+    if settings.client_ca is not None and authority is not None:
+        ends = _end(settings.client_ca, authority)
+        expiries.append(Expiry("certificate", str(settings.client_ca), ends))
+    configuration = grpc.ssl_server_certificate_configuration([(secret, chain)], authority)
+    return Identity(configuration, tuple(expiries))
+
+
+class ServerCertificates:
+    """The certificate of a running server."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Read it.
+
+        Raises:
+            OSError: A file cannot be read.
+            CertificateError: What is in them cannot be used.
+        """
+        self._settings = settings
+        self._identity = read_identity(settings)
+        self._fresh = False
+
+    def credentials(self) -> grpc.ServerCredentials | None:
+        """Return what gRPC secures a port with; None for a server without TLS."""
+        if self._identity is None:
+            return None
+        make: Any = grpc.dynamic_ssl_server_credentials
+        asked = self._settings.client_ca is not None
+        return make(self._identity.configuration, self._fetch, require_client_authentication=asked)
+
+    def reload(self, settings: Settings) -> None:
+        """Show from the next connection on what the files hold now.
+
+        Args:
+            settings: Name the files.
+
+        Raises:
+            OSError: A file cannot be read; what was shown goes on being shown.
+            CertificateError: What is in them cannot be used; the same.
+        """
+        if self._identity is None:
+            return
+        identity = read_identity(settings)
+        if identity is None or (settings.client_ca is None) != (self._settings.client_ca is None):
+            raise CertificateError("TLS and --client-ca come and go by a restart alone")
+        self._identity, self._fresh = identity, True
+
+    def expiries(self) -> tuple[Expiry, ...]:
+        """Return when what is shown ends."""
+        return () if self._identity is None else self._identity.expiries
+
+    def _fetch(self) -> grpc.ServerCertificateConfiguration | None:
+        """Return what is new, in a thread of gRPC's that has a new connection; None if nothing."""
+        if not self._fresh or self._identity is None:
+            return None
+        self._fresh = False
+        return self._identity.configuration
+
+
+def expiries_of_tokens(tokens: Tokens) -> Iterator[Expiry]:
+    """Yield when good tokens end, the next first; none where their file cannot be read."""
+    now = tokens.now()
+    try:
+        good = [token for token in tokens.all() if not token.ended(now)]
+    except (TokenError, OSError):  # calls are refused with that, and the log says so
+        return
+    ends = [Expiry("token", token.id, token.expires) for token in good if token.expires]
+    yield from sorted(ends, key=lambda expiry: expiry.ends)
+
+
+def expiries_in(settings: Settings) -> Iterator[Expiry]:
+    """Yield what would end of a server with these settings, also while it does not run."""
+    try:
+        identity = read_identity(settings)
+        yield from () if identity is None else identity.expiries
+    except (OSError, CertificateError) as error:
+        log.debug("no certificate is looked at: %s", error)
+    yield from expiries_of_tokens(Tokens(settings.home))
+
+
+def _end(path: Path, content: bytes) -> datetime:
+    """When the first certificate of a file ends."""
+    from cryptography import x509
+
+    try:
+        return x509.load_pem_x509_certificate(content).not_valid_after_utc.astimezone(UTC)
+    except ValueError as error:
+        raise CertificateError(f"{path} holds no certificate in PEM: {error}") from error
+
+
+def _check_key(certificate: Path, chain: bytes, key: Path, secret: bytes) -> None:
+    """Check that a key is that of a certificate, as of two files that are changed one by one."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+
+    form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    _end(certificate, chain)
+    shown = x509.load_pem_x509_certificate(chain).public_key().public_bytes(*form)
+    try:
+        held = serialization.load_pem_private_key(secret, None).public_key().public_bytes(*form)
+    except (ValueError, TypeError) as error:
+        raise CertificateError(f"{key} holds no private key in PEM: {error}") from error
+    if shown != held:
+        raise CertificateError(f"{key} is not the private key of {certificate}")
