@@ -12,6 +12,7 @@ import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -110,7 +111,8 @@ class Sampled:
                 layout, self.features, self.weights, self.constants
             )
             for name in ("observed_data", "constant_data"):
-                groups[name] = groups[name].assign_coords(episode=self.numbers)
+                about: Any = groups[name]
+                groups[name] = about.assign_coords(episode=self.numbers)
         return {name: data.assign_attrs(dict(self.attributes)) for name, data in groups.items()}
 
     def groups(self) -> Groups:
@@ -128,7 +130,8 @@ class Sampled:
                 }
             )
             chains, kept = self.kept(name)
-            made = _finished(data, chains, kept).assign_coords(episode=self.numbers)
+            made: Any = _finished(data, chains, kept)
+            made = made.assign_coords(episode=self.numbers)
             groups[name] = made.assign_attrs(self.attributes_of(name))
         return {name: groups[name] for name in _ORDER if name in groups}
 
@@ -290,9 +293,7 @@ def write_netcdf(
 
 def _write_blocks(path: Path, name: str, sampled: Sampled) -> None:
     """Append a group that has a number for every draw and episode to a netCDF file."""
-    import h5netcdf
-
-    library: Any = h5netcdf
+    library: Any = import_module("h5netcdf")
     chains, kept = sampled.kept(name)
     coords = _coords(chains, kept) | {"episode": sampled.numbers}
     with library.File(path, "a") as file:
@@ -380,5 +381,5 @@ def _coords(chains: int, draws: range) -> dict[str, npt.NDArray[np.int64]]:
     return {"chain": np.arange(chains), "draw": np.array(draws, np.int64)}
 
 
-def _finished(data: xr.Dataset, chains: int, draws: range) -> xr.Dataset:
+def _finished(data: Any, chains: int, draws: range) -> xr.Dataset:
     return data.assign_coords(_coords(chains, draws))

@@ -81,8 +81,9 @@ def test_of_many_episodes_draws_at_even_distances_are_kept(
     kept = list(range(0, 500, 5))
     for name in ("log_likelihood", "posterior_predictive"):
         assert list(read[name]["draw"].values) == kept
-        assert "draws 0, 5, 10, ... are kept, 100 of 500, since there are 30 episodes" in (
-            read[name].attrs["draws_kept"]
+        assert (
+            "draws 0, 5, 10, ... are kept, 100 of 500, since there are 30 episodes"
+            in (read[name].attrs["draws_kept"])
         )
     assert "log_likelihood: of each chain" in read.attrs["left_out"]
     assert read["posterior"].sizes["draw"] == 500
