@@ -15,8 +15,10 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TypeAlias
 
 from animalcat.files import write_whole
 from animalcat.layouts.model.tables import TableError, name_and_unit, read_sheet
@@ -101,6 +103,8 @@ _DTYPES: Final[Mapping[Kind, str]] = {
     "count": "Int64",
     "flag": "boolean",
 }
+_ROWS: Final = 5_000
+"""Rows of a long table that are held at a time."""
 _ROUNDING: Final = 1e-9
 """By how much a value may be out of its range."""
 _MOST_COUNT: Final = 2.0**63
@@ -189,11 +193,41 @@ def outcomes_bytes(frame: pd.DataFrame, form: Form) -> bytes:
         frame: The table, as `check_outcomes` returns it.
         form: "csv" (UTF-8, with a header line) or "parquet".
     """
-    if form == "csv":
-        return frame.to_csv(index=False, lineterminator="\n").encode()
     buffer = io.BytesIO()
-    frame.to_parquet(buffer, engine="pyarrow", index=False)
+    _write_frames([frame], buffer, form)
     return buffer.getvalue()
+
+
+def write_rows(
+    rows: Iterable[Mapping[str, Any]], units: Mapping[str, str], file: BinaryIO, form: Form
+) -> None:
+    """Write a table of outcomes, of which only some rows are held at a time.
+
+    Args:
+        rows: As `outcomes_frame` takes them.
+        units: Unit by meta-feature; empty for none.
+        file: Where to.
+        form: "csv" or "parquet".
+    """
+    source = iter(rows)
+    parts = iter(lambda: list(islice(source, _ROWS)), list[Any]())
+    frames = (outcomes_frame(part, units) for part in parts)
+    _write_frames(chain([next(frames, outcomes_frame([], units))], frames), file, form)
+
+
+def _write_frames(frames: Iterable[pd.DataFrame], file: BinaryIO, form: Form) -> None:
+    """Write the parts of a table, one part at least."""
+    if form == "csv":
+        for number, frame in enumerate(frames):
+            text = frame.to_csv(index=False, lineterminator="\n", header=not number)
+            file.write(text.encode())
+        return
+    arrow: Any = import_module("pyarrow")
+    tables = (arrow.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+    first = next(tables)
+    with import_module("pyarrow.parquet").ParquetWriter(file, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
 
 
 def read_outcomes(source: Path | str | bytes, form: Form | None = None) -> pd.DataFrame:

@@ -14,6 +14,7 @@ FORMATS: Final[Mapping[str, results_pb2.ProfileFormat.ValueType]] = {
     "reanalysis": results_pb2.PROFILE_FORMAT_REANALYSIS_JSON,
     "parquet": results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET,
     "netcdf": results_pb2.PROFILE_FORMAT_NETCDF,
+    "draws": results_pb2.PROFILE_FORMAT_DRAWS,
 }
 """Forms of an exported profile; plugins have others."""
 CONTRADICTED: Final = "contradicted"

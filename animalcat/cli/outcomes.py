@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from animalcat import names
+from animalcat.cli.shared.exports import print_export
 from animalcat.cli.shared.output import fail, print_json, print_rows, status, to_standard_output
 from animalcat.cli.shared.output import wrote as say_wrote
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
@@ -59,13 +60,20 @@ def export(
         from animalcat.outcomes import outcomes_bytes
 
         content = outcomes_bytes(_read(imported), form)
+        if output is None:
+            to_standard_output(content, form)
+            return
+        _write(output, content)
     else:
-        with client_for(server, data) as client, status("reading the outcomes"):
-            content = client.export_profile(what, form)
-    if output is None:
-        to_standard_output(content, form)
-        return
-    _write(output, content)
+        with client_for(server, data) as client:
+            if output is None:
+                print_export(client, what, form)
+                return
+            with status("reading the outcomes"):
+                try:
+                    client.save_profile(what, output, form)
+                except OSError as error:
+                    fail(f"{error.filename or output}: cannot be written: {error.strerror}")
     say_wrote("outcomes", output)
 
 

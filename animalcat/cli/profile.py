@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from animalcat.cli.shared.output import fail, print_json, status, to_standard_output, wrote
+from animalcat.cli.shared.exports import print_export
+from animalcat.cli.shared.output import fail, print_json, remark, status, wrote
 from animalcat.cli.shared.remote import (
     AllowPlugin,
     AsJson,
@@ -17,9 +18,13 @@ from animalcat.cli.shared.remote import (
     client_for,
 )
 from animalcat.cli.shared.tables import print_profile
-from animalcat.files import write_whole
 
-_WHAT: Final = {"csv": "outcomes", "parquet": "outcomes", "netcdf": "posterior"}
+_WHAT: Final = {
+    "csv": "outcomes",
+    "parquet": "outcomes",
+    "netcdf": "posterior",
+    "draws": "posterior",
+}
 """What is in the file, where that is not the profile."""
 app = typer.Typer(
     help="Show, draw and export what sessions have found out: cognitive profiles and outcomes.",
@@ -59,8 +64,9 @@ def export(
             "--format",
             metavar="NAME",
             help="json and html are the profile. csv and parquet are the table of outcomes, netcdf "
-            "is the posterior with its draws for ArviZ, and reanalysis what "
-            "`session reanalyse --json` prints. Any other name is that of a plugin of the server.",
+            "is the posterior with its draws for ArviZ, draws the same without predictions and "
+            "log likelihood of every episode, and reanalysis what `session reanalyse --json` "
+            "prints. Any other name is that of a plugin of the server.",
         ),
     ] = "json",
     output: Annotated[
@@ -75,13 +81,14 @@ def export(
 ) -> None:
     """Write a session's profile or outcomes to a file."""
     with client_for(server, data, plugins=allow_plugin or ()) as client:
-        with status("writing it"):
-            content = client.export_profile(session, form)
-        if output is not None:
-            write_whole(output, content)
-            wrote(_WHAT.get(form, "profile"), output)
+        if output is None:
+            print_export(client, session, form)
             return
-    to_standard_output(content, form)
+        with status("writing it"):
+            left_out = client.save_profile(session, output, form)
+    for note in left_out:
+        remark(note)
+    wrote(_WHAT.get(form, "profile"), output)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 from collections.abc import (
@@ -24,6 +25,7 @@ from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
+    BinaryIO,
     Final,
     Literal,
     Self,
@@ -53,6 +55,7 @@ from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.watching import Watch
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken
+from animalcat.files import whole_file
 from animalcat.v1 import (
     access_pb2,
     access_pb2_grpc,
@@ -679,19 +682,60 @@ class AsyncClient:
         session: SessionLike,
         form: str = "json",
     ) -> bytes:
-        """The profile as a file's content.
+        """The profile as a file's content; `save_profile` holds little of it at a time.
 
         "json" and "html" are the profile as it is. "csv" and "parquet" are the table of outcomes,
-        which `animalcat.outcomes` reads. "netcdf" is the posterior with its draws, for ArviZ.
-        "reanalysis" is success on the whole battery and the calibration of predictions, both
-        weighted by propensities, as JSON. Any other form is the name of a plugin of the server.
+        which `animalcat.outcomes` reads. "netcdf" is the posterior with its draws, for ArviZ, and
+        "draws" the same without predictions and log likelihood of every episode. "reanalysis" is
+        success on the whole battery and the calibration of predictions, both weighted by
+        propensities, as JSON. Any other form is the name of a plugin of the server.
         """
+        buffer = io.BytesIO()
+        await self._export(session, form, buffer)
+        return buffer.getvalue()
+
+    async def save_profile(
+        self, session: SessionLike, path: str | os.PathLike[str], form: str = "json"
+    ) -> tuple[str, ...]:
+        """Write the profile to a file, completely or not at all.
+
+        Args:
+            session: Which.
+            path: Where to; folders are made.
+            form: As for `export_profile`.
+
+        Returns:
+            What the file leaves out, in sentences: of very many episodes, it does not keep the
+            predictions of all draws.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        with whole_file(Path(path)) as file:
+            return await self._export(session, form, file)
+
+    async def _export(self, session: SessionLike, form: str, file: BinaryIO) -> tuple[str, ...]:
+        """Write the profile to an open file, and return what was left out of it."""
         request = results_pb2.ExportProfileRequest(name=_profile_name(session))
         if form in FORMATS:
             request.format = FORMATS[form]
         else:
             request.plugin = form
-        return (await self._read(self._profiles.ExportProfile, request)).content
+
+        async def receive(request: results_pb2.ExportProfileRequest) -> tuple[str, ...]:
+            file.seek(0)  # it may be another attempt
+            file.truncate()
+            head: results_pb2.ExportProfileResponse | None = None
+            answers = self._answers(self._profiles.ExportProfile, request)
+            async with aclosing(answers):
+                async for answer in answers:
+                    head = answer if head is None else head
+                    file.write(answer.content)
+            if head is None or file.tell() != head.size:
+                raise AnimalcatError(f"{request.name} was not sent completely", "UNAVAILABLE")
+            return tuple(head.notes)
+
+        return await self._read(receive, request)
 
     async def outcomes(self, session: SessionLike) -> DataFrame:
         """The table of outcomes as a pandas frame, with the columns of `animalcat.outcomes`.
@@ -994,11 +1038,20 @@ class AsyncClient:
         convert: Callable[[_Answer], _Value],
     ) -> AsyncGenerator[_Value]:
         """The messages with which a method answers; the call ends when nobody listens."""
+        with translated_errors(self.address):
+            answers = self._answers(method, request)
+            async with aclosing(answers):
+                async for message in answers:
+                    yield convert(message)
+
+    async def _answers(
+        self, method: Callable[[_Request], AsyncIterable[_Answer]], request: _Request
+    ) -> AsyncGenerator[_Answer]:
+        """The same, with gRPC's own errors."""
         call: Any = method(request)
         try:
-            with translated_errors(self.address):
-                async for message in call:
-                    yield convert(message)
+            async for message in call:
+                yield message
         finally:
             call.cancel()
 

@@ -250,6 +250,7 @@ class Client:
     verdict = _blocking(AsyncClient.verdict)
     explain_episode = _blocking(AsyncClient.explain_episode)
     export_profile = _blocking(AsyncClient.export_profile)
+    save_profile = _blocking(AsyncClient.save_profile)
     outcomes = _blocking(AsyncClient.outcomes)
     create_campaign = _blocking(AsyncClient.create_campaign)
     get_campaign = _blocking(AsyncClient.get_campaign)

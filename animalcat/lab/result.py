@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from animalcat.errors import AnimalcatError
-from animalcat.files import write_whole
 from animalcat.lab.episodes import Episodes, Explanation, LabEpisode
 from animalcat.lab.profile import Profile
 from animalcat.showing import table_html, table_text
@@ -99,29 +98,26 @@ class Result:
     @cached_property
     def fit(self) -> Results:
         """The posterior's draws with the outcomes that they rest on, for `animalcat.plots`."""
-        from animalcat.plots.results import read_results
+        from animalcat.plots.results import received_results
 
-        return read_results(self._netcdf)
+        return received_results(self.lab, self._session)
 
     @cached_property
     def posterior(self) -> Any:
         """The posterior for ArviZ: `InferenceData`, or a `DataTree` where ArviZ has that.
 
         Variables are in the layout's scales, and each capability in readers' units stands beside it
-        as NAME_read.
+        as NAME_read. Of very many episodes, predictions and log likelihood keep some of the draws,
+        which the attribute `draws_kept` says.
         """
         import arviz
 
         library: Any = arviz
         with TemporaryDirectory() as folder:
             path = Path(folder) / "posterior.nc"
-            path.write_bytes(self._netcdf)
+            self.lab.save_profile(self._session, path, "netcdf")
             data = library.from_netcdf(path)
             return data.load() or data if hasattr(data, "load") else data
-
-    @cached_property
-    def _netcdf(self) -> bytes:
-        return self.lab.export_profile(self._session, "netcdf")
 
     @cached_property
     def episodes(self) -> Episodes:
@@ -212,9 +208,8 @@ class Result:
                 f"{target}: call it {', '.join(FORMATS)}; the ending says what is written",
                 "INVALID_REQUEST",
             )
-        content = self.lab.export_profile(self._session, FORMATS[target.suffix])
         try:
-            write_whole(target, content)
+            self.lab.save_profile(self._session, target, FORMATS[target.suffix])
         except OSError as error:
             raise AnimalcatError(f"{target}: cannot be written: {error.strerror}") from None
         return target

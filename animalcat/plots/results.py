@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,10 @@ from animalcat.layouts.inference.summary import summarise
 from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.layouts.model.tables import of_kind
 from animalcat.plots.prediction import with_observed
+
+if TYPE_CHECKING:
+    from animalcat.client import Client
+    from animalcat.values import Session
 
 
 class Results(NamedTuple):
@@ -88,18 +93,18 @@ def read_results(source: Path | str | bytes) -> Results:
             f"read_results: source is {of_kind(source)}; give a file of "
             "`profile export --format netcdf`, or its content"
         )
-    data = source if isinstance(source, bytes) else Path(source).read_bytes()
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "posterior.nc"
-        path.write_bytes(data)
-        posterior, constant = _group(path, "posterior"), _group(path, "constant_data")
-        documents = documents_of(constant)
-        if not {"profile", "layout"} <= documents.keys():
-            raise ValueError("this netCDF file is none of `profile export`: it holds no profile")
-        layout = from_dict(documents["layout"])
-        observed = _group(path, "observed_data") if "episode" in constant.sizes else None
-        sampled = documents["profile"]["diagnostics"]["engine"] == "nuts"
-        statistics = _group(path, "sample_stats") if sampled else xr.Dataset()
+    file = io.BytesIO(source if isinstance(source, bytes) else b"")
+    if not isinstance(source, bytes):
+        file = Path(source)
+        file.open("rb").close()  # says why it cannot be read
+    posterior, constant = _group(file, "posterior"), _group(file, "constant_data")
+    documents = documents_of(constant)
+    if not {"profile", "layout"} <= documents.keys():
+        raise ValueError("this netCDF file is none of `profile export`: it holds no profile")
+    layout = from_dict(documents["layout"])
+    observed = _group(file, "observed_data") if "episode" in constant.sizes else None
+    sampled = documents["profile"]["diagnostics"]["engine"] == "nuts"
+    statistics = _group(file, "sample_stats") if sampled else xr.Dataset()
     draws = np.stack([posterior[name].values for name in layout.latent_names], axis=-1)
     flat = draws.reshape(-1, draws.shape[-1])
     even, size = np.full(len(flat), 1.0 / len(flat)), np.full(len(layout.latents), float(len(flat)))
@@ -121,7 +126,7 @@ def read_results(source: Path | str | bytes) -> Results:
         },
     )
     columns = {
-        str(name): values.values
+        str(name): _held_once(values.values)
         for name, values in constant.data_vars.items()
         if values.dims == ("episode",)
     }
@@ -129,6 +134,31 @@ def read_results(source: Path | str | bytes) -> Results:
     if fitted.data is not None:
         table = with_observed(table.assign(episode=fitted.data.episodes), fitted)
     return Results(profile, fitted, table)
+
+
+def received_results(client: Client, session: str | Session) -> Results:
+    """Read what a session found out from the server of a client.
+
+    Args:
+        client: Where the session is.
+        session: Which.
+
+    Raises:
+        ValueError: What the server sent is no such file.
+        OSError: It cannot be kept while it is read.
+    """
+    with TemporaryDirectory(prefix="animalcat-") as folder:
+        path = Path(folder) / "draws.nc"
+        client.save_profile(session, path, "draws")
+        return read_results(path)
+
+
+def _held_once(values: Any) -> Any:
+    """A column as it is; of texts, equal ones are one object, as most are those of all episodes."""
+    if values.dtype.kind not in "OU":
+        return values
+    known: dict[str, str] = {}
+    return np.array([known.setdefault(text, text) for text in values.tolist()], object)
 
 
 def _data(layout: Layout, constant: Any, observed: Any) -> FitData:
@@ -146,9 +176,9 @@ def _texts(constant: Any, name: str) -> tuple[str, ...]:
     return tuple(map(str, constant[name].values)) if name in constant else ()
 
 
-def _group(path: Path, name: str) -> Any:
+def _group(file: Path | io.BytesIO, name: str) -> Any:
     library: Any = xr
     try:
-        return library.load_dataset(path, group=name, engine="h5netcdf")
+        return library.load_dataset(file, group=name, engine="h5netcdf")
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(f"this is no netCDF file of `profile export`: {error}") from None

@@ -40,7 +40,11 @@ class _ProfileFormatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Profile
     PROFILE_FORMAT_OUTCOMES_PARQUET: _ProfileFormat.ValueType  # 5
     """The table of outcomes, Parquet."""
     PROFILE_FORMAT_NETCDF: _ProfileFormat.ValueType  # 6
-    """The posterior with its draws, netCDF as ArviZ reads it."""
+    """The posterior with its draws, its predictions and the log likelihood of every episode, netCDF as
+    ArviZ reads it. Of sessions with very many episodes, these keep some of the draws.
+    """
+    PROFILE_FORMAT_DRAWS: _ProfileFormat.ValueType  # 7
+    """The same without predictions and log likelihood: enough for plots and comparisons."""
 
 class ProfileFormat(_ProfileFormat, metaclass=_ProfileFormatEnumTypeWrapper):
     """Form of an exported profile."""
@@ -58,7 +62,11 @@ PROFILE_FORMAT_REANALYSIS_JSON: ProfileFormat.ValueType  # 4
 PROFILE_FORMAT_OUTCOMES_PARQUET: ProfileFormat.ValueType  # 5
 """The table of outcomes, Parquet."""
 PROFILE_FORMAT_NETCDF: ProfileFormat.ValueType  # 6
-"""The posterior with its draws, netCDF as ArviZ reads it."""
+"""The posterior with its draws, its predictions and the log likelihood of every episode, netCDF as
+ArviZ reads it. Of sessions with very many episodes, these keep some of the draws.
+"""
+PROFILE_FORMAT_DRAWS: ProfileFormat.ValueType  # 7
+"""The same without predictions and log likelihood: enough for plots and comparisons."""
 Global___ProfileFormat: _TypeAlias = ProfileFormat  # noqa: Y015
 
 @_typing.final
@@ -137,25 +145,35 @@ Global___ExportProfileRequest: _TypeAlias = ExportProfileRequest  # noqa: Y015
 
 @_typing.final
 class ExportProfileResponse(_message.Message):
-    """Answers with the file."""
+    """A piece of the file. The first message has everything but content, the others content alone."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     CONTENT_FIELD_NUMBER: _builtins.int
     FILE_NAME_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
     content: _builtins.bytes
-    """Content of the file."""
+    """The next bytes of the file."""
     file_name: _builtins.str
     """Suggested name of the file."""
+    size: _builtins.int
+    """Size of the whole file, in bytes."""
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What was left out of the file, in sentences."""
+
     def __init__(
         self,
         *,
         content: _builtins.bytes = ...,
         file_name: _builtins.str = ...,
+        size: _builtins.int = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "file_name", b"file_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "file_name", b"file_name", "notes", b"notes", "size", b"size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -40,7 +40,7 @@ class ProfilesStub:
                 request_serializer=animalcat_dot_v1_dot_results__pb2.GetProfileRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_results__pb2.GetProfileResponse.FromString,
                 _registered_method=True)
-        self.ExportProfile = channel.unary_unary(
+        self.ExportProfile = channel.unary_stream(
                 '/animalcat.v1.Profiles/ExportProfile',
                 request_serializer=animalcat_dot_v1_dot_results__pb2.ExportProfileRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_results__pb2.ExportProfileResponse.FromString,
@@ -59,7 +59,7 @@ class ProfilesServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExportProfile(self, request, context):
-        """The profile as a file.
+        """The profile as a file, piece by piece, however large it is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -73,7 +73,7 @@ def add_ProfilesServicer_to_server(servicer, server):
                     request_deserializer=animalcat_dot_v1_dot_results__pb2.GetProfileRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_results__pb2.GetProfileResponse.SerializeToString,
             ),
-            'ExportProfile': grpc.unary_unary_rpc_method_handler(
+            'ExportProfile': grpc.unary_stream_rpc_method_handler(
                     servicer.ExportProfile,
                     request_deserializer=animalcat_dot_v1_dot_results__pb2.ExportProfileRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_results__pb2.ExportProfileResponse.SerializeToString,
@@ -128,7 +128,7 @@ class Profiles:
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.unary_unary(
+        return grpc.experimental.unary_stream(
             request,
             target,
             '/animalcat.v1.Profiles/ExportProfile',

@@ -35,8 +35,8 @@ class ProfilesStub:
     def __new__(cls, channel: _aio.Channel) -> ProfilesAsyncStub: ...
     GetProfile: _grpc.UnaryUnaryMultiCallable[_results_pb2.GetProfileRequest, _results_pb2.GetProfileResponse]
     """The profile of a session: the certified one when it is finished, else the live one."""
-    ExportProfile: _grpc.UnaryUnaryMultiCallable[_results_pb2.ExportProfileRequest, _results_pb2.ExportProfileResponse]
-    """The profile as a file."""
+    ExportProfile: _grpc.UnaryStreamMultiCallable[_results_pb2.ExportProfileRequest, _results_pb2.ExportProfileResponse]
+    """The profile as a file, piece by piece, however large it is."""
 
 @_typing.type_check_only
 class ProfilesAsyncStub(ProfilesStub):
@@ -45,8 +45,8 @@ class ProfilesAsyncStub(ProfilesStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetProfile: _aio.UnaryUnaryMultiCallable[_results_pb2.GetProfileRequest, _results_pb2.GetProfileResponse]  # type: ignore[assignment]
     """The profile of a session: the certified one when it is finished, else the live one."""
-    ExportProfile: _aio.UnaryUnaryMultiCallable[_results_pb2.ExportProfileRequest, _results_pb2.ExportProfileResponse]  # type: ignore[assignment]
-    """The profile as a file."""
+    ExportProfile: _aio.UnaryStreamMultiCallable[_results_pb2.ExportProfileRequest, _results_pb2.ExportProfileResponse]  # type: ignore[assignment]
+    """The profile as a file, piece by piece, however large it is."""
 
 class ProfilesServicer(metaclass=_abc_1.ABCMeta):
     """Cognitive profiles."""
@@ -64,8 +64,8 @@ class ProfilesServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _results_pb2.ExportProfileRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_results_pb2.ExportProfileResponse, _abc.Awaitable[_results_pb2.ExportProfileResponse]]:
-        """The profile as a file."""
+    ) -> _typing.Union[_abc.Iterator[_results_pb2.ExportProfileResponse], _abc.AsyncIterator[_results_pb2.ExportProfileResponse]]:
+        """The profile as a file, piece by piece, however large it is."""
 
 def add_ProfilesServicer_to_server(servicer: ProfilesServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

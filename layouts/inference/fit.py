@@ -18,6 +18,7 @@ from animalcat.layouts.model.spec import Layout
 if TYPE_CHECKING:
     from xarray import Dataset
 
+    from animalcat.layouts.inference.arviz_data import Sampled
     from animalcat.layouts.inference.backend.engine import Engine, Trace
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -167,19 +168,32 @@ class FitResult:
             constants: What else is known of each episode, by name.
             attributes: Facts about the whole, as text.
         """
-        from animalcat.layouts.inference.arviz_data import datasets
+        return self.sampled(constants, attributes).groups()
+
+    def sampled(
+        self,
+        constants: Mapping[str, Sequence[Any]] | None = None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> Sampled:
+        """Return what these groups are made of, for those who make them in blocks.
+
+        Args:
+            constants: What else is known of each episode, by name.
+            attributes: Facts about the whole, as text.
+        """
+        from animalcat.layouts.inference.arviz_data import Sampled
 
         data = self.data or FitData(np.empty((0, len(self.layout.features))), np.empty(0))
-        return datasets(
+        return Sampled(
             self.layout,
             self.draws,
             data.features,
             data.outcomes,
             data.weights,
             self.statistics,
-            episodes=data.episodes or None,
-            constants=constants,
-            attributes=attributes,
+            data.episodes,
+            constants or {},
+            attributes or {},
         )
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
@@ -275,6 +275,17 @@ def provenance(
     }
 
 
+def played_by(session: Session, attempts: Iterable[Episode]) -> dict[str, Any]:
+    """Return who played what, and with what: the part of `provenance` that a reanalysis says."""
+    return {
+        "agent": session.spec.agent,
+        "battery": session.spec.battery,
+        "battery_digest": session.spec.battery_digest,
+        "backend": session.spec.backend,
+        "played_with": _played_with(attempts),
+    }
+
+
 def _identity(session: Session) -> dict[str, Any]:
     """Return what the agent and its simulator were, and what differed later."""
     who = session.identity
@@ -370,18 +381,24 @@ def paradigm_counts(
     ]
 
 
-def has_repeats(attempts: Sequence[Episode]) -> bool:
+def has_repeats(attempts: Iterable[Episode]) -> bool:
     """Return whether an instance has more than one episode that counts."""
-    return max(Counter(e.decision.instance for e in attempts if e.counts).values(), default=0) > 1
+    seen: set[str] = set()
+    for episode in attempts:
+        if episode.counts:
+            if episode.decision.instance in seen:
+                return True
+            seen.add(episode.decision.instance)
+    return False
 
 
 def outcome_rows(
     session: Session,
     battery: Battery,
-    attempts: Sequence[Episode],
+    attempts: Iterable[Episode],
     weights: Mapping[int, float] | None = None,
-) -> list[dict[str, Any]]:
-    """Return one row per attempt that is over, with the keys that `animalcat.outcomes` wants.
+) -> Iterator[dict[str, Any]]:
+    """Yield one row per attempt that is over, with the keys that `animalcat.outcomes` wants.
 
     Args:
         session: The session.
@@ -390,7 +407,6 @@ def outcome_rows(
         weights: How many outcomes each episode counts as, by its number; by default one each.
     """
     observed_with = session.spec.observation_spec
-    rows: list[dict[str, Any]] = []
     spec, known = session.spec, session.identity.fingerprint
     about = {
         "session": names.session_name(session.id),
@@ -405,45 +421,42 @@ def outcome_rows(
         if episode.outcome is None:
             continue
         instance = played_instance(battery, episode.decision)
-        rows.append(
-            {
-                "episode": episode.number,
-                "attempt": episode.attempt,
-                "instance": instance.name,
-                "suite": instance.suite,
-                "paradigm": instance.paradigm,
-                "task": task_of(instance),
-                "variant": variant_of(instance),
-                **link_of(instance)._asdict(),
-                "group": battery.groups.get(episode.decision.chosen, instance.name),
-                **_arena(battery, episode.decision),
-                "outcome": _told_as(episode, episode.outcome),
-                "cause": episode.cause,
-                "weight": (weights or {}).get(episode.number, 1.0) if episode.counts else None,
-                "return": episode.episode_return,
-                **{column: episode.outcomes.get(source) for column, source in OBSERVED.items()},
-                "pass_mark": instance.pass_mark,
-                "steps": episode.steps,
-                "ended_by": "" if episode.ended_by is None else episode.ended_by.name.lower(),
-                "score": episode.decision.score,
-                "propensity": episode.decision.propensity,
-                "predicted": episode.decision.predicted,
-                "reason": episode.decision.reason,
-                **{f"peers_{key}": value for key, value in _peers(episode.decision).items()},
-                "tokens_in": episode.spent.tokens_in,
-                "tokens_out": episode.spent.tokens_out,
-                "costs": json.dumps(dict(episode.spent.costs)),
-                "backend": spec.backend,
-                "versions": json.dumps(dict(episode.versions), sort_keys=True),
-                "build": build_of(episode.versions),
-                "version": episode.versions.get("animalcat"),
-                "decision_period": observed_with.decision_period,
-                "camera": camera_words(observed_with.camera),
-                **about,
-                "features": dict(instance.features),
-            }
-        )
-    return rows
+        yield {
+            "episode": episode.number,
+            "attempt": episode.attempt,
+            "instance": instance.name,
+            "suite": instance.suite,
+            "paradigm": instance.paradigm,
+            "task": task_of(instance),
+            "variant": variant_of(instance),
+            **link_of(instance)._asdict(),
+            "group": battery.groups.get(episode.decision.chosen, instance.name),
+            **_arena(battery, episode.decision),
+            "outcome": _told_as(episode, episode.outcome),
+            "cause": episode.cause,
+            "weight": (weights or {}).get(episode.number, 1.0) if episode.counts else None,
+            "return": episode.episode_return,
+            **{column: episode.outcomes.get(source) for column, source in OBSERVED.items()},
+            "pass_mark": instance.pass_mark,
+            "steps": episode.steps,
+            "ended_by": "" if episode.ended_by is None else episode.ended_by.name.lower(),
+            "score": episode.decision.score,
+            "propensity": episode.decision.propensity,
+            "predicted": episode.decision.predicted,
+            "reason": episode.decision.reason,
+            **{f"peers_{key}": value for key, value in _peers(episode.decision).items()},
+            "tokens_in": episode.spent.tokens_in,
+            "tokens_out": episode.spent.tokens_out,
+            "costs": json.dumps(dict(episode.spent.costs)),
+            "backend": spec.backend,
+            "versions": json.dumps(dict(episode.versions), sort_keys=True),
+            "build": build_of(episode.versions),
+            "version": episode.versions.get("animalcat"),
+            "decision_period": observed_with.decision_period,
+            "camera": camera_words(observed_with.camera),
+            **about,
+            "features": dict(instance.features),
+        }
 
 
 def camera_words(camera: CameraSpec | None) -> str:
@@ -470,7 +483,7 @@ def _told_as(episode: Episode, outcome: Outcome) -> str:
     return "invalid" if episode.invalid else outcome.name.lower()
 
 
-def played_arenas(battery: Battery, attempts: Sequence[Episode]) -> dict[str, str]:
+def played_arenas(battery: Battery, attempts: Iterable[Episode]) -> dict[str, str]:
     """Return the fixed arenas that were played, as YAML by instance; those that are lost are not.
 
     Args:
@@ -491,7 +504,7 @@ def played_arenas(battery: Battery, attempts: Sequence[Episode]) -> dict[str, st
 
 
 def reanalysis(
-    spec: SessionSpec, layout: Layout, battery: Battery, attempts: Sequence[Episode]
+    spec: SessionSpec, layout: Layout, battery: Battery, attempts: Iterable[Episode]
 ) -> Reanalysis:
     """Estimate what a session says of the whole battery, by the recorded propensities.
 
@@ -503,7 +516,19 @@ def reanalysis(
         battery: The battery that it chose from.
         attempts: All attempts of the session.
     """
-    practised = {e.decision.chosen for e in attempts if e.practice}
+    practised: set[str] = set()
+    drawn: dict[int, DrawnEpisode] = {}
+    for e in attempts:
+        if e.practice:
+            practised.add(e.decision.chosen)
+        if e.counts:
+            drawn[e.number] = DrawnEpisode(
+                paradigm=played_instance(battery, e.decision).paradigm,
+                outcome=float(e.outcome is Outcome.SUCCESS),
+                predicted=e.decision.predicted,
+                propensity=e.decision.propensity,
+                peers=e.decision.peers,
+            )
     paradigms = [
         battery.instances[battery.index[name]].paradigm
         for name in covered_features(
@@ -513,20 +538,7 @@ def reanalysis(
         )
         if name not in practised
     ]
-    counted = sorted(
-        (e for e in attempts if e.counts),
-        key=lambda episode: episode.number,
-    )
-    draws = [
-        DrawnEpisode(
-            paradigm=played_instance(battery, e.decision).paradigm,
-            outcome=float(e.outcome is Outcome.SUCCESS),
-            predicted=e.decision.predicted,
-            propensity=e.decision.propensity,
-            peers=e.decision.peers,
-        )
-        for e in counted
-    ]
+    draws = [drawn[number] for number in sorted(drawn)]
     estimates = reanalyse(draws, Counter(paradigms))
     first = layout.outcomes[0]
     return estimates if first.source == "success" else _unchecked(estimates, first.name)
@@ -557,7 +569,7 @@ def _peers(decision: Decision) -> dict[str, Any]:
     return {} if decision.peers is None else asdict(decision.peers)
 
 
-def _played_with(attempts: Sequence[Episode]) -> list[dict[str, Any]]:
+def _played_with(attempts: Iterable[Episode]) -> list[dict[str, Any]]:
     """Return each set of versions used, in order of first use, with its number of attempts."""
     counts: dict[tuple[tuple[str, str], ...], int] = Counter(
         tuple(sorted(episode.versions.items())) for episode in attempts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from animalcat.layouts.explaining.readings import with_readings
@@ -40,24 +41,33 @@ _CONSTANTS: Final = (
 """Columns of the table of outcomes that are kept for every episode."""
 
 
-def posterior_netcdf(
-    fitted: FitResult, rows: Sequence[Mapping[str, Any]], profile: Mapping[str, Any]
-) -> bytes:
-    """Return a netCDF file that ArviZ opens, before and from version 1 on.
+def write_posterior(
+    path: Path,
+    fitted: FitResult,
+    rows: Iterable[Mapping[str, Any]],
+    profile: Mapping[str, Any],
+    *,
+    pointwise: bool = True,
+) -> tuple[str, ...]:
+    """Write a netCDF file that ArviZ opens, before and from version 1 on.
 
     Args:
+        path: The file.
         fitted: The posterior, with the data that it was fitted to.
         rows: Rows of the table of outcomes.
         profile: The session's profile, from which the file says what it is.
+        pointwise: Whether it has the groups with a number for every draw and episode: predictions
+            and log likelihood.
+
+    Returns:
+        What was left out of these, in sentences.
     """
     from animalcat.layouts.inference.arviz_data import (  # brings xarray
-        netcdf_bytes,
         with_documents,
+        write_netcdf,
     )
 
-    counted = {row["episode"]: row for row in rows if row["outcome"] in ("success", "failure")}
     data = fitted.data
-    played = [counted[number] for number in data.episodes] if data is not None else []
     about: Mapping[str, Any] = profile["provenance"]
     layout: Mapping[str, Any] = profile["layout"]
     attributes = {
@@ -72,14 +82,41 @@ def posterior_netcdf(
         "diagnostics": json.dumps(dict(fitted.diagnostics)),
         "versions": json.dumps(about.get("versions", {})),
     }
-    constants = {name: [_value(row.get(name)) for row in played] for name in _CONSTANTS}
+    sampled = fitted.sampled(None if data is None else _constants(rows, data.episodes), attributes)
+    left_out = sampled.left_out if pointwise else ""
+    if left_out:
+        attributes["draws_kept"] = left_out
     groups = with_readings(
-        fitted.datasets(constants if played else None, attributes),
-        fitted.layout,
-        None if data is None else data.features,
+        sampled.summaries(), fitted.layout, None if data is None else data.features
     )
     about_all = {"profile": dict(profile), "layout": to_dict(fitted.layout)}
-    return netcdf_bytes(with_documents(groups, about_all), attributes)
+    whole = with_documents(groups, about_all)
+    write_netcdf(path, whole, attributes, sampled if pointwise else None)
+    return (left_out,) if left_out else ()
+
+
+def _constants(
+    rows: Iterable[Mapping[str, Any]], episodes: Sequence[int]
+) -> dict[str, list[Any]] | None:
+    """Columns of the rows that count, in the order of the episodes; None where there are none."""
+    if not episodes:
+        return None
+    places = {number: place for place, number in enumerate(episodes)}
+    columns = {name: [None] * len(episodes) for name in _CONSTANTS}
+    known: dict[Any, Any] = {}  # most texts are those of many episodes, and need be held once
+    left = set(places)
+    for row in rows:
+        if row["outcome"] not in ("success", "failure"):
+            continue
+        place = places.get(row["episode"])
+        if place is not None:
+            left.discard(row["episode"])
+            for name, column in columns.items():
+                value = _value(row.get(name))
+                column[place] = known.setdefault(value, value) if isinstance(value, str) else value
+    if left:
+        raise KeyError(min(left))
+    return columns
 
 
 def _value(value: Any) -> Any:

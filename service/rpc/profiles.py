@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
 
 from animalcat import names, plugins
 from animalcat.layouts.inference.fit import FitResult
-from animalcat.outcomes import outcomes_bytes, outcomes_frame
+from animalcat.outcomes import write_rows
 from animalcat.plugins import Plugin, PluginError
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.library.layouts import layout_of
@@ -21,14 +24,29 @@ from animalcat.service.measuring.report import (
     labels,
     outcome_rows,
     played_arenas,
-    provenance,
+    played_by,
     reanalysis,
 )
-from animalcat.service.rpc.posterior import posterior_netcdf
+from animalcat.service.rpc.posterior import write_posterior
 from animalcat.service.session.engines import Engines
 from animalcat.v1 import results_pb2, results_pb2_grpc
 from animalcat.values import SessionState
 from animalcat.words import FORMATS
+
+PIECE: Final = 1024 * 1024
+"""Bytes of a file that are sent at a time."""
+
+
+class Outcomes(NamedTuple):
+    """The table of outcomes of a session.
+
+    Attributes:
+        rows: Reads its rows, from the store, some at a time.
+        units: Unit by meta-feature.
+    """
+
+    rows: Callable[[], Iterator[dict[str, Any]]]
+    units: Mapping[str, str]
 
 
 class Profiles(results_pb2_grpc.ProfilesServicer):
@@ -44,13 +62,33 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         profile = await self._profile(names.parse_profile(request.name))
         return results_pb2.GetProfileResponse(profile_json=json.dumps(profile))
 
-    async def ExportProfile(  # noqa: N802
+    # The stub of the generated code knows generators only; gRPC takes coroutines as well.
+    async def ExportProfile(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
         self, request: results_pb2.ExportProfileRequest, context: Any
-    ) -> results_pb2.ExportProfileResponse:
-        """Return the profile as a file in the format that the request names."""
+    ) -> None:
+        """Stream the profile as a file in the format that the request names."""
+        with tempfile.TemporaryDirectory(prefix="animalcat-") as folder:
+            path = Path(folder) / "export"
+            name, notes = await self._export(request, path)
+            size = path.stat().st_size
+            await context.write(
+                results_pb2.ExportProfileResponse(file_name=name, size=size, notes=notes)
+            )
+            with path.open("rb") as file:
+                while piece := await asyncio.to_thread(file.read, PIECE):
+                    await context.write(results_pb2.ExportProfileResponse(content=piece))
+
+    async def _export(
+        self, request: results_pb2.ExportProfileRequest, path: Path
+    ) -> tuple[str, Sequence[str]]:
+        """Write what a request asks for to a file.
+
+        Returns:
+            A name for the file, and what was left out of it, in sentences.
+        """
         session = names.parse_profile(request.name)
         if request.plugin:
-            return await self._by_plugin(session, request.plugin)
+            return await self._by_plugin(session, request.plugin, path), ()
         match request.format:
             case results_pb2.PROFILE_FORMAT_UNSPECIFIED | results_pb2.PROFILE_FORMAT_JSON:
                 text = json.dumps(await self._profile(session), indent=2) + "\n"
@@ -59,13 +97,14 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
                 text = await self._page(session)
                 file_name = f"{session}-profile.html"
             case results_pb2.PROFILE_FORMAT_OUTCOMES_CSV:
-                return await self._table(session, "csv")
+                return await self._table(session, "csv", path), ()
             case results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET:
-                return await self._table(session, "parquet")
+                return await self._table(session, "parquet", path), ()
             case results_pb2.PROFILE_FORMAT_NETCDF:
-                return results_pb2.ExportProfileResponse(
-                    content=await self._netcdf(session), file_name=f"{session}-posterior.nc"
-                )
+                return f"{session}-posterior.nc", await self._netcdf(session, path)
+            case results_pb2.PROFILE_FORMAT_DRAWS:
+                await self._netcdf(session, path, pointwise=False)
+                return f"{session}-draws.nc", ()
             case results_pb2.PROFILE_FORMAT_REANALYSIS_JSON:
                 text = json.dumps(await self._reanalysis(session), indent=2) + "\n"
                 file_name = f"{session}-reanalysis.json"
@@ -74,10 +113,11 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
                     Code.INVALID_REQUEST,
                     f"format {other} is unknown; give one of ProfileFormat",
                 )
-        return results_pb2.ExportProfileResponse(content=text.encode(), file_name=file_name)
+        await asyncio.to_thread(path.write_text, text, "utf-8")
+        return file_name, ()
 
-    async def _by_plugin(self, session: str, name: str) -> results_pb2.ExportProfileResponse:
-        """Return what another package's export writes, which is told what wrote it.
+    async def _by_plugin(self, session: str, name: str, path: Path) -> str:
+        """Write what another package's export makes, which is told what wrote it.
 
         Raises:
             ServiceError: There is none of this name.
@@ -90,9 +130,11 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             )
         profile = await self._profile(session)
         about = {**profile["provenance"], "exported_by": asdict(writer)}
-        rows, _ = await self._outcomes(session)
-        content = await asyncio.to_thread(_written, writer, {**profile, "provenance": about}, rows)
-        return results_pb2.ExportProfileResponse(content=content, file_name=f"{session}.{name}")
+        outcomes = await self._outcomes(session)
+        profile = {**profile, "provenance": about}
+        content = await asyncio.to_thread(lambda: _written(writer, profile, [*outcomes.rows()]))
+        await asyncio.to_thread(path.write_bytes, content)
+        return f"{session}.{name}"
 
     async def _profile(self, session: str) -> dict[str, Any]:
         stored = await self._engines.stored(session)
@@ -106,19 +148,23 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         current = await self._engines.session(session)
         return {**profile, "labels": labels(current, profile["diagnostics"])}
 
-    async def _table(
-        self, session: str, form: Literal["csv", "parquet"]
-    ) -> results_pb2.ExportProfileResponse:
-        rows, units = await self._outcomes(session)
-        content = await asyncio.to_thread(lambda: outcomes_bytes(outcomes_frame(rows, units), form))
-        name = f"{session}-outcomes.{form}"
-        return results_pb2.ExportProfileResponse(content=content, file_name=name)
+    async def _table(self, session: str, form: Literal["csv", "parquet"], path: Path) -> str:
+        outcomes = await self._outcomes(session)
 
-    async def _netcdf(self, session: str) -> bytes:
+        def write() -> None:
+            with path.open("wb") as file:
+                write_rows(outcomes.rows(), outcomes.units, file, form)
+
+        await asyncio.to_thread(write)
+        return f"{session}-outcomes.{form}"
+
+    async def _netcdf(self, session: str, path: Path, *, pointwise: bool = True) -> tuple[str, ...]:
         fitted = await self._posterior(session)
-        rows, _ = await self._outcomes(session)
+        outcomes = await self._outcomes(session)
         profile = await self._profile(session)
-        return await asyncio.to_thread(posterior_netcdf, fitted, rows, profile)
+        return await asyncio.to_thread(
+            lambda: write_posterior(path, fitted, outcomes.rows(), profile, pointwise=pointwise)
+        )
 
     async def _posterior(self, session: str) -> FitResult:
         """Return the posterior with its draws; those that were kept need no engine."""
@@ -136,18 +182,18 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         from animalcat.service.reporting.session_page import session_page  # brings matplotlib
 
         fitted = await self._posterior(session)
-        rows, _ = await self._outcomes(session)
+        outcomes = await self._outcomes(session)
         profile = await self._profile(session)
         current = await self._engines.session(session)
         battery = await self._engines.battery(current.spec.battery_digest)
-        episodes = await self._engines.episodes(session)
+        attempts = partial(self._engines.attempts, session)
         return await asyncio.to_thread(
             lambda: session_page(
                 profile,
                 fitted,
-                rows,
-                played_arenas(battery, episodes),
-                because={(e.number, e.attempt): e.decision.because for e in episodes},
+                [*outcomes.rows()],
+                played_arenas(battery, attempts()),
+                because={(e.number, e.attempt): e.decision.because for e in attempts()},
                 created=f"{current.created:%Y-%m-%d}",
             )
         )
@@ -155,31 +201,31 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
     async def _reanalysis(self, session: str) -> dict[str, Any]:
         stored = await self._engines.stored(session)
         battery = await self._engines.battery(stored.spec.battery_digest)
-        episodes = await self._engines.episodes(session)
         layout = await asyncio.to_thread(layout_of, stored.spec, self._engines.parts.store)
-        estimates = await asyncio.to_thread(reanalysis, stored.spec, layout, battery, episodes)
+        attempts = partial(self._engines.attempts, session)
+        estimates = await asyncio.to_thread(
+            lambda: reanalysis(stored.spec, layout, battery, attempts())
+        )
         current = await self._engines.session(session)
-        about = provenance(current, episodes, {})
-        kept = ("agent", "battery", "battery_digest", "backend", "played_with")
+        about = await asyncio.to_thread(lambda: played_by(current, attempts()))
         return {
             "session": names.session_name(session),
             "labels": labels(current),
-            **{key: about[key] for key in kept},
+            **about,
             **estimates.to_dict(),
         }
 
-    async def _outcomes(self, session: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    async def _outcomes(self, session: str) -> Outcomes:
         await self._engines.stored(session)  # an error, if it cannot be read
         current = await self._engines.session(session)
         battery = await self._engines.battery(current.spec.battery_digest)
-        episodes = await self._engines.episodes(session)
+        attempts = partial(self._engines.attempts, session)
         weights: dict[int, float] = {}
-        if has_repeats(episodes):
+        if await asyncio.to_thread(lambda: has_repeats(attempts())):
             data = (await self._posterior(session)).data
             if data is not None and data.weights is not None:
                 weights = dict(zip(data.episodes, data.weights.tolist(), strict=True))
-        rows = await asyncio.to_thread(outcome_rows, current, battery, episodes, weights)
-        return rows, dict(battery.units)
+        return Outcomes(lambda: outcome_rows(current, battery, attempts(), weights), battery.units)
 
 
 def _written(

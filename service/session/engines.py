@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from animalcat import names
 from animalcat.layouts.adaptive.plan import StoppingRule
@@ -25,6 +26,9 @@ from animalcat.service.storage.listing import Listing, Page, SessionFilter
 from animalcat.values import Episode, Session, SessionState
 
 log = logging.getLogger(__name__)
+
+_PAGE: Final = 1000
+"""Attempts that are read at a time."""
 
 
 class Engines:
@@ -143,6 +147,20 @@ class Engines:
             UnreadableError: An attempt cannot be read.
         """
         return readable(await asyncio.to_thread(self.parts.store.episodes, session))
+
+    def attempts(self, session: str) -> Iterator[Episode]:
+        """Read all attempts of a session from the store in order, of which few are held at a time.
+
+        It blocks: not for an event loop.
+
+        Raises:
+            UnreadableError: An attempt cannot be read.
+        """
+        page = self.parts.store.episodes(session, page=Page(_PAGE))
+        yield from readable(page)
+        while page.next:
+            page = self.parts.store.episodes(session, page=Page(_PAGE, page.next))
+            yield from readable(page)
 
     async def _found(self, session: str) -> Session:
         found = await asyncio.to_thread(self.parts.store.session, session)

@@ -15,7 +15,8 @@ import pytest
 
 from animalcat.layouts.checking.loo import loo
 from animalcat.layouts.explaining.readings import with_readings
-from animalcat.layouts.inference.arviz_data import ALL_OUTCOMES, netcdf_bytes
+from animalcat.layouts.inference import arviz_data
+from animalcat.layouts.inference.arviz_data import ALL_OUTCOMES, write_netcdf
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
@@ -51,9 +52,9 @@ def fitted(aaio: Layout, draw_instances: Callable[..., Floats], play: Any) -> Fi
 
 def test_the_object_in_memory_is_the_file(fitted: FitResult, tmp_path: Path) -> None:
     constants = {"instance": [f"i/{k} \u00fc" for k in range(30)]}
-    groups = fitted.datasets(constants, {"labels": "unfinished"})
+    sampled = fitted.sampled(constants, {"labels": "unfinished"})
     path = tmp_path / "posterior.nc"
-    path.write_bytes(netcdf_bytes(groups, {"labels": "unfinished"}))
+    write_netcdf(path, sampled.summaries(), {"labels": "unfinished"}, sampled)
     read: Any = arviz.from_netcdf(path)
     made: Any = fitted.to_arviz()
     for name in GROUPS:
@@ -64,6 +65,43 @@ def test_the_object_in_memory_is_the_file(fitted: FitResult, tmp_path: Path) -> 
     assert read["posterior"].attrs["labels"] == read.attrs["labels"] == "unfinished"
     assert read["posterior"]["navigationAbility"].attrs["units"] == "10 m"
     assert list(read["observed_data"]["episode"].values) == list(range(1, 31))
+
+
+@pytest.mark.parametrize("rows", [2, 64])
+def test_of_many_episodes_draws_at_even_distances_are_kept(
+    fitted: FitResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    whole: Any = fitted.to_arviz()
+    monkeypatch.setattr(arviz_data, "MOST_VALUES", 4 * 100 * 30)
+    monkeypatch.setattr(arviz_data, "rows_of_block", lambda draws: rows)
+    sampled = fitted.sampled()
+    path = tmp_path / "posterior.nc"
+    write_netcdf(path, sampled.summaries(), {"left_out": sampled.left_out}, sampled)
+    read: Any = arviz.from_netcdf(path)
+    kept = list(range(0, 500, 5))
+    for name in ("log_likelihood", "posterior_predictive"):
+        assert list(read[name]["draw"].values) == kept
+        assert (
+            "draws 0, 5, 10, ... are kept, 100 of 500, since there are 30 episodes"
+            in (read[name].attrs["draws_kept"])
+        )
+    assert "log_likelihood: of each chain" in read.attrs["left_out"]
+    assert read["posterior"].sizes["draw"] == 500
+    (name,) = read["log_likelihood"].data_vars
+    some = whole["log_likelihood"][name].sel(draw=kept)
+    np.testing.assert_allclose(read["log_likelihood"][name], some, rtol=1e-6)
+    assert float(arviz.loo(read).elpd_loo) == pytest.approx(
+        float(arviz.loo(whole).elpd_loo), abs=0.3
+    )
+    mean = read["posterior_predictive"].mean()[layout_outcome(fitted)]
+    assert float(mean) == pytest.approx(
+        float(whole["posterior_predictive"].mean()[layout_outcome(fitted)]), abs=0.03
+    )
+
+
+def layout_outcome(fitted: FitResult) -> str:
+    (name,) = fitted.layout.outcome_names
+    return name
 
 
 def test_arviz_computes_and_draws(fitted: FitResult) -> None:

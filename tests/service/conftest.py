@@ -194,6 +194,14 @@ class Service:
         request = sessions_pb2.CreateSessionRequest(spec=sessions_pb2.SessionSpec(**fields))
         return (await self.sessions.CreateSession(request)).session.name
 
+    async def exported(self, session: str, form: results_pb2.ProfileFormat.ValueType) -> bytes:
+        """The content of an exported profile."""
+        request = results_pb2.ExportProfileRequest(name=f"{session}/profile", format=form)
+        head, *pieces = [part async for part in self.profiles.ExportProfile(request)]
+        content = b"".join(piece.content for piece in pieces)
+        assert (len(content), head.content) == (head.size, b"")
+        return content
+
     async def get(self, session: str) -> sessions_pb2.Session:
         request = sessions_pb2.GetSessionRequest(name=session)
         return (await self.sessions.GetSession(request)).session

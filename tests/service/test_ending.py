@@ -148,9 +148,7 @@ async def test_what_was_begun_is_not_played_while_the_last_fit_is_made(
             assert (await profile_of(service, session))["diagnostics"]["outcomes"] == 1
             episodes = await service.list_episodes(session)
             assert [e.outcome == types_pb2.OUTCOME_VOID for e in episodes] == [False, True]
-            form = results_pb2.PROFILE_FORMAT_NETCDF
-            export = results_pb2.ExportProfileRequest(name=f"{session}/profile", format=form)
-            assert (await service.profiles.ExportProfile(export)).content
+            assert await service.exported(session, results_pb2.PROFILE_FORMAT_NETCDF)
     finally:
         slow.may.set()
         await slow.close()

@@ -296,10 +296,7 @@ async def test_a_fresh_session_plays_keeps_and_replays_its_twins(
         whole = await play(service, session, 4)
         second = await service.create(20, fresh=True)
         others = await play(service, second, 3)
-        request = results_pb2.ExportProfileRequest(
-            name=f"{session}/profile", format=results_pb2.PROFILE_FORMAT_JSON
-        )
-        profile = (await service.profiles.ExportProfile(request)).content.decode()
+        profile = (await service.exported(session, results_pb2.PROFILE_FORMAT_JSON)).decode()
     assert '"fresh": true' in profile
     assert '"variation": 4' in profile
     arenas = [{e.decision.made.arena_yaml for e in rows} for rows in (whole, others)]

@@ -187,10 +187,7 @@ async def test_a_session_makes_plays_and_keeps_arenas(
     async with start(tmp_path / "whole") as service:
         session = await service.create(20, **asking())
         whole = await play(service, session, 7)
-        request = results_pb2.ExportProfileRequest(
-            name=f"{session}/profile", format=results_pb2.PROFILE_FORMAT_OUTCOMES_CSV
-        )
-        table = (await service.profiles.ExportProfile(request)).content.decode()
+        table = (await service.exported(session, results_pb2.PROFILE_FORMAT_OUTCOMES_CSV)).decode()
     made = [episode for episode in whole if episode.decision.HasField("made")]
     assert len(whole) == 7
     assert 0 < len(made) < 7

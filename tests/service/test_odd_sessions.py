@@ -243,10 +243,7 @@ async def test_after_an_alarm_profile_and_page_say_that_it_stands(service: Any) 
     alarm = profile["provenance"]["alarm"]
     assert alarm["stands"]
     assert found.misfit.startswith(f"since episode {alarm['raised_at']}: ")
-    request = results_pb2.ExportProfileRequest(
-        name=f"{session.name}/profile", format=results_pb2.PROFILE_FORMAT_HTML
-    )
-    page = (await service.profiles.ExportProfile(request)).content.decode()
+    page = (await service.exported(session.name, results_pb2.PROFILE_FORMAT_HTML)).decode()
     assert "does not describe this agent" in page
 
 
@@ -255,10 +252,8 @@ async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong
 ) -> None:
     session = await contradicted(service, stop=rule(20), seed=3)
     await played(service, session.name, AHEAD)
-    request = results_pb2.ExportProfileRequest(
-        name=f"{session.name}/profile", format=results_pb2.PROFILE_FORMAT_REANALYSIS_JSON
-    )
-    found = json.loads((await service.profiles.ExportProfile(request)).content)
+    form = results_pb2.PROFILE_FORMAT_REANALYSIS_JSON
+    found = json.loads(await service.exported(session.name, form))
     whole = found["battery"]
     assert (found["session"], whole["instances"], whole["played"]) == (session.name, 32, 20)
     assert [p["name"] for p in found["paradigms"]] == ["01-01", "01-02"]

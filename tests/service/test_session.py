@@ -103,20 +103,19 @@ async def test_profile_and_outcomes_are_exported(service: Any) -> None:
     assert profile["diagnostics"]["engine"] == "smc"
     await service.play(session)
 
-    async def export(form: int) -> results_pb2.ExportProfileResponse:
-        request = results_pb2.ExportProfileRequest(name=f"{session}/profile", format=form)
-        return await service.profiles.ExportProfile(request)
+    async def export(form: results_pb2.ProfileFormat.ValueType) -> bytes:
+        return await service.exported(session, form)
 
-    page = (await export(results_pb2.PROFILE_FORMAT_HTML)).content.decode()
+    page = (await export(results_pb2.PROFILE_FORMAT_HTML)).decode()
     assert "navigationAbility" in page
-    lines = (await export(results_pb2.PROFILE_FORMAT_OUTCOMES_CSV)).content.decode().splitlines()
+    lines = (await export(results_pb2.PROFILE_FORMAT_OUTCOMES_CSV)).decode().splitlines()
     assert len(lines) == 4
     assert "rewardDistance [m]" in lines[0]
     exported = await export(results_pb2.PROFILE_FORMAT_JSON)
-    assert json.loads(exported.content)["diagnostics"]["engine"] == "nuts"
-    assert json.loads(exported.content)["labels"] == []
-    table = read_outcomes((await export(results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET)).content)
-    text = read_outcomes((await export(results_pb2.PROFILE_FORMAT_OUTCOMES_CSV)).content)
+    assert json.loads(exported)["diagnostics"]["engine"] == "nuts"
+    assert json.loads(exported)["labels"] == []
+    table = read_outcomes(await export(results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET))
+    text = read_outcomes(await export(results_pb2.PROFILE_FORMAT_OUTCOMES_CSV))
     pd.testing.assert_frame_equal(table, text)
     assert list(table["state"].unique()) == ["finished"]
     assert table["build"].str.startswith("motion ").all()
@@ -127,11 +126,9 @@ async def test_the_posterior_is_exported_with_its_draws(service: Any, tmp_path: 
     session = await service.create(3, certify=False, seed=11)
 
     async def posterior(name: str) -> Any:
-        request = results_pb2.ExportProfileRequest(
-            name=f"{session}/profile", format=results_pb2.PROFILE_FORMAT_NETCDF
-        )
         path = tmp_path / f"{name}.nc"
-        path.write_bytes((await service.profiles.ExportProfile(request)).content)
+        content = await service.exported(session, results_pb2.PROFILE_FORMAT_NETCDF)
+        path.write_bytes(content)
         return arviz.from_netcdf(path)
 
     live = await posterior("live")

@@ -161,9 +161,14 @@ def to_standard_output(content: bytes, form: str) -> None:
         content: The content.
         form: What it is.
     """
-    if form in ("parquet", "netcdf") and sys.stdout.isatty():
-        fail(f"{form} is no text for a terminal; give --output FILE")
+    insist_no_terminal(form)
     sys.stdout.buffer.write(content)
+
+
+def insist_no_terminal(form: str) -> None:
+    """End the command where standard output is a terminal and a form is no text."""
+    if form in ("parquet", "netcdf", "draws") and sys.stdout.isatty():
+        fail(f"{form} is no text for a terminal; give --output FILE")
 
 
 def complain(message: str) -> None:

@@ -14,7 +14,7 @@ from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
 from animalcat.layouts.model.tables import guess
 from animalcat.plots.given import numbered
-from animalcat.plots.results import Results, read_results
+from animalcat.plots.results import Results, read_results, received_results
 from animalcat.plots.style import FORMATS
 
 SEVERAL: Final = (
@@ -117,34 +117,38 @@ def sources(results: Sequence[Results]) -> str:
 
 def read_sessions(sessions: Sequence[str], server: str | None, data: Path | None) -> list[Results]:
     """What files and sessions hold; a server is asked only where there is a session."""
-    contents: dict[str, bytes] = {}
+    read: dict[str, Results] = {}
     for name in sessions:
         if name.endswith(".nc"):
-            try:
-                contents[name] = Path(name).read_bytes()
-            except OSError as error:
-                fail(f"{name}: {error.strerror or 'cannot be read'}")
+            read[name] = _read(name, Path(name))
         elif name.endswith(PROFILES):
             fail(f"{name}: this takes draws: a session, or a file of `--format netcdf`")
-    asked = [name for name in sessions if name not in contents]
-    known: dict[str, Results] = {}
+    asked = [name for name in sessions if name not in read]
     if asked:
         with client_for(server, data) as client:
-            known = dict(zip(asked, read_from(client, asked), strict=True))
-    return [known[name] if name in known else _read(name, contents[name]) for name in sessions]
+            read |= dict(zip(asked, read_from(client, asked), strict=True))
+    return [read[name] for name in sessions]
 
 
 def read_from(client: Client, sessions: Sequence[str]) -> list[Results]:
     """What sessions hold, from the server of a client."""
     with status("reading the posterior"):
-        contents = [client.export_profile(name, "netcdf") for name in sessions]
-    return [_read(name, content) for name, content in zip(sessions, contents, strict=True)]
+        return [_received(client, name) for name in sessions]
 
 
-def _read(name: str, content: bytes) -> Results:
+def _received(client: Client, session: str) -> Results:
     try:
-        return read_results(content)
+        return received_results(client, session)
+    except ValueError as error:
+        fail(f"{session}: {error}")
+    except OSError as error:  # it is opened as a copy in the folder for temporary files
+        fail(f"{session}: cannot be opened in {tempfile.gettempdir()}: {error.strerror}")
+
+
+def _read(name: str, path: Path) -> Results:
+    try:
+        return read_results(path)
     except ValueError as error:
         fail(f"{name}: {error}")
-    except OSError as error:  # it is opened as a copy in the folder for temporary files
-        fail(f"{name}: cannot be opened in {tempfile.gettempdir()}: {error.strerror}")
+    except OSError as error:
+        fail(f"{name}: {error.strerror or 'cannot be read'}")
