@@ -23,19 +23,24 @@ def campaign_json(client: Client, campaign: Campaign, against: str = "") -> dict
         against: The agent with which every other one is paired; empty for none.
     """
     # To compare needs the server extra; to list does not.
-    from animalcat.lab.comparison import compare_agents
     from animalcat.layouts.adaptive.paired import compare_each
     from animalcat.layouts.checking.compare import Posterior
     from animalcat.layouts.fitting.estimates import profile_scales
+    from animalcat.layouts.reporting.side_by_side import compare_agents
 
     played = [session for session in campaign.sessions if session.episodes]
     profiles = [(session.spec.agent, client.profile(session)) for session in played]
     posteriors = [Posterior.of_profile(agent, profile) for agent, profile in profiles]
-    compared: dict[str, Any] = {"ranking": [], "differences": [], "approximate": False}
+    compared: dict[str, Any] = {
+        "standings": [],
+        "ranking": [],
+        "differences": [],
+        "approximate": False,
+    }
     if posteriors:
         scales = profile_scales(profiles[0][1])
         nodes = {agent: profile["nodes"] for agent, profile in profiles}
-        compared = compare_agents(posteriors, every_pair=True, scales=scales, nodes=nodes)
+        compared = compare_agents(posteriors, scales=scales, nodes=nodes)
     common = in_common(client, campaign)
     paired = compare_each(common, against) if against else {}
     sessions = [session_row(session) for session in campaign.sessions]

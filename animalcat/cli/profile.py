@@ -223,24 +223,34 @@ def compare(
             "same in all.",
         ),
     ] = False,
+    pairs: Annotated[
+        bool,
+        typer.Option(
+            "--pairs",
+            help="Compare every two agents too: tables, JSON and page get all differences, all "
+            "ranks and who passed what. Of many agents that takes long. Two agents are always "
+            "compared.",
+        ),
+    ] = False,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare agents: intervals, ranks and differences, from the draws of their posteriors.
+    """Compare agents, from the draws of their posteriors.
 
-    What was different when they were measured is said. Different layouts, backends or observations
-    are compared only with --mixed.
+    For each node it is said who has most and least, which agents cannot be told apart, and which
+    two differ most, with probabilities and 90 % intervals. What was different when they were
+    measured is said. Different layouts, backends or observations are compared only with --mixed.
     """
     from animalcat.cli.shared.comparing import show_comparison, side_by_side, write_comparison
     from animalcat.cli.shared.pictures import read_sessions
+    from animalcat.layouts.explaining.wording import few_of
 
     known = side_by_side(read_sessions(sessions, server, data), mixed=mixed)
     if output is not None:
-        *others, last = known.results
-        title = f"Comparison of {', '.join(others)} and {last}"
-        write_comparison(known, output, title, known.sentences())
-    show_comparison(known, as_json=as_json)
+        title = f"Comparison of {few_of(list(known.results))}"
+        write_comparison(known, output, title, known.sentences(pairs=pairs), pairs=pairs)
+    show_comparison(known, as_json=as_json, pairs=pairs)
 
 
 @app.command()

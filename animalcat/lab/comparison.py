@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from itertools import combinations
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from animalcat.errors import AnimalcatError
-from animalcat.layouts.checking.compare import (
-    Posterior,
-    difference_words,
-    node_differences,
-    ranking,
+from animalcat.layouts.reporting.side_by_side import (
+    cluster_rows,
+    compare_agents,
+    difference_rows,
+    rank_rows,
 )
-from animalcat.layouts.explaining.wording import Scale, plain_scale
-from animalcat.layouts.inference.summary import hdi
 from animalcat.plots.given import numbered
 from animalcat.plots.results import Results
 from animalcat.showing import line_html, stacked_html, table_html, table_text
@@ -27,16 +22,19 @@ if TYPE_CHECKING:
 
     from animalcat.service.reporting.comparison import Compared
 
-_RANKS: Final = ("node", "agent", "estimate", "rank", "P(most)")
+_RANKS: Final = ("node", "agent", "estimate", "rank", "P(most)", "P(least)")
+_CLUSTERS: Final = ("node", "group", "agents", "estimates", "P(above the next)", "who")
 _DIFFERENCES: Final = ("node", "agent", "from", "differs by", "90 %", "P(more)")
 
 
 class Comparison:
-    """Agents side by side; at the end of a notebook's cell it shows ranks and differences.
+    """Agents side by side; at the end of a notebook's cell it shows what matters of each node.
+
+    That is who cannot be told apart, who has most and least, and which two differ most. Every pair
+    is compared when `to_frame` is called.
 
     Attributes:
         known: What is compared, and what was different when the agents were measured.
-        report: Ranks and differences, as `profile compare --json` prints them.
     """
 
     def __init__(self, known: Compared) -> None:
@@ -46,25 +44,55 @@ class Comparison:
             known: The agents.
         """
         self.known = known
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """Where agents stand, as `profile compare --json` prints it without `--pairs`."""
+        return self._compared(pairs=False)
+
+    @cached_property
+    def _pairs(self) -> dict[str, Any]:
+        return self._compared(pairs=True)
+
+    def _compared(self, *, pairs: bool) -> dict[str, Any]:
+        known = self.known
         nodes = {name: profile["nodes"] for name, profile in known.profiles.items()}
-        self.report = compare_agents(
-            known.posteriors, every_pair=True, scales=known.scales, nodes=nodes
-        )
+        every = "every" if pairs else None
+        return compare_agents(known.posteriors, pairs=every, scales=known.scales, nodes=nodes)
 
     @property
     def notes(self) -> list[str]:
         """What has to be known before any number is read, one sentence each."""
-        different = [difference.sentence for difference in self.known.differences]
-        return [*self.known.labels(), *different, *self.known.sentences()]
+        return self.known.notes()
 
     def ranks(self) -> pd.DataFrame:
         """Ranks of the agents by each node; 1 has the most."""
         import pandas as pd
 
-        return pd.DataFrame(self._ranks(), columns=list(_RANKS))
+        return pd.DataFrame(rank_rows(self.report, every=True))[list(_RANKS)]
+
+    def groups(self) -> pd.DataFrame:
+        """Groups of agents by each node: none of a group can be told apart from its first.
+
+        Returns:
+            One row an agent and node, with `group` (1 has the most) and `above`, the probability
+            that the first of the group has more than the first of the next.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {"node": standing["node"], "agent": agent, "group": k, "above": cluster["above"]}
+                for standing in self.report["standings"]
+                for k, cluster in enumerate(standing["clusters"], 1)
+                for agent in cluster["agents"]
+            ]
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Differences of every two agents by each node, in the layout's units.
+
+        It takes time by the square of the number of agents.
 
         Returns:
             The columns `node`, `agent`, `than`, `mean`, `low` and `high` (the 90 % interval) of the
@@ -72,12 +100,18 @@ class Comparison:
         """
         import pandas as pd
 
-        rows = [
-            {key: value for key, value in row.items() if key != "words"}
-            | {"words": row["words"]["estimate"]}
-            for row in self.report["differences"]
-        ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(
+            [
+                {
+                    **{key: row[key] for key in ("agent", "than", "node", "unit", "mean")},
+                    "low": row["hdi"][0],
+                    "high": row["hdi"][1],
+                    "more": row["more"],
+                    "words": row["words"]["estimate"],
+                }
+                for row in self._pairs["differences"]
+            ]
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the agents' intervals side by side.
@@ -89,41 +123,26 @@ class Comparison:
 
         return plots.comparison(self.known.results, ax, scales=self.known.scales)
 
-    def _ranks(self) -> list[tuple[Any, ...]]:
+    def _tables(self) -> list[tuple[tuple[str, ...], list[list[Any]], str]]:
+        """Heads, cells and captions of what is shown."""
+        two = len(self.known.posteriors) == 2
+        shown = (
+            (_RANKS, rank_rows(self.report), "Ranks; 1 has the most"),
+            (_CLUSTERS, cluster_rows(self.report), "Who cannot be told apart"),
+            (_DIFFERENCES, difference_rows(self.report, every=two), "The largest differences"),
+        )
         return [
-            (
-                row["node"],
-                row["name"],
-                row["words"]["estimate"],
-                round(row["rank"], 1),
-                round(row["probabilities"][0], 2),
-            )
-            for row in self.report["ranking"]
-        ]
-
-    def _differences(self) -> list[tuple[Any, ...]]:
-        return [
-            (
-                row["node"],
-                row["agent"],
-                row["than"],
-                row["words"]["estimate"],
-                row["words"]["interval"],
-                round(row["more"], 2),
-            )
-            for row in self.report["differences"]
+            (heads, [[row[head] for head in heads] for row in rows], caption)
+            for heads, rows, caption in shown
         ]
 
     def __repr__(self) -> str:
-        ranks = table_text(_RANKS, self._ranks(), "Ranks; 1 has the most")
-        return "\n".join([*self.notes, ranks, table_text(_DIFFERENCES, self._differences())])
+        return "\n".join([*self.notes, *(table_text(*table) for table in self._tables())])
 
     def to_html(self) -> str:
         """What a notebook shows."""
         return stacked_html(
-            *map(line_html, self.notes),
-            table_html(_RANKS, self._ranks(), "Ranks; 1 has the most"),
-            table_html(_DIFFERENCES, self._differences(), "Differences"),
+            *map(line_html, self.notes), *(table_html(*table) for table in self._tables())
         )
 
     _repr_html_ = to_html
@@ -148,77 +167,6 @@ def compare(results: Sequence[Results], *, mixed: bool) -> Comparison:
         raise AnimalcatError(f"{error} Say mixed=True to compare them all the same.") from None
     except ValueError as error:
         raise AnimalcatError(str(error)) from None
-
-
-def compare_agents(
-    posteriors: Sequence[Posterior],
-    seed: int = 0,
-    *,
-    every_pair: bool = False,
-    scales: Mapping[str, Scale] | None = None,
-    nodes: Mapping[str, Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
-    """Ranks of agents by every node, and differences.
-
-    Args:
-        posteriors: One an agent, one at least.
-        seed: Seed of the pairing of draws.
-        every_pair: Whether every two agents are compared; else the others with the first.
-        scales: How the values of nodes are read; of those that are not there the unit alone is
-            known.
-        nodes: The nodes of each agent's profile, as JSON, by agent. What these do not know is not
-            said.
-
-    Raises:
-        ValueError: The layouts differ.
-    """
-    first, *others = posteriors
-    agents = {posterior.name: posterior for posterior in posteriors}
-    units = dict(zip(first.nodes, first.units, strict=True))
-    read = {node: plain_scale(unit) for node, unit in units.items()} | dict(scales or {})
-    pairs = list(combinations(posteriors, 2)) if every_pair else [(o, first) for o in others]
-    return {
-        "ranking": [
-            {
-                "node": node,
-                **asdict(entry),
-                "words": _standing(agents[entry.name], node, read, nodes),
-            }
-            for node in (first.nodes if others else ())
-            for entry in ranking(posteriors, node, seed)
-        ],
-        "differences": [
-            {
-                "agent": agent.name,
-                "than": other.name,
-                **asdict(difference),
-                "words": {
-                    **difference_words(
-                        agent, other, difference.node, read[difference.node]
-                    )._asdict(),
-                    "rising": read[difference.node].rising,
-                },
-            }
-            for agent, other in pairs
-            for difference in node_differences(agent, other, seed)
-        ],
-        "approximate": any(posterior.approximate for posterior in posteriors),
-    }
-
-
-def _standing(
-    agent: Posterior,
-    name: str,
-    read: Mapping[str, Scale],
-    nodes: Mapping[str, Mapping[str, Any]] | None,
-) -> dict[str, str]:
-    """An agent's estimate of a node, with the words and the bound of its profile."""
-    found = nodes and nodes.get(agent.name, {}).get(name)
-    if found:
-        return read[name].of_profile(found)._asdict()
-    draws = agent.column(name)
-    ends = hdi(draws, np.full(len(draws), 1.0 / len(draws)))
-    return read[name].brief(float(draws.mean()), *ends)._asdict()
 
 
 def agent_names(results: Sequence[Results]) -> list[str]:

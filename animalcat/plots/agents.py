@@ -108,7 +108,7 @@ def comparison(
         tidy(panel)
         ranks = {rank.name: rank for rank in ranking(posteriors, node)}
         for row, (name, colour, _) in enumerate(agent_styles(names)):
-            share = ranks[name].probabilities[0]
+            share = ranks[name].most
             bars.barh([-row], [share], color=colour, height=0.6)
             bars.text(share + 0.02, -row, f"{share:.0%}", va="center", fontsize=8, color=INK)
         bars.set(xlim=(0, 1.18), ylim=(-len(names) + 0.4, 0.6), yticks=[], xticks=[0, 0.5, 1])
@@ -148,7 +148,7 @@ def node_comparison(
             [summary["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8, clip_on=False
         )
         axes.text(
-            1.02, -row, f"{ranks[name].probabilities[0]:.0%}", va="center", fontsize=8, color=INK,
+            1.02, -row, f"{ranks[name].most:.0%}", va="center", fontsize=8, color=INK,
             transform=axes.get_yaxis_transform(),
         )  # fmt: skip
     axes.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))

@@ -53,7 +53,7 @@ class NodeReading:
             high: Where it ends.
         """
         places = np.linspace(low, high, _GRID)
-        shown = np.array([self.scale.convert(float(place)) for place in places])
+        shown = self.scale.converted(places)
         if shown[-1] < shown[0]:
             places, shown = places[::-1], shown[::-1]
         # Beyond the hardest and the easiest demand there is nothing to read.

@@ -46,9 +46,8 @@ def with_readings(
                 "has the value of its end"
             )
         about = {"units": scale.unit or "1", "conversion": how, "reads": scale.phrase}
-        convert = np.vectorize(scale.convert, otypes=[np.float64])
         groups_of: dict[str, Any] = {group: made[group] for group in _GROUPS}
-        read = {group: convert(data[node.name].values) for group, data in groups_of.items()}
+        read = {group: scale.converted(data[node.name].values) for group, data in groups_of.items()}
         if all(np.allclose(read[g], data[node.name].values) for g, data in groups_of.items()):
             continue
         for group, data in groups_of.items():

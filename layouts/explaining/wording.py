@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -55,7 +55,9 @@ class Scale:
     Attributes:
         phrase: What it can do, with a gap for the value: "finds goals up to {} away".
         unit: Unit of the value; empty where there is none, "%" for a share.
-        convert: Turns values of the node into values in this unit.
+        factor: A value in this unit is the node's value times this, where there is no curve.
+        curve: Values of the node in ascending order, and what each is in this unit; what is between
+            is interpolated. None where the factor says it.
         rising: Whether a more able agent has a larger value.
         feature: The feature by which a capability is read; empty if by none.
         margin: Whether the value is where success and failure are equally likely.
@@ -69,7 +71,8 @@ class Scale:
 
     phrase: str
     unit: str
-    convert: Callable[[float], float]
+    factor: float = 1.0
+    curve: tuple[Floats, Floats] | None = None
     rising: bool = True
     feature: str = ""
     margin: bool = False
@@ -82,6 +85,16 @@ class Scale:
     def counted(self) -> Scale:
         """The same as the layout counts, whatever was asked: for values beside a demand."""
         return replace(self, asked=(-math.inf, math.inf))
+
+    def convert(self, value: float) -> float:
+        """A value of the node in this unit."""
+        if self.curve is None:
+            return self.factor * value
+        return float(np.interp(value, *self.curve))
+
+    def converted(self, values: Floats) -> Floats:
+        """Values of the node in this unit; the array has the same shape."""
+        return self.factor * values if self.curve is None else np.interp(values, *self.curve)
 
     def said(self, value: float) -> float:
         """A value of the node in this unit, but nothing beyond what was asked."""
@@ -233,14 +246,22 @@ class Scale:
             first: Draws of the node for one agent.
             second: As many for the other.
         """
-        apart = np.array([*map(self.convert, first)]) - [*map(self.convert, second)]
+        apart = self.converted(first) - self.converted(second)
         low, high = hdi(apart, np.full(len(apart), 1.0 / len(apart)))
+        return self.difference_words(float(apart.mean()), low, high)
+
+    def difference_words(self, mean: float, low: float, high: float) -> NodeWords:
+        """Say a difference that is in this unit already.
+
+        Args:
+            mean: The difference.
+            low: Lower end of its interval.
+            high: Its upper end.
+        """
         width = (high - low) / 3.3
-        mean, low, high = (
-            _signed(figure(number, width)) for number in (float(apart.mean()), low, high)
-        )
+        said, first, last = (_signed(figure(number, width)) for number in (mean, low, high))
         return NodeWords(
-            _minus(_with(mean, self.unit)), _minus(_with(f"{low} to {high}", self.unit))
+            _minus(_with(said, self.unit)), _minus(_with(f"{first} to {last}", self.unit))
         )
 
     def width(self, low: float, high: float) -> float:
@@ -329,17 +350,17 @@ def _scale_of(layout: Layout, index: int, features: Floats | None) -> Scale:
     about = described(node)
     if node.reads:
         factor, unit = (100.0, "%") if node.is_share else plain_unit(node.unit)
-        return Scale(node.reads, unit, lambda value: factor * value)
+        return Scale(node.reads, unit, factor)
     if node.is_share:
         chance = re.fullmatch(r"chance to (\w+)(.*)", about)
         phrase = f"has a {about or node.name} of {{}}"
         if chance:
             verb = f"{chance[1]}es" if chance[1].endswith("o") else f"{chance[1]}s"
             phrase = f"{verb}{chance[2]} {{}} of the time"
-        return Scale(phrase, "%", lambda value: 100.0 * value)
+        return Scale(phrase, "%", 100.0)
     factor, unit = plain_unit(node.unit)
     phrase = f"has a {node.name} ({about}) of {{}}" if about else f"has a {node.name} of {{}}"
-    return Scale(phrase, unit, lambda value: factor * value)
+    return Scale(phrase, unit, factor)
 
 
 def for_informed(layout: Layout) -> Layout:
@@ -397,7 +418,7 @@ def words_of(
 def plain_scale(unit: str) -> Scale:
     """How values are read where nothing but their unit is known; "10 m" is read in metres."""
     factor, name = plain_unit(unit)
-    return Scale("{}", name, lambda value: factor * value)
+    return Scale("{}", name, factor)
 
 
 def described(node: Latent) -> str:
@@ -423,6 +444,13 @@ def percent(share: float) -> str:
 def all_of(names: Sequence[str]) -> str:
     """Names as a list in a sentence: "a", "a and b", "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def few_of(names: Sequence[str], most: int = 3) -> str:
+    """The first of many names: "a, b, c and 34 more"."""
+    if len(names) <= most + 1:
+        return all_of(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def _minus(text: str) -> str:
@@ -529,8 +557,8 @@ def _read_by(layout: Layout, index: int, k: int, values: Floats, demand: Floats)
     return Scale(
         phrase,
         unit,
-        lambda value: float(np.interp(value, x, y)),
-        rising,
+        curve=(x, y),
+        rising=rising,
         feature=feature.name,
         margin=True,
         low=float(y.min()),

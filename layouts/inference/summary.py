@@ -154,3 +154,30 @@ def hdi(values: Floats, weights: Floats, share: float = HDI_SHARE) -> tuple[floa
     highs = np.interp(below + share, places, ordered)
     best = int(np.argmin(_CUBIC @ (highs - lows)))
     return float(lows[best]), float(highs[best])
+
+
+def even_hdi(ordered: Floats, share: float = HDI_SHARE) -> Floats:
+    """What `hdi` finds of each of many samples whose draws are equally weighted.
+
+    Args:
+        ordered: (samples, draws), each sample in ascending order.
+        share: Between 0 and 1.
+
+    Returns:
+        (samples, 2), the ends of each interval.
+    """
+    count = ordered.shape[1]
+    weight = np.full(count, 1.0 / count)
+    places = np.cumsum(weight) - weight / 2.0
+    below = (1.0 - share) * _PLACES
+    lows, highs = (_along(ordered, places, at) for at in (below, below + share))
+    best = np.argmin((highs - lows) @ _CUBIC.T, axis=1)[:, np.newaxis]
+    return np.concatenate([np.take_along_axis(ends, best, axis=1) for ends in (lows, highs)], 1)
+
+
+def _along(ordered: Floats, places: Floats, at: Floats) -> Floats:
+    """Interpolate each row, whose values are at the same places, as `numpy.interp` does."""
+    first = np.clip(np.searchsorted(places, at, side="right") - 1, 0, max(len(places) - 2, 0))
+    last = np.minimum(first + 1, len(places) - 1)
+    rise = (ordered[:, last] - ordered[:, first]) / np.maximum(places[last] - places[first], 1e-300)
+    return rise * (np.clip(at, places[0], places[-1]) - places[first]) + ordered[:, first]

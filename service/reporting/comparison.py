@@ -12,25 +12,21 @@ import numpy as np
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint, differences
 from animalcat.layouts.adaptive.paired import CommonInstances, shared
-from animalcat.layouts.checking.compare import (
-    Posterior,
-    difference_words,
-    node_differences,
-    ranking,
-)
-from animalcat.layouts.explaining.wording import Scale, percent, scale_of
+from animalcat.layouts.checking.compare import Posterior
+from animalcat.layouts.explaining.wording import Scale, few_of, scale_of
 from animalcat.plots.results import Results
-from animalcat.service.reporting.session_report import (
-    NodeRow,
-    node_rows,
-    observation_words,
-    played_on,
-)
+from animalcat.service.reporting.session_report import observation_words, played_on
 
 Row = Mapping[str, Any]
 
 MIXED: Final = "mixed"
 """Stands for the digest of several layouts of which only the nodes that they share are compared."""
+
+
+_VALUES: Final = 5
+"""Values of what differs that a sentence names at most."""
+_LABELS: Final = 8
+"""Lines of labels that are shown at most."""
 
 
 class MixedError(ValueError):
@@ -71,10 +67,9 @@ class Difference:
         by_value: dict[str, list[str]] = {}
         for agent, value in self.values.items():
             by_value.setdefault(value or "not known", []).append(agent)
-        agents_by_value = "; ".join(
-            f"{', '.join(agents)}: {value}" for value, agents in by_value.items()
-        )
-        return f"The {self.what} differs ({agents_by_value})."
+        said = [f"{few_of(agents)}: {value}" for value, agents in by_value.items()]
+        more = [f"and {len(said) - _VALUES} more"] if len(said) > _VALUES else []
+        return f"The {self.what} differs ({'; '.join([*said[:_VALUES], *more])})."
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +81,6 @@ class Compared:
         differences: What was different when they were measured.
         posteriors: Draws of the nodes that they share, one an agent.
         profiles: Their profiles with these nodes alone, by agent.
-        rows: How each node of each agent is read: by node, then by agent.
         scales: How the values of a node are read, for all agents alike.
     """
 
@@ -94,7 +88,6 @@ class Compared:
     differences: Sequence[Difference]
     posteriors: Sequence[Posterior]
     profiles: Mapping[str, Row]
-    rows: Mapping[str, Mapping[str, NodeRow]]
     scales: Mapping[str, Scale]
 
     @property
@@ -102,17 +95,33 @@ class Compared:
         """Names of the nodes that are compared."""
         return self.posteriors[0].nodes
 
-    def labels(self) -> list[str]:
-        """What every reader has to know of an agent, with its name."""
-        return [
-            f"{name}: {label}"
-            for name, result in self.results.items()
-            for label in result.profile.get("labels", [])
-        ]
+    def notes(self, *, pairs: bool = False) -> list[str]:
+        """What has to be known before any number is read, one sentence each.
 
-    @property
-    def same_arenas(self) -> dict[tuple[str, str], CommonInstances]:
-        """By two agents on the same battery, who passed which of the arenas that both played."""
+        Args:
+            pairs: Whether it is said of every two agents who passed what; of two it always is.
+        """
+        different = [difference.sentence for difference in self.differences]
+        return [*self.labels(), *different, *self.sentences(pairs=pairs)]
+
+    def labels(self) -> list[str]:
+        """What every reader has to know of agents, with their names, a line for each label."""
+        labelled: dict[str, list[str]] = {}
+        for name, result in self.results.items():
+            for label in result.profile.get("labels", []):
+                labelled.setdefault(label, []).append(name)
+        lines = [f"{few_of(names)}: {label}" for label, names in labelled.items()]
+        more = [f"and {len(lines) - _LABELS} more labels"] if len(lines) > _LABELS else []
+        return [*lines[:_LABELS], *more]
+
+    def same_arenas(self, *, pairs: bool = False) -> dict[tuple[str, str], CommonInstances]:
+        """By two agents on the same battery, who passed which of the arenas that both played.
+
+        Args:
+            pairs: Whether of every two; else of two agents alone.
+        """
+        if not pairs and len(self.results) > 2:
+            return {}
         passed = {name: _passed(result) for name, result in self.results.items()}
         batteries = {name: _battery(result.profile) for name, result in self.results.items()}
         return {
@@ -122,15 +131,23 @@ class Compared:
             and passed[first].keys() & passed[second].keys()
         }
 
-    def sentences(self) -> list[str]:
-        """Who passed what of the arenas that two agents played, a sentence for every two."""
+    def sentences(self, *, pairs: bool = False) -> list[str]:
+        """Who passed what of the arenas that two agents played, a sentence for every two.
+
+        Args:
+            pairs: As for `same_arenas`.
+        """
         return [
             f"{first} and {second}: {common.words(first, second)}."
-            for (first, second), common in self.same_arenas.items()
+            for (first, second), common in self.same_arenas(pairs=pairs).items()
         ]
 
-    def to_dict(self) -> dict[str, Any]:
-        """What differs, and the agents with where their numbers come from, as JSON values."""
+    def to_dict(self, *, pairs: bool = False) -> dict[str, Any]:
+        """What differs, and the agents with where their numbers come from, as JSON values.
+
+        Args:
+            pairs: As for `same_arenas`.
+        """
         return {
             "differs": [
                 {
@@ -163,7 +180,7 @@ class Compared:
                     **asdict(common),
                     "words": common.words(first, second),
                 }
-                for (first, second), common in self.same_arenas.items()
+                for (first, second), common in self.same_arenas(pairs=pairs).items()
             ],
         }
 
@@ -195,7 +212,6 @@ def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared
     one_layout = not any(difference.what == "layout" for difference in what_differs)
     profiles: dict[str, Row] = {}
     posteriors: list[Posterior] = []
-    rows: dict[str, dict[str, NodeRow]] = {node: {} for node in shared}
     scales = _scales(results, shared)
     for name, result in results.items():
         own = Posterior.of_fit(name, result.fitted)
@@ -212,11 +228,7 @@ def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared
             "layout": layout if one_layout else {**layout, "digest": MIXED},
             "nodes": {node: result.profile["nodes"][node] for node in shared},
         }
-        latents = [latent for latent in result.fitted.layout.latents if latent.name in scales]
-        read = [scales[latent.name] for latent in latents]
-        for row in node_rows(profiles[name]["nodes"], latents, read):
-            rows[row.name][name] = row
-    return Compared(results, what_differs, posteriors, profiles, rows, scales)
+    return Compared(results, what_differs, posteriors, profiles, scales)
 
 
 def _passed(result: Results) -> dict[str, bool]:
@@ -350,67 +362,3 @@ def _shared(results: Mapping[str, Results]) -> list[str]:
     return [
         name for name, node in each[0].items() if all(other.get(name) == node for other in each[1:])
     ]
-
-
-@dataclass(frozen=True)
-class RankRow:
-    """Where an agent stands by one node, in words."""
-
-    node: str
-    agent: str
-    reading: str
-    interval: str
-    rank: str
-    first: str
-
-
-@dataclass(frozen=True)
-class DifferenceRow:
-    """How two agents differ in one node, in words."""
-
-    node: str
-    agent: str
-    than: str
-    by: str
-    interval: str
-    more: str
-
-
-def rank_rows(known: Compared) -> list[RankRow]:
-    """Where every agent stands by every node, best first."""
-    ranked: list[RankRow] = []
-    for node in known.nodes:
-        for rank in ranking(known.posteriors, node):
-            row = known.rows[node][rank.name]
-            low, high = rank.interval
-            ranked.append(
-                RankRow(
-                    node,
-                    rank.name,
-                    row.reading,
-                    row.interval,
-                    f"{rank.rank:.1f} ({low} to {high})",
-                    percent(rank.probabilities[0]),
-                )
-            )
-    return ranked
-
-
-def difference_rows(known: Compared) -> list[DifferenceRow]:
-    """How every two agents differ by every node."""
-    rows = [
-        DifferenceRow(
-            difference.node,
-            first.name,
-            second.name,
-            words.estimate,
-            words.interval,
-            percent(difference.more),
-        )
-        for first, second in combinations(known.posteriors, 2)
-        for difference in node_differences(first, second)
-        for words in [
-            difference_words(first, second, difference.node, known.scales[difference.node])
-        ]
-    ]
-    return sorted(rows, key=lambda row: known.nodes.index(row.node))

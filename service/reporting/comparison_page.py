@@ -10,11 +10,19 @@ from matplotlib.figure import Figure
 
 from animalcat import plots
 from animalcat.layouts.adaptive.paired import compare_each
+from animalcat.layouts.checking.compare import TOLD_APART
+from animalcat.layouts.explaining.wording import few_of, percent
+from animalcat.layouts.reporting.side_by_side import (
+    cluster_rows,
+    compare_agents,
+    difference_rows,
+    rank_rows,
+)
 from animalcat.plots.agents import node_comparison
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.readings import NodeReading
 from animalcat.service.reporting import session_report as told
-from animalcat.service.reporting.comparison import Compared, difference_rows, rank_rows
+from animalcat.service.reporting.comparison import Compared
 from animalcat.service.reporting.templates import templates
 
 Row = Mapping[str, Any]
@@ -26,6 +34,8 @@ def comparison_page(
     intro: Sequence[str] = (),
     common: Mapping[str, Sequence[bool | None]] | None = None,
     against: str = "",
+    *,
+    pairs: bool = False,
 ) -> str:
     """Make the page of a comparison.
 
@@ -35,14 +45,19 @@ def comparison_page(
         intro: Sentences below the title.
         common: Whether each agent passed the arenas that all play; None: not played yet.
         against: The agent with which the others are compared on these; empty for none.
+        pairs: Whether the difference of every two agents is on it; of two it always is.
 
     Returns:
         An HTML document.
     """
+    nodes_of = {name: profile["nodes"] for name, profile in known.profiles.items()}
+    every = "every" if pairs else None
+    report = compare_agents(known.posteriors, pairs=every, scales=known.scales, nodes=nodes_of)
     missing: list[str] = []
     drawn = _Pictures(missing)
-    nodes = [drawn.of(*node_figure) for node_figure in _nodes(known)]
-    names = ", ".join(known.results)
+    words = {(row["node"], row["agent"]): row["interval"] for row in rank_rows(report, every=True)}
+    nodes = [drawn.of(*node_figure) for node_figure in _nodes(known, words)]
+    names = few_of(list(known.results))
     profiles, tables = (
         known.profiles,
         {name: result.table for name, result in known.results.items()},
@@ -84,8 +99,11 @@ def comparison_page(
             wide=[picture for picture in wide if picture],
             success=[picture for picture in success if picture],
             missing=missing,
-            ranks=rank_rows(known),
-            rows=difference_rows(known),
+            ranks=rank_rows(report, every=True),
+            clusters=cluster_rows(report, every=True),
+            told_apart=percent(TOLD_APART),
+            rows=difference_rows(report, every=bool(report["differences"])),
+            every=bool(report["differences"]),
             falling=[node for node in known.nodes if not known.scales[node].rising],
         )
     )
@@ -109,10 +127,12 @@ class _Pictures:
             return Markup()
 
 
-def _nodes(known: Compared) -> Iterator[tuple[Callable[[], Figure], str]]:
+def _nodes(
+    known: Compared, words: Mapping[tuple[str, str], str]
+) -> Iterator[tuple[Callable[[], Figure], str]]:
     for node in known.nodes:
         reading = NodeReading(node, known.scales[node])
-        said = "; ".join(f"{name} {row.interval}" for name, row in known.rows[node].items())
+        said = "; ".join(f"{name} {words[node, name]}" for name in known.profiles)
         yield (
             lambda node=node, reading=reading: node_comparison(
                 known.profiles, node, known.posteriors, reading

@@ -13,12 +13,14 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import norm
 
-from animalcat.lab.comparison import compare_agents
 from animalcat.layouts.checking.compare import (
     Posterior,
+    every_difference,
     node_differences,
     plot_trajectory,
     ranking,
+    standings,
+    superiority,
     trajectory,
 )
 from animalcat.layouts.checking.loo import Loo, compare_layouts, loo
@@ -31,6 +33,7 @@ from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.posterior_table import fit_all, fitted_table, posterior_table
 from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.reporting.side_by_side import cluster_rows, compare_agents, rank_rows
 from animalcat.layouts.simulation.simulate import LayoutAgent, simulate_outcomes
 
 Floats = npt.NDArray[np.float64]
@@ -67,6 +70,45 @@ def test_a_ranking() -> None:
         assert sum(entry.probabilities) == pytest.approx(1)
         expected = sum((k + 1) * p for k, p in enumerate(entry.probabilities))
         assert entry.rank == pytest.approx(expected)
+
+
+def test_many_agents_are_put_into_groups_that_can_be_told_apart() -> None:
+    means = {"low": 0.0, "top": 9.0, "near": 8.9, "mid": 5.0, "wide": 4.9}
+    agents = [normal(name, mean, 0.3, k) for k, (name, mean) in enumerate(means.items())]
+    agents[-1] = normal("wide", 4.7, 1.5, 9)
+    (found,) = standings(agents)
+    assert [cluster.agents for cluster in found.clusters] == [
+        ("top", "near"),
+        ("mid", "wide"),
+        ("low",),
+    ]
+    assert [cluster.above for cluster in found.clusters] == [1.0, 1.0, None]
+    assert found.apart is not None
+    assert (found.apart.agent, found.apart.than) == ("top", "low")
+    assert found.apart.mean == pytest.approx(9, abs=0.05)
+    assert (found.ranks[0].most, found.ranks[-1].least) == pytest.approx((0.55, 0.95), abs=0.06)
+    report = compare_agents(agents)
+    assert report["differences"] == []
+    assert "probabilities" not in report["ranking"][0]
+    assert len(compare_agents(agents, pairs="every")["differences"]) == 10
+    assert [row["than"] for row in compare_agents(agents, pairs="first")["differences"]] == [
+        "low"
+    ] * 4
+    many = [normal(f"agent {k}", 2.0 * k, 0.1, k) for k in range(40)]
+    rows = cluster_rows(compare_agents(many))
+    assert [row["group"] for row in rows] == ["1", "2", "3", "4 to 39", "40"]
+    assert sum(row["agents"] for row in rows) == 40
+    assert [row["agent"] for row in rank_rows(compare_agents(many))] == ["agent 39", "agent 0"]
+
+
+def test_pairs_are_compared_as_one_pair_is() -> None:
+    agents = [normal(name, k, 0.5, k) for k, name in enumerate("abc")]
+    every = list(every_difference(agents))
+    assert [(one.agent, one.than) for one in every] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert every[1:] == [*node_differences(agents[0], agents[2]), *node_differences(*agents[1:])]
+    a, b = (np.sort(np.round(one.draws[::100, 0], 1)) for one in agents[:2])
+    pairs = a[:, None] - b
+    assert superiority(a, b) == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
 
 
 def test_a_ranking_says_no_more_than_profiles_do() -> None:

@@ -13,14 +13,13 @@ from typer.testing import CliRunner
 
 from animalcat.cli.main import build
 from animalcat.layouts.library import load_layout, parse_layout
+from animalcat.layouts.reporting.side_by_side import compare_agents, difference_rows, rank_rows
 from animalcat.plots import read_results
 from animalcat.plots.results import Results
 from animalcat.service.reporting.comparison import (
     MixedError,
     compared,
-    difference_rows,
     differing,
-    rank_rows,
 )
 from animalcat.service.reporting.comparison_page import comparison_page
 from tests.service.test_battery_report import SUM, Page
@@ -45,15 +44,16 @@ def test_agents_are_ranked_by_their_draws(both: dict[str, Results]) -> None:
     assert known.differences == []
     first, second = both
     draws = [one.fitted.flat_draws[:, 0] for one in both.values()]
-    rows = [row for row in rank_rows(known) if row.node == "navigationAbility"]
-    assert [row.agent for row in rows] == [second, first]
+    report = compare_agents(known.posteriors, scales=known.scales)
+    rows = [row for row in rank_rows(report) if row["node"] == "navigationAbility"]
+    assert [row["agent"] for row in rows] == [second, first]
     less = float((draws[0][:, None] < draws[1][None, ::4]).mean())
-    assert rows[0].first == f"{100 * less:.0f} %"
-    (row,) = (row for row in difference_rows(known) if row.node == "navigationAbility")
+    assert rows[0]["P(most)"] == pytest.approx(less, abs=0.01)
+    (row,) = (row for row in difference_rows(report) if row["node"] == "navigationAbility")
     # In metres, though the layout's unit is ten of them.
-    value, unit = row.by.replace("−", "-").split()
+    value, unit = row["differs by"].replace("−", "-").split()
     assert unit == "m"
-    assert row.interval.endswith(" m")
+    assert row["90 %"].endswith(" m")
     assert float(value) == pytest.approx(10 * (draws[0].mean() - draws[1].mean()), abs=1)
 
 
@@ -139,6 +139,13 @@ def test_sessions_are_compared_from_the_command_line(tmp_path: Path) -> None:
     }
     assert {row["node"] for row in found["ranking"]} == set(found["nodes"])
     assert not found["approximate"]
+    assert len(found["differences"]) == len(found["nodes"])
+    several = [*FILES, FILES[0]]
+    told = [json.loads(run(*several, "--json", *more).stdout) for more in ([], ["--pairs"])]
+    assert [len(one["differences"]) for one in told] == [0, 3 * len(found["nodes"])]
+    assert [len(one["same_arenas"]) for one in told] == [0, 3]
+    assert told[0]["standings"] == told[1]["standings"]
+    assert "and forward" not in run(*several).stdout
     alone = run(FILES[0])
     assert (alone.exit_code, "two agents at least" in alone.stderr) == (2, True)
     lost = run(*FILES, "-o", "/dev/full")

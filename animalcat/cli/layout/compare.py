@@ -24,7 +24,6 @@ from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.profile_files import read_profiles
 from animalcat.cli.shared.remote import Data
-from animalcat.lab.comparison import compare_agents
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
 from animalcat.layouts.checking.walking import Start, walked
@@ -33,6 +32,7 @@ from animalcat.layouts.fitting.estimates import profile_scales, scales_of
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import OutcomeTable
 from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.reporting.side_by_side import compare_agents
 from animalcat.plots.given import numbered
 
 Report = dict[str, Any]
@@ -123,7 +123,7 @@ def command(
         nodes = {name: profile["nodes"] for name, profile in profiled.items()}
         report = {"layouts": []}
     try:
-        report |= compare_agents(posteriors, seed, scales=scales, nodes=nodes)
+        report |= compare_agents(posteriors, seed, pairs="first", scales=scales, nodes=nodes)
         paths = trajectory(posteriors, _numbers(steps)) if steps else []
         walks = walked(posteriors, _numbers(steps), starts) if steps else []
     except ValueError as error:

@@ -10,7 +10,8 @@ import typer
 from animalcat.cli.shared.agent_comparison import print_comparison
 from animalcat.cli.shared.output import fail, print_json, status, wrote
 from animalcat.files import write_whole
-from animalcat.lab.comparison import agent_names, compare_agents
+from animalcat.lab.comparison import agent_names
+from animalcat.layouts.reporting.side_by_side import compare_agents
 from animalcat.plots.results import Results
 from animalcat.service.reporting.comparison import Compared, MixedError, compared
 
@@ -31,22 +32,23 @@ def side_by_side(results: Sequence[Results], *, mixed: bool) -> Compared:
         fail(str(error))
 
 
-def show_comparison(known: Compared, *, as_json: bool) -> None:
+def show_comparison(known: Compared, *, as_json: bool, pairs: bool = False) -> None:
     """Print a comparison.
 
     Args:
         known: The agents side by side.
         as_json: Whether as JSON.
+        pairs: Whether every two agents are compared; two alone always are.
     """
     nodes = {name: profile["nodes"] for name, profile in known.profiles.items()}
-    comparison = compare_agents(known.posteriors, every_pair=True, scales=known.scales, nodes=nodes)
+    every = "every" if pairs else None
+    comparison = compare_agents(known.posteriors, pairs=every, scales=known.scales, nodes=nodes)
     if as_json:
-        print_json(known.to_dict() | comparison)
+        print_json(known.to_dict(pairs=pairs) | comparison)
         return
-    differences = (difference.sentence for difference in known.differences)
-    for line in (*known.labels(), *differences, *known.sentences()):
+    for line in known.notes(pairs=pairs):
         typer.echo(line)
-    print_comparison(comparison, title="Differences")
+    print_comparison(comparison, title="Differences", every=pairs)
 
 
 def write_comparison(
@@ -56,6 +58,8 @@ def write_comparison(
     intro: Sequence[str] = (),
     common: Mapping[str, Sequence[bool | None]] | None = None,
     against: str = "",
+    *,
+    pairs: bool = False,
 ) -> None:
     """Write the page of a comparison, either completely or not at all.
 
@@ -66,11 +70,12 @@ def write_comparison(
         intro: Sentences below the title.
         common: Whether each agent passed the arenas that all play.
         against: The agent with which the others are compared on these; empty for none.
+        pairs: Whether the page has the difference of every two agents; of two it always has.
     """
     from animalcat.service.reporting.comparison_page import comparison_page
 
     with status("drawing"):
-        page = comparison_page(known, title, intro, common, against)
+        page = comparison_page(known, title, intro, common, against, pairs=pairs)
     try:
         write_whole(output, page.encode())
     except OSError as error:
