@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from animalcat.layouts.explaining.wording import Scale
@@ -43,6 +45,8 @@ _REACH: Final = 3.0
 """A prior without an end is shown to so many standard deviations."""
 _PRIOR_DRAWS: Final = 20_000
 _PARTICLES: Final = 1000
+MOST_STEPS: Final = 500
+"""Most steps at which a long course of estimates is known."""
 """Particles with which a course is told again."""
 
 
@@ -154,13 +158,16 @@ def densities(
 
 @dataclass(frozen=True, eq=False)
 class EstimateHistory:
-    """How the estimates came about, episode by episode.
+    """How the estimates came about over the episodes.
 
     Attributes:
-        mean: (episodes + 1, nodes), before the first episode and after each.
-        ends: (episodes + 1, nodes, 2), of the 90 % intervals.
+        after: (steps,): how many episodes each step knows, from 0 to all; every number unless there
+            are more than `MOST_STEPS` episodes.
+        mean: (steps, nodes).
+        ends: (steps, nodes, 2), of the 90 % intervals.
     """
 
+    after: npt.NDArray[np.int64]
     mean: Floats
     ends: Floats
 
@@ -178,13 +185,21 @@ def course_of(fitted: FitResult) -> EstimateHistory:
     if data is None or not len(data.outcomes):
         raise ValueError("there is no outcome yet, so there is no course to draw")
     live = LivePosterior(fitted.layout, seed=0, particles=_PARTICLES)
+    count = len(data.features)
+    after = np.unique(np.linspace(0, count, min(count, MOST_STEPS) + 1).astype(np.int64))
     steps = [live.summary()]
-    for k, features in enumerate(data.features):
-        weight = 1.0 if data.weights is None else float(data.weights[k])
-        outcome: Any = data.outcomes[k]
-        live.update(features, outcome, k, weight)
+    whole = data.weights is None or bool((data.weights == 1.0).all())
+    for start, end in pairwise(after.tolist()):
+        if whole and end - start > 1:
+            live.update_all(data.features[start:end], data.outcomes[start:end], start)
+        else:
+            for k in range(start, end):
+                weight = 1.0 if data.weights is None else float(data.weights[k])
+                outcome: Any = data.outcomes[k]
+                live.update(data.features[k], outcome, k, weight)
         steps.append(live.summary())
     return EstimateHistory(
+        after,
         np.array([[node.mean for node in step] for step in steps]),
         np.array([[node.hdi for node in step] for step in steps]),
     )
@@ -219,19 +234,19 @@ def trajectory(
     fitted = fitted_of(what, "trajectory")
     chosen = _chosen(fitted, nodes, "trajectory")
     course = course or course_of(fitted)
-    steps = np.arange(len(course.mean))
+    steps = course.after
     drawn = panels(ax, "trajectory", len(chosen), 2, 3.4, 2.2)
     for panel, (k, reading) in zip(drawn.axes, chosen.items(), strict=True):
         ends = course.ends[:, k]
         panel.fill_between(steps, ends[:, 0], ends[:, 1], color=MAIN, alpha=0.2, lw=0)
         panel.plot(steps, course.mean[:, k], color=MAIN, lw=1.8)
         last = fitted.nodes[k]
-        at = len(steps) + 0.02 * len(steps)
+        at = 1.02 * (int(steps[-1]) + 1)
         panel.plot([at, at], last.hdi, color=INK, lw=2.5, solid_capstyle="butt")
         panel.plot([at], [last.mean], "o", color=PAPER, mec=INK, mew=1.6, ms=5)
         panel.set_title(plain(fitted.layout.latents[k].name), fontsize=9, color=INK)
         panel.set_ylabel(plain(reading.label), fontsize=7.5, color=SOFT, wrap=True)
-        panel.set_xlim(0, at + 0.03 * len(steps))
+        panel.set_xlim(0, at + 0.03 * (int(steps[-1]) + 1))
         low, high = panel.get_ylim()
         prior = fitted.layout.latents[k].prior
         low, high = max(low, prior.low), min(high, prior.high)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from scipy.special import betaincinv, stdtrit
@@ -47,6 +48,10 @@ OBSERVED: Final = "observed"
 
 _DRAWS: Final = 500
 """Draws that curves and bands are made of."""
+MOST_AVERAGED: Final = 2000
+"""Most episodes over which predictions are averaged: beyond, some at even distances."""
+MOST_POINTS: Final = 500
+"""Most episodes that are drawn one by one: beyond, some at even distances."""
 _BINS: Final = 6
 _FEW: Final = 8
 """A demand with at most so many values is shown value by value."""
@@ -58,7 +63,8 @@ def characteristic(
 ) -> Figure:
     """Draw success by each demand: the curve that the layout gives, its band, and what was seen.
 
-    The curve is the mean prediction over the episodes played, each with this one demand changed.
+    The curve is the mean prediction over the episodes played, each with this one demand changed;
+    of more than 2,000 episodes, over so many at even distances.
     Points are shares of success with 90 % intervals (Jeffreys), or mean scores with 90 % intervals
     (Student's t), and their numbers of episodes.
 
@@ -83,14 +89,14 @@ def characteristic(
     chosen = _columns(layout, demands, "characteristic")
     drawn = panels(ax, "characteristic", len(chosen), 2, 3.4, 2.3)
     evaluator = Evaluator(layout)
-    draws = _thinned(fitted)
+    draws, some = _thinned(fitted), data.features[_spread(len(outcomes), MOST_AVERAGED)]
     for panel, k in zip(drawn.axes, chosen, strict=True):
         feature = layout.features[k]
         values = data.features[:, k]
         places = _places(values)
         band = np.empty((len(places), 3))
         for i, place in enumerate(places):
-            changed = data.features.copy()
+            changed = some.copy()
             changed[:, k] = place
             mean = evaluator.probability(draws, changed).mean(axis=1)
             band[i] = np.quantile(mean, [0.05, 0.5, 0.95])
@@ -229,7 +235,7 @@ def _predicted(
     share = np.empty(tuple(len(side.middles) for side in cells))
     for i, first in enumerate(cells[0].middles):
         for j, second in enumerate(cells[1].middles):
-            changed = features.copy()
+            changed = features[_spread(len(features), MOST_AVERAGED)].copy()
             changed[:, at[0]], changed[:, at[1]] = first, second
             share[i, j] = evaluator.probability(draws, changed).mean()
     return share
@@ -366,6 +372,8 @@ def coverage(
 ) -> Figure:
     """Draw which values of each demand were played, on the range that the layout allows.
 
+    Of more than 500 episodes, so many at even distances are drawn, and the picture says so.
+
     Args:
         what: A fit, a learner, or results, with the outcomes.
         demands: Names of the demands to draw; all by default.
@@ -386,12 +394,15 @@ def coverage(
     chosen = _columns(layout, demands, "coverage")
     size = (6.4 if key else 3.4, 1.0 * key + 0.8 * len(chosen) + 0.35 * (not key))
     drawn = canvas(ax, "coverage", size, rows=len(chosen))
+    shown = _spread(len(outcomes), MOST_POINTS)
+    outcomes = outcomes[shown]
     jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(outcomes))
     for panel, k in zip(drawn.axes, chosen, strict=True):
         feature = layout.features[k]
         values = data.features[:, k]
         low = feature.low if np.isfinite(feature.low) else float(values.min())
         high = feature.high if np.isfinite(feature.high) else float(values.max())
+        values = values[shown]
         if _scored(layout):
             panel.plot(values, outcomes, "o", color=MAIN, ms=4, alpha=0.6)
             _range(panel, low, high, (-0.08, 1.08), ("score 0", "score 1"), feature)
@@ -403,7 +414,10 @@ def coverage(
             )
         _range(panel, low, high, (-0.6, 1.6), ("failed", "passed"), feature)
     if key:
-        drawn.below("each axis is the range that the layout allows")
+        drawn.below(
+            "each axis is the range that the layout allows"
+            f"{some_of(fitted, MOST_POINTS, '; drawn are ')}"
+        )
     drawn.entitle(*title_of(what))
     return drawn.figure
 
@@ -436,6 +450,28 @@ def _columns(layout: Layout, demands: Sequence[str], call: str) -> list[int]:
     return [k for k, name in enumerate(layout.feature_names) if not demands or name in demands]
 
 
+def _spread(count: int, most: int) -> slice | npt.NDArray[np.int64]:
+    """Rows at even distances, all if there are no more than `most`."""
+    return slice(None) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
+
+
+def some_of(fitted: FitResult, most: int, before: str) -> str:
+    """How many of a fit's episodes are shown, in words; empty if all are.
+
+    Args:
+        fitted: The fit.
+        most: How many are shown at most.
+        before: What goes before it.
+    """
+    count = 0 if fitted.data is None else int(np.isfinite(_firsts(fitted.data)).sum())
+    return f"{before}{most} of {count} episodes" if count > most else ""
+
+
+def _firsts(data: FitData) -> Floats:
+    """The first outcome of each episode, NaN where it is missing."""
+    return data.outcomes.reshape(len(data.features), -1)[:, 0]
+
+
 def _thinned(fitted: FitResult, most: int = _DRAWS) -> Floats:
     """Draws at equal distances, at most about as many as asked for."""
     return fitted.flat_draws[:: max(1, len(fitted.flat_draws) // most)]
@@ -455,7 +491,7 @@ def _played(fitted: FitResult) -> tuple[FitData, Floats]:
     data = fitted.data
     if data is None or not len(data.outcomes):
         raise ValueError("there is no outcome yet, so there is nothing to draw")
-    first = data.outcomes.reshape(len(data.features), -1)[:, 0]
+    first = _firsts(data)
     seen = np.isfinite(first)
     return data._replace(features=data.features[seen]), first[seen]
 

@@ -79,7 +79,7 @@ def _course(fitted: FitResult, estimates: Mapping[str, str]) -> Iterator[Drawn]:
         yield _drawn(
             "course",
             lambda name=name: posterior.trajectory(fitted, nodes=[name], course=course, key=False),
-            f"Estimate of {name} with its 90 % interval over {len(widths) - 1} episodes: "
+            f"Estimate of {name} with its 90 % interval over {course.after[-1]} episodes: "
             f"{_narrowed(widths)}. {estimates.get(name, '')}",
         )
 
@@ -117,7 +117,8 @@ def _demands(fitted: FitResult) -> Iterator[Drawn]:
         yield _drawn(
             "coverage",
             lambda name=name: prediction.coverage(fitted, demands=[name], key=False),
-            f"Values of {name} that were played, by outcome, on the range of the layout: "
+            f"Values of {name} that were played, by outcome, on the range of the layout"
+            f"{prediction.some_of(fitted, prediction.MOST_POINTS, ', of ')}: "
             f"{_passed_by(fitted, name)}.",
         )
 

@@ -13,9 +13,10 @@ from animalcat.layouts.inference.summary import HDI_SHARE
 from animalcat.maps.small import arena_map
 from animalcat.outcomes import outcomes_frame
 from animalcat.plots.inline import inline_svg
-from animalcat.plots.prediction import with_observed
+from animalcat.plots.prediction import MOST_POINTS, some_of, with_observed
 from animalcat.service.measuring.profile_words import battery_rate, control_cells, warnings
 from animalcat.service.reporting import session_report as told
+from animalcat.service.reporting.parts import LAST, parts_of
 from animalcat.service.reporting.session_figures import scores, session_figures
 from animalcat.service.reporting.templates import templates
 
@@ -39,6 +40,9 @@ def session_page(
 ) -> str:
     """Make the report on a session.
 
+    Of a long session, episodes are in parts that the page draws when they are opened, so that it
+    opens at once; without a script it says of each part what became of its episodes.
+
     Args:
         profile: The profile with its labels, by the schema "profile".
         fitted: Its posterior, with the data that it was fitted to.
@@ -59,6 +63,7 @@ def session_page(
     units = {f.name: f.unit for f in fitted.layout.features}
     episodes = told.episode_rows(rows, because or {}, units)
     maps, without = _maps([row.instance for row in episodes], arenas)
+    parts = parts_of(episodes, maps)
     verdict: Row = profile["verdict"]
     found: Row = profile.get("predicts") or {}
     predicts = {"rivals": (), "draws": 0, **found}
@@ -95,6 +100,8 @@ def session_page(
         scores=scores(fitted),
         missing=missing,
         strip=episodes,
+        parts=parts,
+        drawn_points=_upper(some_of(fitted, MOST_POINTS, "each of ") or "every episode"),
         constant=_constant(fitted),
         predictions=told.predictions(table, fitted.layout.outcomes[0].source),
         of_success=fitted.layout.outcomes[0].source == "success",
@@ -102,7 +109,7 @@ def session_page(
         judgement=profile.get("judgement") or {"text": "", "evidence": ()},
         left_out=about.get("coverage"),
         paradigms=about.get("paradigms") or (),
-        episodes=episodes,
+        episodes=episodes if parts is None else episodes[-LAST:],
         maps=maps,
         without_map=without,
         diagnostics=told.diagnostics_words(profile),
