@@ -88,6 +88,7 @@ def look(store: SqlStore, files: Artefacts, session: str) -> IntegrityReport:
         if stored is not None and stored.state is SessionState.UNREADABLE:
             problems.append(f"its record cannot be read: {stored.reason}")
         elif stored is not None:
+            _compare_counts(problems, store, session)
             _compare_battery(problems, files, stored)
             _compare_layout(problems, store, stored)
             notes += _notes(store, stored)
@@ -130,6 +131,16 @@ def _compare_file(problems: list[str], files: Artefacts, session: str, link: Cha
         elif digest != link.recording:
             changed = "were changed" if "draws" in called else "was changed"
             problems.append(f"{called} {changed}")
+
+
+def _compare_counts(problems: list[str], store: SqlStore, session: str) -> None:
+    """Compare the numbers that lists show of a session with its attempts."""
+    kept, counted = store.recount(session)
+    for what, is_now, is_so in zip(
+        ("episodes", "successes", "practice"), kept, counted, strict=True
+    ):
+        if is_now != is_so:
+            problems.append(f"its number of {what} was changed: it is {is_now}, and not {is_so}")
 
 
 def _compare_battery(problems: list[str], files: Artefacts, session: Session) -> None:
