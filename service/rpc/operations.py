@@ -95,7 +95,10 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         going_on = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
         # Where the database does not answer, what is known without it is told all the same.
         answers = self._standing.readiness.answers
-        sessions = await self._engines.sessions(going_on, Page(MOST_WAITING)) if answers else ()
+        sessions, counted = (), {}
+        if answers:
+            sessions = await self._engines.sessions(going_on, Page(MOST_WAITING))
+            counted = await asyncio.to_thread(self._engines.parts.store.count_sessions)
         placement = self._engines.parts.workers.status()
         fits = self._engines.parts.fitter.fitting()
         return encode(
@@ -112,6 +115,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
                 lacks=tuple(await self._limits.lacks()),
                 refusals=tuple(map(_told, self._refusals.all()[:MOST_REFUSALS])),
                 standing=await asyncio.to_thread(self._standing.told),
+                sessions={name.lower(): number for name, number in sorted(counted.items())},
             )
         )
 

@@ -120,6 +120,7 @@ class Looker:
             if stored is not None and stored.state is SessionState.UNREADABLE:
                 problems.append(f"its record cannot be read: {stored.reason}")
             elif stored is not None:
+                _compare_counts(problems, self._store, session)
                 problems += self._of_battery(stored)
                 problems += self._of_layout(stored)
                 notes += _notes(self._store, stored)
