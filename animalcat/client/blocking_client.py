@@ -249,6 +249,7 @@ class Client:
     profile = _blocking(AsyncClient.profile)
     verdict = _blocking(AsyncClient.verdict)
     explain_episode = _blocking(AsyncClient.explain_episode)
+    draws = _blocking(AsyncClient.draws)
     export_profile = _blocking(AsyncClient.export_profile)
     outcomes = _blocking(AsyncClient.outcomes)
     create_campaign = _blocking(AsyncClient.create_campaign)
