@@ -47,7 +47,7 @@ def campaign_json(
         scales = profile_scales(profiles[0][1])
         nodes = {agent: profile["nodes"] for agent, profile in profiles}
         compared = compare_agents(posteriors, every_pair=pairs, scales=scales, nodes=nodes)
-    common = in_common(client, campaign)
+    common = client.common_outcomes(campaign.id)
     paired = compare_each(common, against) if against else {}
     sessions = [session_row(session) for session in campaign.sessions]
     return (

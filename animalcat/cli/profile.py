@@ -242,11 +242,18 @@ def compare(
     two differ most, with probabilities and 90 % intervals. What was different when they were
     measured is said. Different layouts, backends or observations are compared only with --mixed.
     """
-    from animalcat.cli.shared.comparing import show_comparison, side_by_side, write_comparison
-    from animalcat.cli.shared.pictures import read_sessions
+    from animalcat.cli.shared.comparing import (
+        read_measured,
+        show_comparison,
+        side_by_side,
+        write_comparison,
+    )
     from animalcat.layouts.explaining.wording import few_of
 
-    known = side_by_side(read_sessions(sessions, server, data), mixed=mixed)
+    played = pairs or len(sessions) == 2
+    known = side_by_side(
+        read_measured(sessions, server, data, played=played, whole=output is not None), mixed=mixed
+    )
     if output is not None:
         title = f"Comparison of {few_of(list(known.results))}"
         write_comparison(known, output, title, known.sentences(pairs=pairs), pairs=pairs)

@@ -38,6 +38,7 @@ from typing import (
 )
 
 import grpc
+import numpy as np
 
 from animalcat import names
 from animalcat.arena_files import MAX_TABLE_BYTES, battery_files, battery_id, check_sizes, is_yaml
@@ -83,6 +84,7 @@ from animalcat.values import (
     Instance,
     Layout,
     Operation,
+    PosteriorDraws,
     ProcessPlacement,
     RecipeText,
     RecordedStep,
@@ -706,6 +708,25 @@ class AsyncClient:
         """The profile, by the schema "profile": certified once the session is finished."""
         request = results_pb2.GetProfileRequest(name=_profile_name(session))
         return json.loads((await self._read(self._profiles.GetProfile, request)).profile_json)
+
+    async def draws(self, session: SessionLike, *, played: bool = False) -> PosteriorDraws:
+        """The draws of the posterior with the profile: what a comparison needs, and no more.
+
+        Args:
+            session: Which.
+            played: Whether to say what was played, and what came of it.
+        """
+        request = results_pb2.GetDrawsRequest(name=_profile_name(session), played=played)
+        answer = await self._read(self._profiles.GetDraws, request)
+        layout: dict[str, Any] = json.loads(answer.layout_json)
+        nodes, features = len(layout["latents"]), len(layout["features"])
+        return PosteriorDraws(
+            profile=json.loads(answer.profile_json),
+            layout=layout,
+            draws=np.frombuffer(answer.draws, "<f8").reshape(answer.chains, -1, nodes),
+            features=np.frombuffer(answer.features, "<f8").reshape(-1, features),
+            passed=dict(answer.passed),
+        )
 
     async def export_profile(
         self,

@@ -250,6 +250,7 @@ class Client:
     profile = _blocking(AsyncClient.profile)
     verdict = _blocking(AsyncClient.verdict)
     explain_episode = _blocking(AsyncClient.explain_episode)
+    draws = _blocking(AsyncClient.draws)
     export_profile = _blocking(AsyncClient.export_profile)
     save_profile = _blocking(AsyncClient.save_profile)
     outcomes = _blocking(AsyncClient.outcomes)

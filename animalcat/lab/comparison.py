@@ -14,13 +14,12 @@ from animalcat.layouts.reporting.side_by_side import (
     rank_rows,
 )
 from animalcat.plots.given import numbered
-from animalcat.plots.results import Results
 from animalcat.showing import line_html, stacked_html, table_html, table_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from animalcat.service.reporting.comparison import Compared
+    from animalcat.service.reporting.comparison import Compared, Measured
 
 _RANKS: Final = ("node", "agent", "estimate", "rank", "P(most)", "P(least)")
 _CLUSTERS: Final = ("node", "group", "agents", "estimates", "P(above the next)", "who")
@@ -148,7 +147,7 @@ class Comparison:
     _repr_html_ = to_html
 
 
-def compare(results: Sequence[Results], *, mixed: bool) -> Comparison:
+def compare(results: Sequence[Measured], *, mixed: bool) -> Comparison:
     """Put agents side by side.
 
     Args:
@@ -169,6 +168,6 @@ def compare(results: Sequence[Results], *, mixed: bool) -> Comparison:
         raise AnimalcatError(str(error)) from None
 
 
-def agent_names(results: Sequence[Results]) -> list[str]:
+def agent_names(results: Sequence[Measured]) -> list[str]:
     """Names of agents; one that was measured several times is numbered."""
     return numbered([result.agent for result in results])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from animalcat.client import Client
     from animalcat.lab.comparison import Comparison
+    from animalcat.lab.drawn import DrawnResults
     from animalcat.lab.pictures import Pictures
     from animalcat.plots.results import Results
 
@@ -102,6 +103,16 @@ class Result:
 
         return received_results(self.lab, self._session)
 
+    def drawn(self, *, played: bool = False) -> DrawnResults:
+        """The posterior's draws with the profile, for comparisons.
+
+        Args:
+            played: Whether to read what was played as well, and what came of it.
+        """
+        from animalcat.lab.drawn import drawn_results
+
+        return drawn_results(self.lab, self._session, played=played)
+
     @cached_property
     def posterior(self) -> Any:
         """The posterior for ArviZ: `InferenceData`, or a `DataTree` where ArviZ has that.
@@ -159,7 +170,9 @@ class Result:
                     f"{type(other).__name__}",
                     "INVALID_REQUEST",
                 )
-        return compare([self.fit, *(other.fit for other in others)], mixed=mixed)
+        results = [self, *others]
+        played = len(results) == 2  # of more, nobody is told who passed what
+        return compare([result.drawn(played=played) for result in results], mixed=mixed)
 
     def predict(self, battery: Any = None, *, top: int = 5) -> pd.DataFrame:
         """How likely the agent passes each arena of a battery.

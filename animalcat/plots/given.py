@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -209,10 +210,12 @@ def share_passed(profile: Json) -> float:
 
 def numbered(agents: Sequence[str]) -> list[str]:
     """Names of agents, of which those that are there several times have a number each."""
-    return [
-        agent if agents.count(agent) == 1 else f"{agent} {agents[: k + 1].count(agent)}"
-        for k, agent in enumerate(agents)
-    ]
+    total, seen = Counter(agents), Counter[str]()
+    named: list[str] = []
+    for agent in agents:
+        seen[agent] += 1
+        named.append(agent if total[agent] == 1 else f"{agent} {seen[agent]}")
+    return named
 
 
 def _part(what: Any, name: str, otherwise: object = None) -> Any:

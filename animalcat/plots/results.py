@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -67,6 +68,31 @@ class Results(NamedTuple):
         """The nodes as the profile has them; what it does not say of one follows from the draws."""
         derived = self.fitted.profile.nodes_dict()
         return {name: {**derived[name], **node} for name, node in self.profile["nodes"].items()}
+
+    @property
+    def layout(self) -> Layout:
+        """The layout that was measured."""
+        return self.fitted.layout
+
+    @property
+    def draws(self) -> npt.NDArray[np.float64]:
+        """All chains one after another, (draws, latents)."""
+        return self.fitted.flat_draws
+
+    @property
+    def features(self) -> npt.NDArray[np.float64]:
+        """Features of the episodes that it rests on, (episodes, features)."""
+        data = self.fitted.data
+        return np.empty((0, len(self.layout.features))) if data is None else data.features
+
+    @property
+    def passed(self) -> dict[str, bool]:
+        """By instance, whether it was passed when it was first played."""
+        counts = self.table[self.table["outcome"].isin(["success", "failure"])]
+        passed: dict[str, bool] = {}
+        for instance, outcome in zip(counts["instance"], counts["outcome"], strict=True):
+            passed.setdefault(str(instance), outcome == "success")
+        return passed
 
     @property
     def _title(self) -> str:

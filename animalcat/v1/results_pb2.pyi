@@ -114,6 +114,98 @@ class GetProfileResponse(_message.Message):
 Global___GetProfileResponse: _TypeAlias = GetProfileResponse  # noqa: Y015
 
 @_typing.final
+class GetDrawsRequest(_message.Message):
+    """Asks for the posterior's draws."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PLAYED_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}/profile"."""
+    played: _builtins.bool
+    """Whether it is said what was played, and what came of it."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        played: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "played", b"played"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDrawsRequest: _TypeAlias = GetDrawsRequest  # noqa: Y015
+
+@_typing.final
+class GetDrawsResponse(_message.Message):
+    """Answers with the posterior's draws."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class PassedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.bool
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.bool = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    PROFILE_JSON_FIELD_NUMBER: _builtins.int
+    LAYOUT_JSON_FIELD_NUMBER: _builtins.int
+    DRAWS_FIELD_NUMBER: _builtins.int
+    CHAINS_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
+    PASSED_FIELD_NUMBER: _builtins.int
+    profile_json: _builtins.str
+    """JSON as the schema "profile" of the package documents it."""
+    layout_json: _builtins.str
+    """The layout as JSON, with its latent nodes in the order of the draws."""
+    draws: _builtins.bytes
+    """Draws of the latent nodes, (chains, draws, nodes) in C order, float64, little-endian."""
+    chains: _builtins.int
+    """Number of chains."""
+    features: _builtins.bytes
+    """Features of the episodes that it rests on, (episodes, features) in C order, float64,
+    little-endian.
+    """
+    @_builtins.property
+    def passed(self) -> _containers.ScalarMap[_builtins.str, _builtins.bool]:
+        """By instance that was played, whether it was passed the first time; empty unless it was asked for."""
+
+    def __init__(
+        self,
+        *,
+        profile_json: _builtins.str = ...,
+        layout_json: _builtins.str = ...,
+        draws: _builtins.bytes = ...,
+        chains: _builtins.int = ...,
+        features: _builtins.bytes = ...,
+        passed: _abc.Mapping[_builtins.str, _builtins.bool] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chains", b"chains", "draws", b"draws", "features", b"features", "layout_json", b"layout_json", "passed", b"passed", "profile_json", b"profile_json"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDrawsResponse: _TypeAlias = GetDrawsResponse  # noqa: Y015
+
+@_typing.final
 class ExportProfileRequest(_message.Message):
     """Asks for a profile as a file."""
 

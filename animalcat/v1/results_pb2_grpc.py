@@ -40,6 +40,11 @@ class ProfilesStub:
                 request_serializer=animalcat_dot_v1_dot_results__pb2.GetProfileRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_results__pb2.GetProfileResponse.FromString,
                 _registered_method=True)
+        self.GetDraws = channel.unary_unary(
+                '/animalcat.v1.Profiles/GetDraws',
+                request_serializer=animalcat_dot_v1_dot_results__pb2.GetDrawsRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_results__pb2.GetDrawsResponse.FromString,
+                _registered_method=True)
         self.ExportProfile = channel.unary_stream(
                 '/animalcat.v1.Profiles/ExportProfile',
                 request_serializer=animalcat_dot_v1_dot_results__pb2.ExportProfileRequest.SerializeToString,
@@ -53,6 +58,14 @@ class ProfilesServicer:
 
     def GetProfile(self, request, context):
         """The profile of a session: the certified one when it is finished, else the live one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetDraws(self, request, context):
+        """The posterior's draws, with the profile: what a comparison needs, and nothing that is computed
+        for every draw and episode.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -72,6 +85,11 @@ def add_ProfilesServicer_to_server(servicer, server):
                     servicer.GetProfile,
                     request_deserializer=animalcat_dot_v1_dot_results__pb2.GetProfileRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_results__pb2.GetProfileResponse.SerializeToString,
+            ),
+            'GetDraws': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDraws,
+                    request_deserializer=animalcat_dot_v1_dot_results__pb2.GetDrawsRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_results__pb2.GetDrawsResponse.SerializeToString,
             ),
             'ExportProfile': grpc.unary_stream_rpc_method_handler(
                     servicer.ExportProfile,
@@ -107,6 +125,33 @@ class Profiles:
             '/animalcat.v1.Profiles/GetProfile',
             animalcat_dot_v1_dot_results__pb2.GetProfileRequest.SerializeToString,
             animalcat_dot_v1_dot_results__pb2.GetProfileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDraws(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Profiles/GetDraws',
+            animalcat_dot_v1_dot_results__pb2.GetDrawsRequest.SerializeToString,
+            animalcat_dot_v1_dot_results__pb2.GetDrawsResponse.FromString,
             options,
             channel_credentials,
             insecure,

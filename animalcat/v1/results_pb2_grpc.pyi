@@ -35,6 +35,10 @@ class ProfilesStub:
     def __new__(cls, channel: _aio.Channel) -> ProfilesAsyncStub: ...
     GetProfile: _grpc.UnaryUnaryMultiCallable[_results_pb2.GetProfileRequest, _results_pb2.GetProfileResponse]
     """The profile of a session: the certified one when it is finished, else the live one."""
+    GetDraws: _grpc.UnaryUnaryMultiCallable[_results_pb2.GetDrawsRequest, _results_pb2.GetDrawsResponse]
+    """The posterior's draws, with the profile: what a comparison needs, and nothing that is computed
+    for every draw and episode.
+    """
     ExportProfile: _grpc.UnaryStreamMultiCallable[_results_pb2.ExportProfileRequest, _results_pb2.ExportProfileResponse]
     """The profile as a file, piece by piece, however large it is."""
 
@@ -45,6 +49,10 @@ class ProfilesAsyncStub(ProfilesStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetProfile: _aio.UnaryUnaryMultiCallable[_results_pb2.GetProfileRequest, _results_pb2.GetProfileResponse]  # type: ignore[assignment]
     """The profile of a session: the certified one when it is finished, else the live one."""
+    GetDraws: _aio.UnaryUnaryMultiCallable[_results_pb2.GetDrawsRequest, _results_pb2.GetDrawsResponse]  # type: ignore[assignment]
+    """The posterior's draws, with the profile: what a comparison needs, and nothing that is computed
+    for every draw and episode.
+    """
     ExportProfile: _aio.UnaryStreamMultiCallable[_results_pb2.ExportProfileRequest, _results_pb2.ExportProfileResponse]  # type: ignore[assignment]
     """The profile as a file, piece by piece, however large it is."""
 
@@ -58,6 +66,16 @@ class ProfilesServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_results_pb2.GetProfileResponse, _abc.Awaitable[_results_pb2.GetProfileResponse]]:
         """The profile of a session: the certified one when it is finished, else the live one."""
+
+    @_abc_1.abstractmethod
+    def GetDraws(
+        self,
+        request: _results_pb2.GetDrawsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_results_pb2.GetDrawsResponse, _abc.Awaitable[_results_pb2.GetDrawsResponse]]:
+        """The posterior's draws, with the profile: what a comparison needs, and nothing that is computed
+        for every draw and episode.
+        """
 
     @_abc_1.abstractmethod
     def ExportProfile(

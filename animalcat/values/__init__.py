@@ -40,7 +40,7 @@ from animalcat.values.operations import (
     Refusal,
     ServerStanding,
 )
-from animalcat.values.profiles import AgentKind, Verdict, verdict_of
+from animalcat.values.profiles import AgentKind, PosteriorDraws, Verdict, verdict_of
 from animalcat.values.recordings import EpisodeFooter, EpisodeHeader, RecordedStep
 from animalcat.values.sessions import (
     MAX_EPISODES,
@@ -100,6 +100,7 @@ __all__ = [
     "PlacedWorker",
     "Plugin",
     "Policy",
+    "PosteriorDraws",
     "ProcessPlacement",
     "RecipeText",
     "RecordedStep",

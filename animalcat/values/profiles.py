@@ -1,10 +1,13 @@
-"""What a profile says in words."""
+"""What a profile says in words, and the draws that it rests on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from animalcat.showing import line_html
 
@@ -12,6 +15,25 @@ AgentKind: TypeAlias = Literal[
     "able", "single weakness", "single strength", "fraudster", "context", "unclear"
 ]
 """Kinds of agents, as verdicts name them."""
+
+
+class PosteriorDraws(NamedTuple):
+    """The draws of a session's posterior, with the profile that rests on them.
+
+    Attributes:
+        profile: The profile, by the schema "profile".
+        layout: The layout as plain data, in the form of a YAML file.
+        draws: (chains, draws, nodes), in the order of the layout's latent nodes.
+        features: (episodes, features) of what it rests on, in the order of the layout's features.
+        passed: By instance that was played, whether it was passed the first time; empty unless it
+            was asked for.
+    """
+
+    profile: Mapping[str, Any]
+    layout: Mapping[str, Any]
+    draws: npt.NDArray[np.float64]
+    features: npt.NDArray[np.float64]
+    passed: Mapping[str, bool]
 
 
 @dataclass(frozen=True, slots=True)

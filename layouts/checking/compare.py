@@ -57,7 +57,7 @@ class Posterior:
     @classmethod
     def of_fit(cls, name: str, fitted: FitResult) -> Posterior:
         """Take the draws of a fit by NUTS."""
-        return cls._of(name, fitted.layout, fitted.flat_draws)
+        return cls.of_draws(name, fitted.layout, fitted.flat_draws)
 
     @classmethod
     def of_live(cls, name: str, posterior: LivePosterior) -> Posterior:
@@ -65,7 +65,7 @@ class Posterior:
         places = (np.arange(_DRAWS) + 0.5) / _DRAWS
         rows = np.searchsorted(np.cumsum(posterior.weights), places)
         kept = np.minimum(rows, len(posterior.weights) - 1)
-        return cls._of(name, posterior.layout, posterior.particles[kept])
+        return cls.of_draws(name, posterior.layout, posterior.particles[kept])
 
     @classmethod
     def of_profile(cls, name: str, profile: Mapping[str, Any]) -> Posterior:
@@ -102,7 +102,8 @@ class Posterior:
         return even_hdi(self.ordered)
 
     @classmethod
-    def _of(cls, name: str, layout: Layout, draws: Floats) -> Posterior:
+    def of_draws(cls, name: str, layout: Layout, draws: Floats) -> Posterior:
+        """Take draws, (draws, latents), that are equally weighted."""
         units = tuple(node.unit for node in layout.latents)
         return cls(name, layout.digest, layout.latent_names, units, draws)
 

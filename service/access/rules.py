@@ -77,7 +77,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
         "DeleteCampaign": _CHANGE,
     },
     "animalcat.v1.Layouts": {"ListLayouts": _READ, "GetLayout": _READ},
-    "animalcat.v1.Profiles": {"GetProfile": _READ, "ExportProfile": _READ},
+    "animalcat.v1.Profiles": {"GetProfile": _READ, "GetDraws": _READ, "ExportProfile": _READ},
     "animalcat.v1.Episodes": {
         "ListEpisodes": _READ,
         "StreamEpisode": _READ,

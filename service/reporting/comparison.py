@@ -6,17 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint, differences
 from animalcat.layouts.adaptive.paired import CommonInstances, shared
 from animalcat.layouts.checking.compare import Posterior
 from animalcat.layouts.explaining.wording import Scale, few_of, scale_of
-from animalcat.plots.results import Results
+from animalcat.layouts.model.spec import Layout
 from animalcat.service.reporting.session_report import observation_words, played_on
 
+Floats = npt.NDArray[np.float64]
 Row = Mapping[str, Any]
 
 MIXED: Final = "mixed"
@@ -27,6 +29,40 @@ _VALUES: Final = 5
 """Values of what differs that a sentence names at most."""
 _LABELS: Final = 8
 """Lines of labels that are shown at most."""
+
+
+class Measured(Protocol):
+    """What is known of an agent that is compared."""
+
+    @property
+    def agent(self) -> str:
+        """Name of the agent."""
+        ...
+
+    @property
+    def profile(self) -> Row:
+        """The profile, as JSON."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """The layout that was measured."""
+        ...
+
+    @property
+    def draws(self) -> Floats:
+        """The posterior, (draws, latents)."""
+        ...
+
+    @property
+    def features(self) -> Floats:
+        """Features of the episodes that it rests on, (episodes, features)."""
+        ...
+
+    @property
+    def passed(self) -> Mapping[str, bool]:
+        """By instance, whether it was passed when it was first played."""
+        ...
 
 
 class MixedError(ValueError):
@@ -84,7 +120,7 @@ class Compared:
         scales: How the values of a node are read, for all agents alike.
     """
 
-    results: Mapping[str, Results]
+    results: Mapping[str, Measured]
     differences: Sequence[Difference]
     posteriors: Sequence[Posterior]
     profiles: Mapping[str, Row]
@@ -122,7 +158,7 @@ class Compared:
         """
         if not pairs and len(self.results) > 2:
             return {}
-        passed = {name: _passed(result) for name, result in self.results.items()}
+        passed = {name: result.passed for name, result in self.results.items()}
         batteries = {name: _battery(result.profile) for name, result in self.results.items()}
         return {
             (first, second): shared(passed[first], passed[second])
@@ -185,7 +221,7 @@ class Compared:
         }
 
 
-def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared:
+def compared(results: Mapping[str, Measured], *, mixed: bool = False) -> Compared:
     """Put agents side by side.
 
     Args:
@@ -214,7 +250,7 @@ def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared
     posteriors: list[Posterior] = []
     scales = _scales(results, shared)
     for name, result in results.items():
-        own = Posterior.of_fit(name, result.fitted)
+        own = Posterior.of_draws(name, result.layout, result.draws)
         if not one_layout:
             places = [own.nodes.index(node) for node in shared]
             units = tuple(own.units[place] for place in places)
@@ -231,24 +267,13 @@ def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared
     return Compared(results, what_differs, posteriors, profiles, scales)
 
 
-def _passed(result: Results) -> dict[str, bool]:
-    """By arena, whether an agent passed it when it first played it."""
-    counts = result.table[result.table["outcome"].isin(["success", "failure"])]
-    passed: dict[str, bool] = {}
-    for instance, outcome in zip(counts["instance"], counts["outcome"], strict=True):
-        passed.setdefault(str(instance), outcome == "success")
-    return passed
-
-
-def _scales(results: Mapping[str, Results], nodes: Sequence[str]) -> dict[str, Scale]:
+def _scales(results: Mapping[str, Measured], nodes: Sequence[str]) -> dict[str, Scale]:
     """How nodes are read, by the layout of the first agent and by what all of them played."""
-    layout = next(iter(results.values())).fitted.layout
+    layout = next(iter(results.values())).layout
     played = [
-        result.fitted.data.features
+        result.features
         for result in results.values()
-        if result.fitted.data is not None
-        and result.fitted.layout.feature_names == layout.feature_names
-        and len(result.fitted.data.features)
+        if result.layout.feature_names == layout.feature_names and len(result.features)
     ]
     features = np.concatenate(played) if played else None
     return {node: scale_of(layout, layout.latent_names.index(node), features) for node in nodes}
@@ -350,12 +375,12 @@ def _version(profile: Row) -> str:
     return str(versions.get("animalcat", ""))
 
 
-def _shared(results: Mapping[str, Results]) -> list[str]:
+def _shared(results: Mapping[str, Measured]) -> list[str]:
     """Nodes that are the same in every layout, in the order of the first."""
     each = [
         {
             node.name: (node.kind, node.unit, node.prior.low, node.prior.high)
-            for node in result.fitted.layout.latents
+            for node in result.layout.latents
         }
         for result in results.values()
     ]

@@ -19,6 +19,7 @@ from animalcat.layouts.reporting.side_by_side import (
     rank_rows,
 )
 from animalcat.plots.agents import node_comparison
+from animalcat.plots.given import table_of
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.readings import NodeReading
 from animalcat.service.reporting import session_report as told
@@ -60,7 +61,7 @@ def comparison_page(
     names = few_of(list(known.results))
     profiles, tables = (
         known.profiles,
-        {name: result.table for name, result in known.results.items()},
+        {name: table_of(result, "comparison") for name, result in known.results.items()},
     )
     wide = [
         drawn.of(

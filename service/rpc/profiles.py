@@ -11,8 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+import numpy as np
+
 from animalcat import names, plugins
 from animalcat.layouts.inference.fit import FitResult
+from animalcat.layouts.model.spec import to_dict
 from animalcat.outcomes import write_rows
 from animalcat.plugins import Plugin, PluginError
 from animalcat.service.errors import Code, ServiceError, unknown
@@ -30,7 +33,7 @@ from animalcat.service.measuring.report import (
 from animalcat.service.rpc.posterior import write_posterior
 from animalcat.service.session.engines import Engines
 from animalcat.v1 import results_pb2, results_pb2_grpc
-from animalcat.values import SessionState
+from animalcat.values import Outcome, SessionState
 from animalcat.words import FORMATS
 
 PIECE: Final = 1024 * 1024
@@ -61,6 +64,29 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         """Return the stored profile of a session that is over, or else its live profile."""
         profile = await self._profile(names.parse_profile(request.name))
         return results_pb2.GetProfileResponse(profile_json=json.dumps(profile))
+
+    async def GetDraws(  # noqa: N802
+        self, request: results_pb2.GetDrawsRequest, context: Any
+    ) -> results_pb2.GetDrawsResponse:
+        """Return the draws of the posterior, with the profile that rests on them."""
+        session = names.parse_profile(request.name)
+        fitted = await self._posterior(session)
+        passed: dict[str, bool] = {}
+        if request.played:
+            for episode in await self._engines.episodes(session):
+                if episode.counts:
+                    made = episode.decision.made
+                    instance = episode.decision.instance if made is None else made.instance.name
+                    passed.setdefault(instance, episode.outcome is Outcome.SUCCESS)
+        features = np.empty(0) if fitted.data is None else fitted.data.features
+        return results_pb2.GetDrawsResponse(
+            profile_json=json.dumps(await self._profile(session)),
+            layout_json=json.dumps(to_dict(fitted.layout)),
+            draws=np.ascontiguousarray(fitted.draws, "<f8").tobytes(),
+            chains=len(fitted.draws),
+            features=np.ascontiguousarray(features, "<f8").tobytes(),
+            passed=passed,
+        )
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def ExportProfile(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -222,6 +222,16 @@ def _told(problems: list[str], what: str) -> Generator[None]:
         problems.append(f"{what} cannot be read: {error}")
 
 
+def _compare_counts(problems: list[str], store: SqlStore, session: str) -> None:
+    """Compare the numbers that lists show of a session with its attempts."""
+    kept, counted = store.recount(session)
+    for what, is_now, is_so in zip(
+        ("episodes", "successes", "practice"), kept, counted, strict=True
+    ):
+        if is_now != is_so:
+            problems.append(f"its number of {what} was changed: it is {is_now}, and not {is_so}")
+
+
 def _compare_battery(problems: list[str], files: Artefacts, wanted: str) -> None:
     """Compare the arenas and demands of a battery with its digest."""
     try:

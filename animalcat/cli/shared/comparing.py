@@ -9,14 +9,48 @@ import typer
 
 from animalcat.cli.shared.agent_comparison import print_comparison
 from animalcat.cli.shared.output import fail, print_json, status, wrote
+from animalcat.cli.shared.remote import client_for
 from animalcat.files import write_whole
 from animalcat.lab.comparison import agent_names
 from animalcat.layouts.reporting.side_by_side import compare_agents
-from animalcat.plots.results import Results
-from animalcat.service.reporting.comparison import Compared, MixedError, compared
+from animalcat.service.reporting.comparison import Compared, Measured, MixedError, compared
 
 
-def side_by_side(results: Sequence[Results], *, mixed: bool) -> Compared:
+def read_measured(
+    sessions: Sequence[str],
+    server: str | None,
+    data: Path | None,
+    *,
+    played: bool,
+    whole: bool,
+) -> list[Measured]:
+    """Read what is known of agents.
+
+    Args:
+        sessions: Ids of sessions, and files of exported posteriors.
+        server: Host and port, if one was given.
+        data: The data directory, if one was given.
+        played: Whether to read what was played, and what came of it.
+        whole: Whether to read all that a page is drawn from.
+    """
+    files = [name for name in sessions if whole or Path(name).suffix]
+    if files:
+        from animalcat.cli.shared.pictures import read_sessions
+
+        read: dict[str, Measured] = dict(
+            zip(files, read_sessions(files, server, data), strict=True)
+        )
+    else:
+        read = {}
+    if asked := [name for name in sessions if name not in read]:
+        from animalcat.lab.drawn import drawn_results
+
+        with client_for(server, data) as client, status("reading the draws"):
+            read |= {name: drawn_results(client, name, played=played) for name in asked}
+    return [read[name] for name in sessions]
+
+
+def side_by_side(results: Sequence[Measured], *, mixed: bool) -> Compared:
     """Put sessions side by side; ends the command where they cannot be compared.
 
     Args:
