@@ -1,8 +1,9 @@
 """The command line: a module or a package for each noun, and `main`, which imports the one in use.
 
 `agent` needs nothing but the base install. `battery`, `session`, `campaign`, `profile`, `outcomes`
-and `episode` work with a server, `serve` is one, and `server` says how one is. `token` makes what
-callers show to one, and `data` looks after its store. `campaign_tables` shows campaigns.
+and `episode` work with a server, `serve` is one, `config` looks at its settings, and `server` says
+how one is. `token` makes what callers show to one, and `data` looks after its store.
+`campaign_tables` shows campaigns.
 `battery_contents` is what `battery show` and `battery export` load, `calibrate` is `battery
 calibrate`, and `profile_prediction` and `profile_controls` are what `profile predict` and `profile
 controls` load. `arena` and `layout` work on files. `unity` makes real builds ready and holds the

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
 
 import typer
@@ -53,6 +54,7 @@ def examine() -> Iterator[Finding]:
     if all(finding.status == "absent" for finding in server):
         return  # A client only: what follows serves the simulator.
     yield _agents()
+    yield from _server_of_here()
     yield _x11()
     yield _works("simulator", _import_physics, f"{SERVER_EXTRA}; and libX11 (see above)")
     yield from _unity()
@@ -141,6 +143,28 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def _server_of_here() -> Iterator[Finding]:
+    """Certificates and tokens of the server of the settings that end soon, and a wrong setting."""
+    try:
+        from animalcat.service.host.serving import expiries_in
+        from animalcat.service.host.settings import Settings, SettingsError
+    except (ImportError, OSError):  # found missing above
+        return
+    try:
+        settings = Settings()
+    except SettingsError as error:
+        yield Finding("settings", "missing", str(error), "animalcat config check")
+        return
+    if not settings.home.is_dir():
+        return
+    now = datetime.now(UTC)
+    for expiry in expiries_in(settings):
+        if words := expiry.warning(now):
+            found, _, remedy = words.partition(" UTC: ")
+            status = "missing" if expiry.ends <= now else "partial"
+            yield Finding(expiry.what, status, f"{found} UTC", remedy)
 
 
 def _agents() -> Finding:

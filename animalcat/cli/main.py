@@ -26,6 +26,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Look for everything that animalcat needs, and say how to get it.",
     ),
     "serve": ("animalcat.cli.serve", "Serve a data directory to agents, operators and viewers."),
+    "config": (
+        "animalcat.cli.config",
+        "Check the configuration file of a server, and show its settings.",
+    ),
     "server": ("animalcat.cli.server", "Say how a server is, and what it does."),
     "data": (
         "animalcat.cli.data",

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any, Final
 
 import grpc
@@ -42,6 +43,8 @@ SERVICES: Final = (
 )
 UNTOLD: Final = ProcessPlacement("", (), 0, 0, {}, (), 0)
 """What is known of simulators and fits of a server that does not tell."""
+_SILENT: Final[dict[str, Any]] = {"answers": False, "operations": 0}
+"""What is known of operations where the database does not answer."""
 _SECONDS: Final = 10.0
 """How long to wait for what rests on the database."""
 _WORDS: Final = {b"\x08\x01": "serving", b"\x08\x02": "not serving"}
@@ -62,7 +65,7 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
     Says last what was refused since the server started, and to whom.
 
     Ends with code 4 if no server runs, and with 1 if one of its services is not well, or if it
-    lacks memory or room on the disk.
+    takes no work: its database is not written, it lacks memory or room on the disk, or it drains.
     """
     if not server:
         from animalcat.service.host.lock import running_server
@@ -78,7 +81,8 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
     with client_for(server, data) as client:
         current = _status(client)
     serving = all(state == "serving" for state in current["services"].values())
-    well = current["answers"] and serving and not current["lacks"]
+    standing = current["standing"]
+    well = current["answers"] and serving and standing["ready"] and not current["lacks"]
     if as_json:
         print_json(current)
     else:
@@ -88,6 +92,7 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
             as_json=False,
             title=f"server at {current['address']}, answers in {current['milliseconds']:.0f} ms",
         )
+        _show_standing(standing)
         if not current["answers"]:
             typer.echo(
                 f"the server does not say within {_SECONDS:g} s which sessions it has: its "
@@ -103,6 +108,22 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
             typer.echo(f"nothing new begins: {lack}", err=True)
     if not well:
         raise typer.Exit(1)
+
+
+def _show_standing(standing: dict[str, Any]) -> None:
+    """Print how the server is as a whole."""
+    if standing["version"]:
+        up = timedelta(seconds=round(standing["uptime_seconds"]))
+        typer.echo(
+            f"animalcat {standing['version']}, up for {up}; disk: "
+            f"{standing['disk_free_bytes'] >> 20} of {standing['disk_bytes'] >> 20} MiB free; "
+            f"memory: {standing['memory_available_bytes'] >> 20} MiB available; "
+            f"database: {standing['database_seconds'] * 1000:.0f} ms"
+        )
+    for words in standing["reasons"]:
+        typer.echo(f"not ready: {words}", err=True)
+    for words in standing["warnings"]:
+        typer.echo(f"warning: {words}", err=True)
 
 
 def _show_placement(placement: dict[str, Any]) -> None:
@@ -150,47 +171,50 @@ def _status(client: Client) -> dict[str, Any]:
     start = time.perf_counter()
     services = {name: client.run(_health(client, name)) for name in SERVICES}
     milliseconds = (time.perf_counter() - start) * 1000 / len(SERVICES)
-    try:
-        counted: dict[str, Any] = client.run(_in_time(_counted(client.aio)))
-    except TimeoutError:
-        counted = {"answers": False, "operations": 0, **asdict(UNTOLD)}
+    placed = client.run(_in_time(_placed(client.aio), asdict(UNTOLD)))
+    counted = {**_SILENT}
+    if placed["engine"]:  # else it hangs, and another question would too
+        counted = client.run(_in_time(_counted(client.aio), counted))
     return {
         "address": client.address,
         "milliseconds": milliseconds,
         "services": services,
         **counted,
-        "backlog": [{"session": k, "waits_for": v} for k, v in counted["backlog"].items()],
+        **placed,
+        "backlog": [{"session": k, "waits_for": v} for k, v in placed["backlog"].items()],
     }
 
 
-async def _in_time(asked: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-    """What a server answers.
-
-    Raises:
-        TimeoutError: It does not for too long.
-    """
+async def _in_time(
+    asked: Coroutine[Any, Any, dict[str, Any]], otherwise: dict[str, Any]
+) -> dict[str, Any]:
+    """What a server answers; `otherwise` if it does not for too long."""
     task = asyncio.ensure_future(asked)
     if not (await asyncio.wait([task], timeout=_SECONDS))[0]:
         task.cancel()
         with suppress(AnimalcatError, asyncio.CancelledError):
             await task
-        raise TimeoutError
+        return otherwise
     return task.result()
 
 
 async def _counted(client: AsyncClient) -> dict[str, Any]:
     """What the server has and does; where its database hangs, so does this."""
-    placed = asdict(await client.placement())
     operations = [operation async for operation in client.operations(states=["running"])]
     return {
         "answers": True,
         "operations": len(operations),
-        **placed,
-        "refusals": [
-            {**refusal, "last": timestamp(refusal["last"].replace(microsecond=0))}
-            for refusal in placed["refusals"]
-        ],
     }
+
+
+async def _placed(client: AsyncClient) -> dict[str, Any]:
+    """Where its simulators and fits are, and how it is as a whole."""
+    placed = asdict(await client.placement())
+    refusals = [
+        {**refusal, "last": timestamp(refusal["last"].replace(microsecond=0))}
+        for refusal in placed["refusals"]
+    ]
+    return {**placed, "refusals": refusals}
 
 
 async def _health(client: Client, service: str) -> str:

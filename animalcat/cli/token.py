@@ -162,6 +162,48 @@ def revoke(
 
 
 @app.command()
+def rotate(
+    token: Annotated[
+        str, typer.Argument(metavar="ID", help="The id of a token, from `token list`.")
+    ],
+    days: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DAYS",
+            min=0,
+            help="It ends after so many days from now. 0: it does not.",
+            show_default="as long as it was made for",
+        ),
+    ] = None,
+    grace: Annotated[
+        float,
+        typer.Option(
+            metavar="HOURS", min=0, help="The text of before is taken too for so many hours."
+        ),
+    ] = 0.0,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a token another text, and print it once; its id, its quotas and what it made stay.
+
+    With --grace, whoever holds it has time to put the new text in its place.
+    """
+    with _errors():
+        rotated, text = Tokens(data_folder(data)).rotate(token, days=days, grace_hours=grace)
+    if as_json:
+        typer.echo(json.dumps({"token": text, **_row(rotated)}, indent=2))
+        return
+    typer.echo(text)
+    ends = "does not expire" if rotated.expires is None else f"ends {timestamp(rotated.expires)}"
+    before = (
+        "the text of before is refused from now on"
+        if rotated.former_until is None
+        else f"the text of before is taken until {timestamp(rotated.former_until)}"
+    )
+    typer.echo(f"token {rotated.id} for {_for(rotated)}; it {ends}, and {before}", err=True)
+
+
+@app.command()
 def certificate(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Whose it is; also the name of the files.")

@@ -6,10 +6,10 @@
 `async_client` defines every call once; `blocking_client` has the same calls for ordinary code, on
 the event loop of its own that `connection` keeps. `credentials` are what both show to a server, and
 `traces` shorten what both raise. Both give values of `animalcat.values`. `evaluation` is the
-agent's side of a session, over a `stream` that comes back where its connection breaks, and `direct`
-its way to the worker that simulates an episode. `remote_episodes` turns that inside out for code
-that asks for the next step itself: `remote_env` is a Gymnasium environment, `session_source` lets
-code for Animal-AI play a session.
+agent's side of a session, over a `stream` that comes back where its connection breaks; `staying`
+comes back where that fails too. `direct` is its way to the worker that simulates an episode.
+`remote_episodes` turns that inside out for code that asks for the next step itself: `remote_env` is
+a Gymnasium environment, `session_source` lets code for Animal-AI play a session.
 """
 
 from animalcat.client.async_client import AsyncClient, aconnect

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -68,6 +68,8 @@ class Token:
         sessions: Ids of the only sessions that it plays; empty for all of the agent.
         quota: How much it may ask for.
         revoked: When it was revoked, with time zone; None if it was not.
+        former: SHA-256 of the secret before this one, which was rotated; empty for none.
+        former_until: Until when that one is taken too, with time zone; None for not at all.
     """
 
     id: str
@@ -80,6 +82,8 @@ class Token:
     sessions: tuple[str, ...] = ()
     quota: Quota = Quota()
     revoked: datetime | None = None
+    former: str = ""
+    former_until: datetime | None = None
 
     def ended(self, now: datetime) -> str:
         """Return why it is no longer good: "revoked", "expired", or empty if it is good."""
@@ -191,14 +195,45 @@ class Tokens:
         Raises:
             TokenError: There is no such token, or the file cannot be read.
         """
-        wanted = token.split("_")[1] if token.startswith(f"{PREFIX}_") else token
         with self._changing() as known:
-            known_token = known.get(wanted)
-            if known_token is None:
-                raise TokenError(f"no token has the id {wanted[:40]!r}; list them to see their ids")
+            known_token = _named(known, token)
             if known_token.revoked is None:
-                known_token = known[wanted] = replace(known_token, revoked=self._clock())
+                known_token = replace(known_token, revoked=self._clock())
+                known[known_token.id] = known_token
         return known_token
+
+    def rotate(
+        self, token: str, *, days: float | None = None, grace_hours: float = 0.0
+    ) -> tuple[Token, str]:
+        """Give a token another secret; its id, whose it is, and what was made with it stay.
+
+        Args:
+            token: Its id, or the text that it is.
+            days: Days after which it ends, 0 for never; None for as long as it was given at first.
+            grace_hours: Hours for which the secret of before is taken too.
+
+        Returns:
+            The token, and the text to show, which is kept nowhere.
+
+        Raises:
+            TokenError: There is no such token, it was revoked, or the file cannot be read.
+        """
+        now, secret = self._clock(), secrets.token_urlsafe(32)
+        with self._changing() as known:
+            before = _named(known, token)
+            if before.revoked is not None:
+                raise TokenError(f"token {before.id} is revoked, and stays so; make another")
+            given = None if before.expires is None else before.expires - before.created
+            lasts = given if days is None else timedelta(days=days) if days else None
+            rotated = known[before.id] = replace(
+                before,
+                digest=_digest(secret),
+                created=now,
+                expires=None if lasts is None else now + lasts,
+                former=before.digest if grace_hours else "",
+                former_until=now + timedelta(hours=grace_hours) if grace_hours else None,
+            )
+        return rotated, f"{PREFIX}_{rotated.id}_{secret}"
 
     def find(self, text: str) -> Token | None:
         """Return the token that a text shows, ended or not; None if it shows none.
@@ -211,6 +246,9 @@ class Tokens:
         token = self._read().get(identity) if prefix == PREFIX else None
         # Compared in any case, so that the time tells nothing of which ids there are.
         same = hmac.compare_digest(_digest(secret), token.digest if token else _digest(""))
+        if token is not None and token.former_until is not None:
+            again = hmac.compare_digest(_digest(secret), token.former)
+            same = same or (again and self._clock() < token.former_until)
         return token if same and secret else None
 
     def now(self) -> datetime:
@@ -325,6 +363,15 @@ def kept_key(file: Path, danger: str, then: str) -> bytes:
             f"{danger}. Restore the file, or delete it: then a new key is made, and {then}"
         )
     return key
+
+
+def _named(known: Mapping[str, Token], token: str) -> Token:
+    """Return the token with an id, or the one that a text is."""
+    wanted = token.split("_")[1] if token.startswith(f"{PREFIX}_") else token
+    found = known.get(wanted)
+    if found is None:
+        raise TokenError(f"no token has the id {wanted[:40]!r}; list them to see their ids")
+    return found
 
 
 def _ended_before(token: Token, time: datetime) -> bool:

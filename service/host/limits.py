@@ -14,8 +14,8 @@ from typing import Any, Final
 import grpc
 
 from animalcat.service.errors import KINDS, Code, ServiceError
-from animalcat.service.host.memory import SpareMemory
 from animalcat.service.host.settings import Settings
+from animalcat.service.memory import SpareMemory
 from animalcat.service.operations import Operations
 from animalcat.service.session.disk import Disk
 from animalcat.service.storage.sql import SqlStore

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from animalcat.service.access.certificates import CertificateError
-from animalcat.service.access.serving import ServerCertificates
+from animalcat.service.host.serving import ServerCertificates
 from animalcat.service.host.settings import Settings, SettingsError
 from animalcat.service.logs import set_level
 

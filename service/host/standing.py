@@ -12,11 +12,11 @@ from typing import Final
 
 from animalcat.protocol import version
 from animalcat.service.access.forwarded import OpenDoor
-from animalcat.service.access.serving import Expiry, expiries_of_tokens
 from animalcat.service.access.tokens import Tokens
-from animalcat.service.host.memory import Memory
 from animalcat.service.host.readiness import Readiness
+from animalcat.service.host.serving import Expiry, expiries_of_tokens
 from animalcat.service.host.settings import Settings
+from animalcat.service.memory import Memory
 from animalcat.service.session.disk import disk_bytes
 from animalcat.values import ServerStanding
 

@@ -21,8 +21,8 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.host.memory import PAUSES, SpareMemory
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, OneAtATime, is_checkpoint
+from animalcat.service.memory import PAUSES, SpareMemory
 from animalcat.service.model import StoredCertificate
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore

@@ -27,20 +27,20 @@ from animalcat.service.access.callers import Caller, present
 from animalcat.service.access.forwarded import ForwardedInterceptor, OpenDoor
 from animalcat.service.access.gate import AccessInterceptor, Gate
 from animalcat.service.access.secret import ServerSecret
-from animalcat.service.access.serving import ServerCertificates
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import Code, ErrorInterceptor, ServiceError
 from animalcat.service.host.doorman import Budget, Doorman, all_descriptors, descriptors, host_of
 from animalcat.service.host.limits import EVALUATE, LimitsInterceptor, ServerLimits
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
-from animalcat.service.host.memory import SpareMemory
 from animalcat.service.host.readiness import DRAINING, Readiness
 from animalcat.service.host.reloading import reload_settings
+from animalcat.service.host.serving import ServerCertificates
 from animalcat.service.host.settings import Settings, check_exposure, check_tls
 from animalcat.service.host.standing import Standing
 from animalcat.service.host.supervisor import Supervisor
 from animalcat.service.library.batteries import BatteryLibrary
+from animalcat.service.memory import SpareMemory
 from animalcat.service.operations import Operations
 from animalcat.service.refusals import Refusals
 from animalcat.service.rpc.access import AccessCalls

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from animalcat.layouts.inference.fitter import Fits
-from animalcat.service.host.memory import SpareMemory
+from animalcat.service.memory import SpareMemory
 from animalcat.service.session.disk import Disk
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.workers import Workers

@@ -11,7 +11,7 @@ from typing import Final
 from animalcat.layouts.adaptive.statuses import CONFIRMED, OtherEnd
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.host.memory import pause_after
+from animalcat.service.memory import pause_after
 from animalcat.service.session.disk import LOOK_SECONDS
 from animalcat.service.session.evidence import MAX_FAULTS_IN_A_ROW, Evidence
 from animalcat.service.session.link import AgentLeftError, AgentLink

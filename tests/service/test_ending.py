@@ -293,7 +293,7 @@ async def test_a_fit_says_which_episodes_it_was_given(monkeypatch: pytest.Monkey
         given = FitData(data.features, data.outcomes)
         return FitResult(layout, np.zeros((1, 1, 1)), [], {}, given)
 
-    parts: Any = SimpleNamespace(fitter=SimpleNamespace(fit=fit), files=None)
+    parts: Any = SimpleNamespace(fitter=SimpleNamespace(fit=fit), files=None, memory=None)
     fitted = await final_fits.FinalFits(SESSION, parts).profile(learner)
     assert fitted.data is not None
     assert fitted.data.episodes == (4, 5)
@@ -318,7 +318,7 @@ async def test_a_session_that_fails_waits_for_what_is_played() -> None:
     schedule: Any = Fake()
     schedule.evidence.live_report = schedule.live_report
     store = SimpleNamespace(finish_session=_failed)
-    parts: Any = SimpleNamespace(store=store, bus=EventBus(), fitter=None, files=None)
+    parts: Any = SimpleNamespace(store=store, bus=EventBus(), fitter=None, files=None, memory=None)
     record = SessionRecord(SESSION, parts.store, parts.bus)
     await SessionEnder(record, schedule, parts).fail("nothing can be played")
     assert done == ["closed", "settled", "nothing can be played"]

@@ -61,7 +61,7 @@ def evidence(battery: Battery, attempts: Sequence[Episode], practice: int = 0) -
     """What is known before anything was told."""
     spec = SessionSpec("a", "open", practice=practice, certify=False)
     session = Session("s", spec, SessionState.WAITING, "", NOW)
-    parts: Any = SimpleNamespace(store=None, fitter=None, files=None, versions={})
+    parts: Any = SimpleNamespace(store=None, fitter=None, files=None, versions={}, memory=None)
     return Evidence(session, Measurement(spec, battery), attempts, parts)
 
 

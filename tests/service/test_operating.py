@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 from animalcat.cli import server as status
 from animalcat.cli.main import build
 from animalcat.layouts.inference.fitter import Fitter
+from animalcat.service.host import readiness
 from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.settings import Settings
 from animalcat.service.logs import JsonFormatter, about
@@ -169,7 +170,7 @@ async def test_a_database_that_hangs_is_told(
         goes_on.wait(60)
         return Listing([], "")
 
-    monkeypatch.setattr(server, "HEALTH_SECONDS", 0.05 if noticed else 60.0)
+    monkeypatch.setattr(readiness, "LOOK_SECONDS", 0.05 if noticed else 60.0)
     monkeypatch.setattr(status, "_SECONDS", 0.5)
     async with start(tmp_path) as service:
         try:

@@ -99,9 +99,12 @@ def data_folder(data: Path | None) -> Path:
     """The data directory that is meant: the one given, else that of the settings."""
     if data is not None:
         return data
-    from animalcat.service.host.settings import Settings
+    from animalcat.service.host.settings import Settings, SettingsError
 
-    return Settings().home
+    try:
+        return Settings().home
+    except SettingsError as error:
+        fail(str(error))
 
 
 def place(server: str | None, data: Path | None) -> str:

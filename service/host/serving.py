@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import grpc
 
 from animalcat.service.access.certificates import CertificateError, self_signed
-from animalcat.service.access.tokens import TokenError, Tokens
+from animalcat.service.access.tokens import FOLDER, TokenError, Tokens
 from animalcat.service.host.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -157,11 +158,11 @@ def expiries_of_tokens(tokens: Tokens) -> Iterator[Expiry]:
 
 def expiries_in(settings: Settings) -> Iterator[Expiry]:
     """Yield what would end of a server with these settings, also while it does not run."""
-    try:
-        identity = read_identity(settings)
-        yield from () if identity is None else identity.expiries
-    except (OSError, CertificateError) as error:
-        log.debug("no certificate is looked at: %s", error)
+    own = settings.home / FOLDER / "server.pem" if settings.self_signed else None
+    for file in (own, settings.tls_certificate, settings.client_ca):
+        if file is not None:
+            with suppress(OSError, CertificateError):  # a server that starts says so
+                yield Expiry("certificate", str(file), _end(file, file.read_bytes()))
     yield from expiries_of_tokens(Tokens(settings.home))
 
 
