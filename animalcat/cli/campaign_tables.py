@@ -46,7 +46,9 @@ def campaign_json(
     if posteriors:
         scales = profile_scales(profiles[0][1])
         nodes = {agent: profile["nodes"] for agent, profile in profiles}
-        compared = compare_agents(posteriors, every_pair=pairs, scales=scales, nodes=nodes)
+        compared = compare_agents(
+            posteriors, pairs="every" if pairs else None, scales=scales, nodes=nodes
+        )
     common = client.common_outcomes(campaign.id)
     paired = compare_each(common, against) if against else {}
     sessions = [session_row(session) for session in campaign.sessions]
