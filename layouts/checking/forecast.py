@@ -151,10 +151,11 @@ def _most_telling(
     ability = theta[:, list(measured)] - theta[:, list(measured)].mean(axis=0)
     variance = (ability**2).mean(axis=0)
     # Of each block, those that tell most alone, and then the best of all blocks.
-    played = np.array(sorted(without), np.int64)
+    left_out = set(without)
     found: list[tuple[npt.NDArray[np.int64], Floats, Floats, Floats, Floats]] = []
     for part, p in blocks():
-        rows = np.setdiff1d(np.arange(part.start, part.start + len(p)), played)
+        last = part.start + len(p)
+        rows = np.array([row for row in range(part.start, last) if row not in left_out], np.int64)
         p = p[rows - part.start]
         apart = p - p.mean(axis=1)[:, np.newaxis]
         noise = (p * (1.0 - p)).mean(axis=1)
