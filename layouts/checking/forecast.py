@@ -102,7 +102,7 @@ def forecast(
             sums[0, k] += p[rows].sum(axis=0)
             sums[1, k] += luck[rows].sum(axis=0)
     counts = [len(kind), *np.bincount(kind, minlength=len(kinds)).tolist()]
-    passed = [_passed(*sums[:, k], counts[k], k) for k in range(len(counts))]
+    passed = [_passed(sums[0, k], sums[1, k], count, k) for k, count in enumerate(counts)]
     return BatteryForecast(
         predict(layout, draws, features),
         passed[0],
