@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from animalcat import outcomes
 from animalcat.cli.main import build
 from animalcat.controls import compared_controls
 from animalcat.files import write_whole
@@ -69,6 +71,19 @@ def test_what_is_written_is_read_again(form: Any, frame: pd.DataFrame, tmp_path:
     path = tmp_path / "new" / f"\u00fc b.{form}"
     write_outcomes(frame, path)
     pd.testing.assert_frame_equal(read_outcomes(path), frame)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_long_table_is_written_some_rows_at_a_time(
+    form: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row(0, agent=ODD), row(1, outcome="void", **{"return": None}), row(2, features={})]
+    monkeypatch.setattr(outcomes, "_ROWS", 2)
+    for some in (rows, []):
+        file = io.BytesIO()
+        outcomes.write_rows(iter(some), UNITS, file, form)
+        read = read_outcomes(file.getvalue(), form)
+        pd.testing.assert_frame_equal(read, outcomes_frame(some, UNITS))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from PIL import Image
 from animalcat import plots
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout
+from animalcat.plots import posterior, prediction
 from animalcat.plots.results import Results, read_results
 
 # Typed as they are used: neither says its types, and ours of matplotlib are of what we draw with.
@@ -95,6 +96,25 @@ def test_whatever_is_known_of_an_agent_is_drawn_alike(results: list[Results]) ->
         first, second = (getattr(plots, kind)(given) for given in (named, profiles))
         assert np.array_equal(_pixels(first), _pixels(second))
     assert plt.get_fignums() == before
+
+
+def test_a_long_session_is_drawn_by_some_of_its_episodes(
+    results: list[Results], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted = results[0].fitted
+    assert fitted.data is not None
+    count = len(fitted.data.features)
+    whole = posterior.course_of(fitted)
+    assert whole.after.tolist() == list(range(count + 1))
+    monkeypatch.setattr(posterior, "MOST_STEPS", 10)
+    monkeypatch.setattr(prediction, "MOST_POINTS", 20)
+    some = posterior.course_of(fitted)
+    assert some.after.tolist() == np.linspace(0, count, 11).astype(int).tolist()
+    spread = np.array([node.sd for node in fitted.nodes])
+    assert (np.abs(some.mean[-1] - whole.mean[-1]) < spread).all()
+    figure = plots.coverage(fitted, demands=fitted.layout.feature_names[:1])
+    assert sum(len(line.get_xdata()) for line in figure.axes[0].lines) == 20
+    assert any(f"20 of {count} episodes" in text.get_text() for text in figure.texts)
 
 
 def test_a_picture_shows_as_the_last_line_of_a_cell(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ successes with the probability of their mean share, which is a little less than 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -28,6 +29,8 @@ DRAWS: Final = 1000
 """Draws from which totals and gains are computed."""
 CANDIDATES: Final = 400
 """Instances that are compared for what they would tell together: those that tell most alone."""
+_ROWS: Final = 5000
+"""Instances that are predicted at a time, so that arrays stay small."""
 _LEAST: Final = 1e-9
 
 
@@ -86,51 +89,87 @@ def forecast(
         without: Rows that are not chosen, because they were played.
     """
     theta = draws[:: max(1, len(draws) // DRAWS)]
+    theta.flags.writeable = False  # so that what depends on it alone is computed once
     evaluator = Evaluator(layout)
-    p = evaluator.by_instance(theta, evaluator.columns(features), np.float64)
-    by_group = {
-        name: np.array([name == group for group in groups]) for name in dict.fromkeys(groups)
-    }
+    blocks = partial(_blocks, evaluator, theta, features)
+    kinds = {name: k for k, name in enumerate(dict.fromkeys(groups))}
+    kind = np.array([kinds[name] for name in groups])
+    sums = np.zeros((2, len(kinds) + 1, len(theta)))  # expected numbers, and variances by luck
+    for part, p in blocks():
+        luck = p * (1.0 - p)
+        for k in range(len(kinds) + 1):
+            rows = slice(None) if not k else kind[part] == k - 1
+            sums[0, k] += p[rows].sum(axis=0)
+            sums[1, k] += luck[rows].sum(axis=0)
+    counts = [len(kind), *np.bincount(kind, minlength=len(kinds)).tolist()]
+    passed = [_passed(sums[0, k], sums[1, k], count, k) for k, count in enumerate(counts)]
     return BatteryForecast(
         predict(layout, draws, features),
-        _passed(p, 0),
-        {name: _passed(p[rows], k + 1) for k, (name, rows) in enumerate(by_group.items())},
-        _most_telling(layout, theta, p, most, without),
+        passed[0],
+        dict(zip(kinds, passed[1:], strict=True)),
+        _most_telling(layout, theta, blocks, most, without),
     )
 
 
-def _passed(p: Floats, key: int) -> Estimate:
-    """How many of some instances are passed: both the agent and its luck are uncertain."""
-    expected = p.sum(axis=0)
-    spread: Floats = np.sqrt((p * (1.0 - p)).sum(axis=0))
+def _blocks(
+    evaluator: Evaluator, theta: Floats, features: Floats
+) -> Generator[tuple[slice, Floats]]:
+    """Probabilities of success, (instances of a block, draws), and which instances they are."""
+    for start in range(0, len(features), _ROWS):
+        part = slice(start, start + _ROWS)
+        yield part, evaluator.by_instance(theta, evaluator.columns(features[part]), np.float64)
+
+
+def _passed(expected: Floats, variance: Floats, of: int, key: int) -> Estimate:
+    """How many of some instances are passed: both the agent and its luck are uncertain.
+
+    Args:
+        expected: (draws,): how many are expected.
+        variance: (draws,): of their number, by luck.
+        of: How many there are.
+        key: Keys the randomness.
+    """
+    spread: Floats = np.sqrt(variance)
     luck: Floats = rng(0, "forecast", key).standard_normal((8, len(expected)))
     counts: Floats = expected + spread * luck
-    drawn: Floats = np.clip(counts.round(), 0.0, float(len(p))) + 0.0  # no negative zero
+    drawn: Floats = np.clip(counts.round(), 0.0, float(of)) + 0.0  # no negative zero
     tail = (1.0 - INTERVAL_SHARE) / 2.0
     low, high = np.quantile(drawn, [tail, 1.0 - tail], method="nearest")
     return Estimate(float(expected.mean()), float(low), float(high))
 
 
 def _most_telling(
-    layout: Layout, theta: Floats, p: Floats, most: int, without: Collection[int]
+    layout: Layout,
+    theta: Floats,
+    blocks: Callable[[], Iterable[tuple[slice, Floats]]],
+    most: int,
+    without: Collection[int],
 ) -> list[InformativeInstance]:
     measured = layout.capabilities or tuple(range(len(layout.latents)))
     nodes = [layout.latents[i] for i in measured]
     span = np.array([node.prior.span for node in nodes])
     ability = theta[:, list(measured)] - theta[:, list(measured)].mean(axis=0)
     variance = (ability**2).mean(axis=0)
-    mean = p.mean(axis=1)
-    rows = np.array([row for row in range(len(p)) if row not in set(without)], np.int64)
+    # Of each block, those that tell most alone, and then the best of all blocks.
+    left_out = set(without)
+    found: list[tuple[npt.NDArray[np.int64], Floats, Floats, Floats, Floats]] = []
+    for part, p in blocks():
+        last = part.start + len(p)
+        rows = np.array([row for row in range(part.start, last) if row not in left_out], np.int64)
+        p = p[rows - part.start]
+        apart = p - p.mean(axis=1)[:, np.newaxis]
+        noise = (p * (1.0 - p)).mean(axis=1)
+        shared = apart @ ability / len(theta)
+        total = np.maximum(noise + (apart**2).mean(axis=1), _LEAST)
+        alone = (shared**2 / total[:, None]) @ span**-2.0
+        kept = np.sort(np.argsort(-alone, kind="stable")[:CANDIDATES])
+        found.append((rows[kept], alone[kept], noise[kept], shared[kept], apart[kept]))
+    rows, alone, noise, shared, apart = (np.concatenate(each) for each in zip(*found, strict=True))
     if not len(rows):
         return []
-    apart = p[rows] - mean[rows, np.newaxis]
-    noise = (p[rows] * (1.0 - p[rows])).mean(axis=1)
-    shared = apart @ ability / len(theta)
-    alone = (shared**2 / np.maximum(noise + (apart**2).mean(axis=1), _LEAST)[:, None]) @ span**-2.0
     kept = np.sort(np.argsort(-alone, kind="stable")[:CANDIDATES])
-    rows, shared = rows[kept], shared[kept]
-    together = apart[kept] @ apart[kept].T / len(theta)
-    noise = noise[kept]
+    rows, noise, shared, apart = rows[kept], noise[kept], shared[kept], apart[kept]
+    together = apart @ apart.T / len(theta)
     chosen: list[InformativeInstance] = []
     free = np.ones(len(rows), np.bool_)
     while free.any() and len(chosen) < most:

@@ -18,6 +18,8 @@ from animalcat.layouts.inference.fit import FitResult
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
+_ROWS: Final = 1000
+"""Outcomes that are judged at a time, so that arrays stay small."""
 _MAX_K: Final = 0.7
 """Largest Pareto k with which an estimate is trusted (Vehtari et al. 2024)."""
 
@@ -78,11 +80,16 @@ def loo(fitted: FitResult, features: npt.ArrayLike, outcomes: npt.ArrayLike) -> 
     from animalcat.layouts.inference.backend import compat
 
     evaluator = Evaluator(layout)
-    pointwise = evaluator.pointwise(fitted.flat_draws, evaluator.columns(checked), y)
     chains, draws, _ = fitted.draws.shape
-    elpd, k = compat.psis_loo(pointwise.T.reshape(chains, draws, len(y)))
-    peak = pointwise.max(axis=1)
-    within = np.log(np.mean(np.exp(pointwise - peak[:, np.newaxis]), axis=1)) + peak
+    elpd, k, within = (np.empty(len(y)) for _ in range(3))
+    for start in range(0, len(y), _ROWS):
+        part = slice(start, start + _ROWS)
+        columns = evaluator.columns(checked[part])
+        pointwise = evaluator.pointwise(fitted.flat_draws, columns, y[part])
+        shape = (chains, draws, len(pointwise))
+        elpd[part], k[part] = compat.psis_loo(pointwise.T.reshape(shape))
+        peak = pointwise.max(axis=1)
+        within[part] = np.log(np.mean(np.exp(pointwise - peak[:, np.newaxis]), axis=1)) + peak
     return Loo(f"{layout.name} ({layout.variant})", elpd, k, float(np.sum(within - elpd)))
 
 

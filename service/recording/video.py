@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import GifImagePlugin, Image
 
-from animalcat.files import write_whole
+from animalcat.files import whole_file
 from animalcat.installing import install
 from animalcat.service.recording.pixels import to_yuv420
+
+Pixels: TypeAlias = npt.NDArray[np.uint8]
 
 FORMATS: Final = (".mp4", ".gif")
 """Endings of the files that can be written."""
 _GIF_RATE: Final = 20.0
 """Most pictures a second of a GIF; viewers slow down what has more."""
+_COLOURS: Final = 128
+"""Colours of each picture of a GIF."""
+_UNCHANGED: Final = _COLOURS
+"""Place in the palette that stands for what the picture before shows there."""
+_ENDLESS: Final = b"!\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00"
+"""Lets a GIF begin again when it is over."""
 
 
 class VideoError(ValueError):
@@ -45,8 +53,8 @@ def check_video(path: Path) -> None:
             ) from None
 
 
-def write_video(path: Path, frames: Iterable[npt.NDArray[np.uint8]], rate: float) -> None:
-    """Write a video, either completely or not at all.
+def write_video(path: Path, frames: Iterable[Pixels], rate: float) -> None:
+    """Write a video, either completely or not at all; few pictures are held at a time.
 
     Args:
         path: Where to; its ending says which form, `.mp4` (H.264) or `.gif`.
@@ -58,15 +66,15 @@ def write_video(path: Path, frames: Iterable[npt.NDArray[np.uint8]], rate: float
         OSError: It cannot be written.
     """
     check_video(path)
-    is_gif = path.suffix.lower() == ".gif"
-    write_whole(path, _gif(frames, rate) if is_gif else _mp4(frames, rate))
+    write = _gif if path.suffix.lower() == ".gif" else _mp4
+    with whole_file(path) as file:
+        write(file, frames, rate)
 
 
-def _mp4(frames: Iterable[npt.NDArray[np.uint8]], rate: float) -> bytes:
+def _mp4(sink: BinaryIO, frames: Iterable[Pixels], rate: float) -> None:
     import av
 
-    buffer = io.BytesIO()
-    container: Any = av.open(buffer, "w", format="mp4")
+    container: Any = av.open(sink, "w", format="mp4")
     with container as file:
         stream: Any = None
         planes = np.empty(0, np.uint8)
@@ -87,25 +95,65 @@ def _mp4(frames: Iterable[npt.NDArray[np.uint8]], rate: float) -> bytes:
             file.mux(stream.encode(frame))
         if stream is not None:
             file.mux(stream.encode())
-    return buffer.getvalue()
 
 
-def _gif(frames: Iterable[npt.NDArray[np.uint8]], rate: float) -> bytes:
+def _gif(sink: BinaryIO, frames: Iterable[Pixels], rate: float) -> None:
+    """Write a GIF picture by picture: Pillow's own writer holds all of them until the end.
+
+    Each picture is what changed since the one before, in a palette of its own.
+    """
     every = max(1, round(rate / _GIF_RATE))
-    kept: Iterator[Image.Image] = (
-        Image.fromarray(pixels).quantize(128, Image.Quantize.FASTOCTREE)
-        for pixels in islice(frames, 0, None, every)
-    )
-    first = next(kept, None)
-    if first is None:
-        return b""
-    buffer = io.BytesIO()
-    first.save(
-        buffer,
-        "GIF",
-        save_all=True,
-        append_images=kept,
-        duration=round(1000 * every / rate),
-        loop=0,
-    )
-    return buffer.getvalue()
+    duration = round(1000 * every / rate)
+    before: npt.NDArray[np.uint32] | None = None
+    held: _Patch | None = None
+    for pixels in islice(frames, 0, None, every):
+        picture = Image.fromarray(pixels).quantize(_COLOURS, Image.Quantize.FASTOCTREE)
+        shown = np.asarray(picture.convert("RGBA")).view(np.uint32)[..., 0]
+        if before is None:
+            height, width = shown.shape
+            sink.write(b"GIF89a" + struct.pack("<HHBBB", width, height, 0, 0, 0) + _ENDLESS)
+            changed = np.ones((height, width), np.bool_)
+        else:
+            changed = shown != before
+        before = shown
+        if held is not None and not changed.any():  # it is shown for longer
+            held = held._replace(duration=held.duration + duration)
+            continue
+        if held is not None:
+            _write_patch(sink, held)
+        rows, columns = (np.flatnonzero(changed.any(axis=axis)) for axis in (1, 0))
+        at = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+        index = np.where(changed[at], np.asarray(picture)[at], _UNCHANGED)
+        patch = Image.fromarray(index.astype(np.uint8), "P")
+        palette = (picture.getpalette() or [])[: 3 * _COLOURS]
+        patch.putpalette([*palette, *[0] * (3 * (_UNCHANGED + 1) - len(palette))])
+        held = _Patch(patch, (int(columns[0]), int(rows[0])), duration)
+    if held is not None:
+        _write_patch(sink, held)
+        sink.write(b";")
+
+
+class _Patch(NamedTuple):
+    """The part of a picture that differs from the one before.
+
+    Attributes:
+        image: The part.
+        corner: Where its left upper corner is.
+        duration: How long it is shown, in milliseconds.
+    """
+
+    image: Image.Image
+    corner: tuple[int, int]
+    duration: int
+
+
+def _write_patch(sink: BinaryIO, patch: _Patch) -> None:
+    for block in GifImagePlugin.getdata(
+        patch.image,
+        patch.corner,
+        duration=patch.duration,
+        disposal=1,
+        transparency=_UNCHANGED,
+        include_color_table=True,
+    ):
+        sink.write(block)

@@ -11,7 +11,6 @@ from markupsafe import Markup
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import HDI_SHARE
 from animalcat.maps.small import arena_map
-from animalcat.outcomes import outcomes_frame
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.prediction import MOST_POINTS, some_of, with_observed
 from animalcat.service.measuring.profile_words import battery_rate, control_cells, warnings
@@ -58,7 +57,7 @@ def session_page(
     layout: Row = profile.get("layout", {})
     scales = told.scales_of(fitted)
     nodes = told.node_rows(profile["nodes"], fitted.layout.latents, scales)
-    table = with_observed(outcomes_frame(rows), fitted)
+    table = with_observed(_predicted(rows), fitted)
     figures, missing = _figures(fitted, table, {row.name: row.told for row in nodes})
     units = {f.name: f.unit for f in fitted.layout.features}
     episodes = told.episode_rows(rows, because or {}, units)
@@ -119,6 +118,15 @@ def session_page(
         citation=cited,
         bibtex=bibtex,
     )
+
+
+def _predicted(rows: Sequence[Row]) -> pd.DataFrame:
+    """What was predicted before each attempt, and what became of it."""
+    import pandas as pd
+
+    columns = {name: [row.get(name) for row in rows] for name in ("episode", "outcome")}
+    predicted = np.array([row.get("predicted") for row in rows], np.float64)
+    return pd.DataFrame({**columns, "predicted": predicted})
 
 
 def _figures(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -210,7 +210,28 @@ def _minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-@dataclass(frozen=True)
+_TOLD: Final = (
+    *("episode", "attempt", "instance", "paradigm", "reason", "predicted", "outcome"),
+    *("ended_by", "return", "pass_mark", "steps", "session"),
+)
+"""Columns of the table of outcomes that the report reads."""
+
+
+def told_rows(rows: Iterable[Row], features: Collection[str]) -> list[Row]:
+    """What the report reads of a table of outcomes, which may be long.
+
+    Args:
+        rows: Rows of the table of outcomes, with their `features`.
+        features: Names of those that the layout uses.
+    """
+    return [
+        {name: row.get(name) for name in _TOLD}
+        | {"features": {k: v for k, v in row["features"].items() if k in features}}
+        for row in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class EpisodeRow:
     """An attempt at an episode as the table shows it.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from sys import intern
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -205,7 +206,9 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         return await engine.posterior()
 
     async def _page(self, session: str) -> str:
-        from animalcat.service.reporting.session_page import session_page  # brings matplotlib
+        # They bring matplotlib.
+        from animalcat.service.reporting.session_page import session_page
+        from animalcat.service.reporting.session_report import told_rows
 
         fitted = await self._posterior(session)
         outcomes = await self._outcomes(session)
@@ -217,9 +220,13 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             lambda: session_page(
                 profile,
                 fitted,
-                [*outcomes.rows()],
+                told_rows(outcomes.rows(), fitted.layout.feature_names),
                 played_arenas(battery, attempts()),
-                because={(e.number, e.attempt): e.decision.because for e in attempts()},
+                because={
+                    (e.number, e.attempt): intern(e.decision.because)
+                    for e in attempts()
+                    if e.decision.because
+                },
                 created=f"{current.created:%Y-%m-%d}",
             )
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
@@ -410,15 +411,26 @@ def gradients_agree(layout: Layout) -> None:
     y = some_outcomes(layout, theta, features)
     points = [density.starts(layout, seed) for seed in range(3)]
     for weights in (None, np.linspace(0.0, 1.0, len(y))):
-        tape = density.tape(layout, features, y, weights)
-        room = int(tape[4] + tape[5])
-        for point, (value, slopes) in zip(
-            points, pymc_gradient(layout, features, y, weights, points), strict=True
-        ):
-            gradient = np.empty(len(point))
-            got = density.density(tape, np.empty(room), np.empty(room), point, gradient)
-            assert got == pytest.approx(value, rel=1e-6)  # PyTensor has some constants in float32
-            np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+        wanted = pymc_gradient(layout, features, y, weights, points)
+        for rows in (4096, 5):  # in one tape, and in several
+            with mock.patch.object(density, "_ROWS", rows):
+                tape = density.tape(layout, features, y, weights)
+            for point, (value, slopes) in zip(points, wanted, strict=True):
+                got, gradient = sampled_gradient(tape, point)
+                # PyTensor has some constants in float32.
+                assert got == pytest.approx(value, rel=1e-6)
+                np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+def sampled_gradient(tape: Floats, point: Floats) -> tuple[float, Floats]:
+    """Log density and gradient, as nutpie calls for them."""
+    from animalcat.layouts.inference.backend.density import log_density
+
+    value, gradient = np.empty(1), np.empty(len(point))
+    call: Any = log_density.ctypes
+    arrays = zip((point, gradient, value, tape), call.argtypes[1:], strict=True)
+    call(len(point), *(array.ctypes.data_as(kind) for array, kind in arrays))
+    return float(value[0]), gradient
 
 
 @settings(max_examples=5, deadline=None, derandomize=True)

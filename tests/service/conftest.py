@@ -20,6 +20,7 @@ from animalcat.envs.starting import Fork
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.batteries.battery import ArenaFile, Battery, import_files
 from animalcat.service.host.settings import Settings
+from animalcat.service.rpc import profiles
 from animalcat.service.rpc.server import RunningServer, create_server
 from animalcat.service.session.workers import COMMAND
 from animalcat.v1 import (
@@ -200,6 +201,7 @@ class Service:
         head, *pieces = [part async for part in self.profiles.ExportProfile(request)]
         content = b"".join(piece.content for piece in pieces)
         assert (len(content), head.content) == (head.size, b"")
+        assert all(len(piece.content) <= profiles.PIECE for piece in pieces)
         return content
 
     async def get(self, session: str) -> sessions_pb2.Session:

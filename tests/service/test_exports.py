@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from base64 import b64encode
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -175,6 +177,47 @@ def test_the_page_escapes_names_and_stands_alone(page: str) -> None:
     assert len(names) == len(set(names))
     used = set(re.findall(r"(?:href=\"#|url\(#)([^\")]+)", body))
     assert used <= set(names)
+
+
+def unpacked(page: str, name: str) -> list[list[Any]]:
+    """What the script of a page reads from one of its parts."""
+    (found,) = re.findall(rf'<script type="text/plain" id="{name}">([^<]*)</script>', page)
+    return json.loads(zlib.decompress(b64decode(found)))
+
+
+def test_a_long_session_has_its_episodes_in_parts_that_are_drawn_when_opened(
+    known: Results,
+) -> None:
+    one, count = rows_of(known), 1234
+    rows = [dict(one[k % len(one)]) | {"episode": k, "attempt": 0} for k in range(count)]
+    rows[700]["instance"], rows[701]["outcome"] = ODD, "void"
+    arenas = {row["instance"]: ARENA for row in one[:30]}
+    because = {(1233, 0): "nothing else would do"}
+    profile = profile_of(known, coverage=None)
+    page = session_page(profile, known.fitted, rows, arenas, because=because)
+    seen = Page(page)
+    assert seen.open == []
+    assert "<b>mine" not in page
+    body = page.split("</style>", 1)[1]
+    assert not re.search(r"(src|href)=[\"'](?!#)|@import|url\((?!#)", body)
+    assert len(seen.tags) < 8000  # more than twice as many with all of them
+    # What matters is there without the script: counts of every part, and the last episodes.
+    passed = sum(row["outcome"] == "success" for row in rows[500:1000])
+    assert f"Episodes 500 to 999: {passed} success" in seen.words
+    assert ", 1 void" in seen.words
+    assert "animalcat episode list" in seen.words
+    assert "The last 50" in seen.words
+    assert "nothing else would do" in seen.words
+    assert "animalcat episode replay s-1 1233-0" in seen.words
+    assert "animalcat episode replay s-1 1183-0" not in seen.words
+    # The script finds all of it.
+    told = [row for k in range(3) for row in unpacked(page, f"rows-{k}")]
+    places = [place for k in range(99) if f'"arenas-{k}"' in page
+              for place in unpacked(page, f"arenas-{k}")]  # fmt: skip
+    assert [row[0] for row in told] == list(range(count))
+    assert [places[row[2]][0] for row in told] == [row["instance"] for row in rows]
+    assert [row[5] for row in told] == [row["outcome"] for row in rows]
+    assert sum(bool(place[3]) for place in places) == len({row["instance"] for row in one[:30]})
 
 
 def test_every_picture_of_the_page_says_what_it_shows(page: str, known: Results) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import av
 import minari
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
@@ -73,9 +74,15 @@ def test_a_gif_needs_no_further_package(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "av", None)
     path = tmp_path / "out.gif"
     assert replay("--video", str(path), "--speed", "2")[0] == 0
+    pictures = [one.copy() for one in film(read_episode(RECORDING))]
     with Image.open(path) as picture:
         assert picture.size == (WIDTH, HEIGHT)
-        assert getattr(picture, "n_frames", 1) > 1
+        shown = [np.asarray(one.convert("RGB")) for one in ImageSequence.Iterator(picture)]
+    assert len(shown) > 1
+    every = len(pictures) // len(shown)  # no two are alike
+    for one, other in zip(shown, pictures[::every], strict=False):
+        wanted = Image.fromarray(other).quantize(128, Image.Quantize.FASTOCTREE).convert("RGB")
+        np.testing.assert_array_equal(one, np.asarray(wanted))
     code, _, said = replay("--video", str(tmp_path / "out.mp4"))
     assert code == 2
     assert install("video") in said
@@ -87,6 +94,33 @@ def test_what_cannot_be_written_is_refused_before_anything_is_drawn(tmp_path: Pa
     assert (code, "call it .mp4 or .gif" in said) == (2, True)
     with pytest.raises(VideoError, match=r"mp4 or \.gif"):
         write_video(tmp_path / "out", [], 10.0)
+
+
+@pytest.mark.parametrize("name", ["out.mp4", "out.gif"])
+def test_a_video_is_written_while_it_is_drawn(name: str, tmp_path: Path) -> None:
+    """A long one would not fit into memory."""
+    random, written = np.random.default_rng(0), list[int]()
+
+    def pictures() -> Iterator[np.ndarray]:
+        for _ in range(40):
+            yield random.integers(0, 255, (64, 64, 3), np.uint8)
+            written.append(sum(one.stat().st_size for one in tmp_path.iterdir()))
+
+    write_video(tmp_path / name, pictures(), 10.0)
+    assert 0 < written[20] < written[-1] <= (tmp_path / name).stat().st_size
+
+
+def test_a_gif_shows_for_longer_what_does_not_change(tmp_path: Path) -> None:
+    one = np.zeros((8, 8, 3), np.uint8)
+    other = one.copy()
+    other[3, 5] = 255
+    write_video(tmp_path / "out.gif", [one, one, one, other], 10.0)
+    with Image.open(tmp_path / "out.gif") as picture:
+        frames = [
+            (frame.info["duration"], np.asarray(frame.convert("RGB"))[3, 5, 0])
+            for frame in ImageSequence.Iterator(picture)
+        ]
+    assert frames == [(300, 0), (100, 255)]
 
 
 def test_a_video_that_fails_leaves_nothing(tmp_path: Path) -> None:

@@ -11,13 +11,16 @@ from typing import Any
 
 import arviz
 import jsonschema
+import numpy as np
 import pandas as pd
 import pytest
 
 from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.outcomes import read_outcomes
+from animalcat.plots import read_results
 from animalcat.service.recording import read_episode
+from animalcat.service.rpc import profiles
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 
 from .conftest import walk
@@ -96,7 +99,10 @@ async def test_who_watches_from_the_start_hears_that_an_outcome_is_invalid(servi
     assert [(episode.episode, episode.invalid) for episode in heard] == [(0, "a power cut")]
 
 
-async def test_profile_and_outcomes_are_exported(service: Any) -> None:
+async def test_profile_and_outcomes_are_exported(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "PIECE", 999)  # each comes in many pieces
     session = await service.create(3, certify=False)
     live = results_pb2.GetProfileRequest(name=f"{session}/profile")
     profile = json.loads((await service.profiles.GetProfile(live)).profile_json)
@@ -140,6 +146,10 @@ async def test_the_posterior_is_exported_with_its_draws(service: Any, tmp_path: 
     assert "unfinished" not in kept.attrs["labels"]
     assert kept["posterior"].sizes["chain"] == 4
     assert "energy" in kept["sample_stats"]
+    draws = read_results(await service.exported(session, results_pb2.PROFILE_FORMAT_DRAWS))
+    whole = read_results(tmp_path / "kept.nc")
+    np.testing.assert_array_equal(draws.fitted.draws, whole.fitted.draws)
+    pd.testing.assert_frame_equal(draws.table, whole.table)
     played = [e.instance for e in await service.list_episodes(session)]
     assert list(kept["constant_data"]["instance"].values) == played
     assert set(kept["constant_data"]["backend"].values) == {"sim"}

@@ -33,10 +33,13 @@ _ADD, _MUL, _MIN, _MAX, _LOGISTIC, _EXP, _LOG, _POW, _SPREAD = range(9)
 _FOLDS: Final = {"add": _ADD, "mul": _MUL, "min": _MIN, "max": _MAX}
 _ONE_ARGUMENT: Final = {"logistic": _LOGISTIC, "exp": _EXP, "log": _LOG}
 _NORMAL, _HALF_NORMAL, _BETA = range(3)
-_HEADER: Final = 6
+_HEADER: Final = 7
 _STEP: Final = 8
 _LATENT: Final = 7
 _OUTCOME: Final = 5
+_ROWS: Final = 4096
+"""Most instances of one tape: its numbers stay in a processor's cache, and are not asked for anew
+from the system at every step."""
 _ROOT: Final = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -48,7 +51,9 @@ def covers(layout: Layout) -> bool:
 
 
 def tape(layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None) -> Floats:
-    """What `density` and `expand` are given: steps, priors and data of a layout, as numbers.
+    """What `log_density` and `expand` are given: steps, priors and data of a layout, as numbers.
+
+    Of many instances there are several tapes, one after the other, and equal ones are merged.
 
     Args:
         layout: One that `covers` says is covered.
@@ -56,6 +61,38 @@ def tape(layout: Layout, features: Floats, outcomes: Floats, weights: Floats | N
         outcomes: (instances,) or (instances, outcomes), as returned by `Layout.check_outcomes`.
         weights: (instances,), how many outcomes each counts as; None for one each.
     """
+    if len(features) > _ROWS:
+        features, outcomes, weights = _merged(features, outcomes, weights)
+    starts = range(0, max(1, len(features)), _ROWS)
+    return np.concatenate(
+        [
+            _tape(
+                layout,
+                features[start : start + _ROWS],
+                outcomes[start : start + _ROWS],
+                None if weights is None else weights[start : start + _ROWS],
+                more=start != starts[-1],
+            )
+            for start in starts
+        ]
+    )
+
+
+def _merged(
+    features: Floats, outcomes: Floats, weights: Floats | None
+) -> tuple[Floats, Floats, Floats]:
+    """Instances that are alike, and ended alike, as one that counts as often as they do."""
+    each = np.column_stack([features, outcomes.reshape(len(features), -1)])
+    alike = np.nan_to_num(each, nan=-1e300)
+    _, first, place = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+    counts = np.bincount(np.ravel(place), weights)
+    return features[first], outcomes[first], counts.astype(np.float64)
+
+
+def _tape(
+    layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None, *, more: bool
+) -> Floats:
+    """The tape of some instances, which says whether that of more follows."""
     builder = _Builder(layout, features)
     told: list[tuple[_Slot, _Slot, _Slot]] = []
     for outcome, y in zip(layout.outcomes, outcomes.reshape(len(features), -1).T, strict=True):
@@ -63,7 +100,7 @@ def tape(layout: Layout, features: Floats, outcomes: Floats, weights: Floats | N
         counts = there * (1.0 if weights is None else weights)
         p = builder.value(outcome.likelihood.parents[0])
         told.append((p, builder.data(np.where(there, y, 0.0)), builder.data(counts)))
-    return builder.packed(told)
+    return builder.packed(told, more=more)
 
 
 def model(
@@ -181,7 +218,7 @@ class _Builder:
             self._values[key] = self._make(*key)
         return self._values[key]
 
-    def packed(self, told: list[tuple[_Slot, _Slot, _Slot]]) -> Floats:
+    def packed(self, told: list[tuple[_Slot, _Slot, _Slot]], *, more: bool) -> Floats:
         """All as one row of numbers: a header, steps, priors, outcomes and data."""
         steps = [
             (
@@ -199,7 +236,7 @@ class _Builder:
             (self._at(p), min(p.size - 1, 1), self._at(y), self._at(w), y.size) for p, y, w in told
         ]
         parts = [np.ravel(np.array(part, np.float64)) for part in (steps, latents, ends)]
-        counts = (len(steps), len(latents), len(ends), self._given, self._made)
+        counts = (len(steps), len(latents), len(ends), self._given, self._made, more)
         length = _HEADER + sum(map(len, parts)) + self._given
         return np.concatenate([np.array([length, *counts], np.float64), *parts, *self._data])
 
@@ -309,15 +346,18 @@ def _constrained(tape: Floats, at: int, u: float) -> float:
 
 
 @njit(cache=True, no_cfunc_wrapper=True, error_model="numpy")
-def density(tape: Floats, work: Floats, slopes: Floats, point: Floats, gradient: Floats) -> float:
+def density(
+    tape: Floats, work: Floats, slopes: Floats, point: Floats, gradient: Floats, first: bool
+) -> float:
     """Log density of the posterior at an unconstrained point, but for what is constant in it.
 
     Args:
-        tape: As `tape` returns it.
+        tape: One of those that `tape` returns.
         work: As many numbers as there are values; the data come first.
         slopes: As many again.
         point: (latents,), unconstrained as PyMC has it.
-        gradient: (latents,), filled.
+        gradient: (latents,), to which that of the tape's outcomes is added.
+        first: Whether this is the first tape; then the prior counts too, and the gradient is set.
     """
     steps, latents, ends = int(tape[1]), int(tape[2]), int(tape[3])
     priors = _HEADER + steps * _STEP
@@ -331,6 +371,8 @@ def density(tape: Floats, work: Floats, slopes: Floats, point: Floats, gradient:
     for k in range(latents):
         at, u = priors + k * _LATENT, point[k]
         work[int(tape[at + 6])] = _constrained(tape, at, u)
+        if not first:
+            continue
         total += tape[at + 5]
         if tape[at] == _NORMAL:
             z = (u - tape[at + 1]) / tape[at + 2]
@@ -446,10 +488,21 @@ _Numbers: Final = types.CPointer(types.double)
 )
 def log_density(dim: int, point: Any, gradient: Any, value: Any, data: Any) -> int:
     """`density` as nutpie calls it; not 0 where the density or its gradient is not finite."""
-    tape = carray(data, (int(carray(data, (1,))[0]),))
-    size = int(tape[4]) + int(tape[5])
+    most, start, more = 0, 0, True
+    while more:
+        head = carray(data, (start + _HEADER,))[start:]
+        most, more = max(most, int(head[4]) + int(head[5])), head[6] != 0.0
+        start += int(head[0])
+    tapes = carray(data, (start,))
+    work, after = np.empty(most), np.empty(most)
     slopes = carray(gradient, (dim,))
-    total = density(tape, np.empty(size), np.empty(size), carray(point, (dim,)), slopes)
+    total, end = 0.0, start
+    start = 0
+    while start < end:
+        tape = tapes[start : start + int(tapes[start])]
+        size = int(tape[4]) + int(tape[5])
+        total += density(tape, work[:size], after[:size], carray(point, (dim,)), slopes, start == 0)
+        start += len(tape)
     carray(value, (1,))[0] = total
     for k in range(dim):
         if not math.isfinite(slopes[k]):
