@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from contextlib import suppress
@@ -21,6 +19,7 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.arena_configs.sequence import arena_numbers, episode_arenas, episodes
 from animalcat.envs.explaining import explanation
+from animalcat.kept import KeptTexts
 from animalcat.processes import process_pool
 from animalcat.service.batteries.drafts import Draft, first_placements, instance_seed, placements
 from animalcat.service.batteries.readings import code_digest
@@ -82,7 +81,7 @@ class Plan:
         """Name under which a file's rows are kept: for this content and name, plan and demands."""
         versions = {name: (feature.version, feature.chain) for name, feature in FEATURES.items()}
         about = json.dumps([code_digest(), versions, *self.drawn_by, name])
-        return hashlib.sha256(about.encode() + b"\0" + content).hexdigest()
+        return f"features/{hashlib.sha256(about.encode() + bytes(1) + content).hexdigest()}"
 
 
 def measure_files(
@@ -90,7 +89,7 @@ def measure_files(
     plan: Plan,
     *,
     processes: int,
-    cache: Path | None,
+    cache: KeptTexts | None,
     tick: Tick,
     names: Sequence[str] = (),
 ) -> list[FeatureRow]:
@@ -100,7 +99,7 @@ def measure_files(
         paths: The files.
         plan: How.
         processes: How many processes measure.
-        cache: Folder in which rows are kept; None to keep and to use none.
+        cache: Where rows are kept; None to keep and to use none.
         tick: Told of progress.
         names: What a battery calls the instance of each file; without them, as the file.
 
@@ -115,7 +114,7 @@ def measure_files(
             break
         with suppress(OSError):  # such a file is an error further down
             keys[number] = plan.key(path.read_bytes(), name)
-            if (kept := _kept(cache / f"{keys[number]}.json", path)) is not None:
+            if (kept := _kept(cache.find(keys[number]), path)) is not None:
                 rows[number] = kept
     left = [number for number in range(len(paths)) if number not in rows]
     tick(len(rows), len(paths))
@@ -123,7 +122,8 @@ def measure_files(
         rows[number] = measured
         tick(len(rows), len(paths))
         if cache is not None and number in keys:
-            _keep(cache / f"{keys[number]}.json", measured)
+            text = json.dumps([row.as_dict() for row in measured])
+            cache.keep(keys[number], text)
     return [row for number in range(len(paths)) for row in rows[number]]
 
 
@@ -229,12 +229,13 @@ def _together(told: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     return {**told[0], "words": words}
 
 
-def _kept(file: Path, path: Path) -> list[FeatureRow] | None:
+def _kept(text: str | None, path: Path) -> list[FeatureRow] | None:
     """Rows that were kept; None if there are none or they cannot be used."""
+    if text is None:
+        return None
     try:
-        found = json.loads(file.read_text("utf-8"))
-        rows = [FeatureRow(**row) for row in found]
-    except (OSError, ValueError, TypeError):
+        rows = [FeatureRow(**row) for row in json.loads(text)]
+    except (ValueError, TypeError):
         return None
     # The same content may lie under the same name elsewhere.
     return [
@@ -246,13 +247,3 @@ def _kept(file: Path, path: Path) -> list[FeatureRow] | None:
         )
         for row in rows
     ]
-
-
-def _keep(file: Path, rows: Sequence[FeatureRow]) -> None:
-    """Keep rows; that the folder cannot be written is no reason to fail."""
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            json.dump([row.as_dict() for row in rows], out)
-        Path(name).replace(file)

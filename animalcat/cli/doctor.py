@@ -20,7 +20,9 @@ import typer
 from animalcat.apart import way
 from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
+from animalcat.folders import cache_folder
 from animalcat.installing import install
+from animalcat.kept import FILE, LIMIT, cache_sizes, size_limit
 
 CLIENT: Final = ("grpcio", "protobuf", "numpy", "gymnasium", "typer", "rich")
 SERVER: Final = ("sapien", "numba", "pymc", "nutpie", "arviz", "pandas", "sqlalchemy", "mcap")
@@ -48,6 +50,7 @@ class Finding:
 def examine() -> Iterator[Finding]:
     """Look for everything that animalcat can use, the needful first."""
     yield _interpreter()
+    yield _caches()
     yield from _packages(CLIENT, "pip install animalcat", optional=False)
     server = list(_packages(SERVER, SERVER_EXTRA, optional=True))
     yield from server
@@ -58,6 +61,17 @@ def examine() -> Iterator[Finding]:
     yield _x11()
     yield _works("simulator", _import_physics, f"{SERVER_EXTRA}; and libX11 (see above)")
     yield from _unity()
+
+
+def _caches() -> Finding:
+    """What the user's cache takes, and how much it may."""
+    sizes = cache_sizes()
+    parts = ", ".join(f"{name} {size / 1e6:.0f} MB" for name, size in sizes.items())
+    try:
+        limit = f"each of {FILE} and batteries up to {size_limit() / 1e6:.0f} MB ({LIMIT})"
+    except ValueError as error:
+        return Finding("cache", "partial", str(error), f"set {LIMIT} to a number, or unset it")
+    return Finding("cache", "ok", f"{cache_folder('')}: {parts or 'empty'}; {limit}")
 
 
 def command(

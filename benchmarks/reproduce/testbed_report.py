@@ -18,7 +18,7 @@ from animalcat.arena_files import find_arena_files
 from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.shared.output import fail, print_rows
 from animalcat.cli.shared.progress import Tell
-from animalcat.folders import cache_folder
+from animalcat.kept import KeptTexts
 from animalcat.layouts.checking.baselines import MissingPackageError
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
@@ -148,9 +148,7 @@ def read_testbed(
         if tell is not None:
             tell("measuring arenas", done, total)
 
-    measured = measure_files(
-        files, plan, processes=processes, cache=cache_folder("features"), tick=tick
-    )
+    measured = measure_files(files, plan, processes=processes, cache=KeptTexts(), tick=tick)
     names: list[str] = []
     values: list[list[float]] = []
     left: dict[str, list[str]] = {}

@@ -15,11 +15,12 @@ from typing import Final
 import animalcat
 from animalcat.arena_configs.batteries import Recipe
 from animalcat.folders import cache_folder
+from animalcat.kept import prune_folders, size_limit
 from animalcat.service.batteries.readings import code_digest, digest_of
 from animalcat.service.batteries.writing import TABLE, TABLE_VERSION, into_place
 
 KEPT: Final = 5
-"""Batteries that are kept; those that were not used for longest go first."""
+"""Batteries that are kept at most; those that were not used for longest go first."""
 
 
 def build_key(recipe: Recipe, size: int | None, seed: int, layout: str = "") -> str:
@@ -75,9 +76,7 @@ class BuiltShelf:
         """
         with suppress(OSError):
             _copy(folder, self._folder / key / folder.name)
-            newest = sorted(self._folder.iterdir(), key=lambda kept: -kept.stat().st_mtime)
-            for old in newest[KEPT:]:
-                shutil.rmtree(old, ignore_errors=True)
+            prune_folders(self._folder, KEPT, size_limit())
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import animalcat
 from animalcat.arena_configs.features import FEATURES
-from animalcat.folders import cache_folder
+from animalcat.kept import KeptTexts
 from animalcat.service.batteries.validity import PlannerVerdict
 
 SHIPPED: Final = "service/batteries/shipped"
@@ -86,7 +83,7 @@ def ship(readings: Mapping[str, Reading], file: Path) -> None:
 
 
 class Shelf:
-    """Readings in a folder, a file for each arena; what other code measured is not found."""
+    """Readings that are kept for the next time; what other code measured is not found."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """Open a shelf.
@@ -94,23 +91,23 @@ class Shelf:
         Args:
             folder: Where it is; None for the user's cache.
         """
-        self._folder = (folder or cache_folder("readings")) / code_digest()
+        self._kept = KeptTexts(folder)
 
     def find(self, key: str) -> Reading | None:
         """Return what is kept under a key; None if there is nothing that can be used."""
+        text = self._kept.find(_place(key))
         try:
-            return reading_of(json.loads((self._folder / f"{key}.json").read_text("utf-8")))
-        except (OSError, ValueError, TypeError):
+            return None if text is None else reading_of(json.loads(text))
+        except (ValueError, TypeError):
             return None
 
     def keep(self, key: str, reading: Reading) -> None:
-        """Keep a reading; that the folder cannot be written is no reason to fail."""
-        with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self._folder)
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                json.dump(reading.row(), out)
-            Path(name).replace(self._folder / f"{key}.json")
+        """Keep a reading; that it cannot be written is no reason to fail."""
+        self._kept.keep(_place(key), json.dumps(reading.row()))
+
+
+def _place(key: str) -> str:
+    return f"readings/{code_digest()}/{key}"
 
 
 @cache

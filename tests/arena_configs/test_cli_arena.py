@@ -12,6 +12,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from animalcat.cli.arena.commands import app
+from animalcat.kept import KeptTexts
 from animalcat.service.batteries.battery import ArenaFile, import_files
 
 GOOD = """!ArenaConfig
@@ -39,11 +40,11 @@ BARE = GOOD[: GOOD.index("    - !Item\n      name: GoodGoal")]
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> KeptTexts:
     """A cache of the test's own."""
     base = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("XDG_CACHE_HOME", str(base))
-    return base / "animalcat" / "features"
+    return KeptTexts(base / "animalcat")
 
 
 @pytest.fixture
@@ -290,12 +291,12 @@ def test_features_explained(tmp_path: Path) -> None:
     assert "There is no reward." in run("features", tmp_path / "bare.yml", "--explain")
 
 
-def test_what_was_measured_is_kept(tmp_path: Path, cache: Path) -> None:
+def test_what_was_measured_is_kept(tmp_path: Path, cache: KeptTexts) -> None:
     path, table = tmp_path / "a.yml", tmp_path / "table.csv"
     path.write_text(GOOD)
     first = run("features", path, "--json")
-    [kept] = cache.iterdir()
-    kept.write_text(kept.read_text().replace('"rewards": 1.0', '"rewards": 7.0'))
+    [key] = cache.keys()
+    cache.keep(key, (cache.find(key) or "").replace('"rewards": 1.0', '"rewards": 7.0'))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "a.yml").write_text(GOOD)  # the same under the same name elsewhere
     [row] = json.loads(run("features", tmp_path / "other", "--json"))
@@ -303,8 +304,8 @@ def test_what_was_measured_is_kept(tmp_path: Path, cache: Path) -> None:
     assert row["file"] == str(tmp_path / "other" / "a.yml")
     assert run("features", path, "--json", "--no-cache") == first
     run("features", path, "--seed", 1, "-o", table)  # what is drawn may differ
-    assert len(list(cache.iterdir())) == 2
-    kept.write_text("[")
+    assert len(cache.keys()) == 2
+    cache.keep(key, "[")
     assert run("features", path, "--json") == first
 
 

@@ -148,7 +148,8 @@ def test_the_same_call_gives_the_result_that_there_is(
     compared = result.compare(other)
     assert set(compared.to_frame()["agent"]) == {"Forward 1"}
     assert "Forward 2" in repr(compared)
-    assert "Differences" in compared._repr_html_()
+    assert "The largest differences" in compared._repr_html_()
+    assert set(compared.groups()["agent"]) == {"Forward 1", "Forward 2"}
 
 
 def test_agents_of_references_and_files_run_apart(

@@ -25,6 +25,7 @@ from animalcat.cli.layout.table import outcomes_on_arenas
 from animalcat.cli.shared.arena_outcomes import on_battery
 from animalcat.cli.shared.earlier_outcomes import EarlierOutcomes, of_file, of_sessions
 from animalcat.client import connect
+from animalcat.lab.drawn import DrawnResults, drawn_results
 from animalcat.lab.received import received
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
@@ -65,6 +66,7 @@ class Played:
         files: Its exports, by format.
         outcomes: The frame of `Client.outcomes`.
         earlier: What `battery calibrate --sessions` reads of it.
+        drawn: What a comparison reads of it.
     """
 
     session: str
@@ -75,6 +77,7 @@ class Played:
     files: Mapping[str, bytes]
     outcomes: pd.DataFrame
     earlier: EarlierOutcomes
+    drawn: DrawnResults
 
     @property
     def evidence(self) -> str:
@@ -110,6 +113,7 @@ def exported(address: str, session: str) -> Played:
             files,
             client.outcomes(session),
             of_sessions(client, [session], battery),
+            drawn_results(client, session, played=True),
         )
 
 
@@ -178,6 +182,11 @@ async def test_exports_hold_the_evidence_of_the_profile(
     assert results.fitted.data is not None
     assert results.fitted.data.digest == played.evidence
     assert results.profile["diagnostics"]["evidence"] == played.evidence
+    assert played.drawn.profile == played.profile == results.profile
+    assert np.array_equal(played.drawn.draws, results.draws)
+    assert np.array_equal(played.drawn.features, results.features)
+    assert played.drawn.passed == results.passed
+    assert played.drawn.layout == results.layout
     told = played.counted.sort_values("episode").reset_index(drop=True)
     netcdf = results.table.sort_values("episode").reset_index(drop=True)
     for column in ("session", "agent", "arena", "weight", "decision_period", "camera", "cause"):

@@ -1,13 +1,15 @@
 """What was measured of arenas is kept, and what comes with the project is what is measured."""
 
+import random
 from pathlib import Path
 
 import pytest
 
 from animalcat.arena_configs.batteries import RECIPES, counts_for, load_recipe
 from animalcat.arena_configs.writer import to_yaml
+from animalcat.kept import KeptTexts
 from animalcat.service.batteries import battery as batteries
-from animalcat.service.batteries import drafts
+from animalcat.service.batteries import drafts, readings
 from animalcat.service.batteries.battery import build_family, family_readings
 from animalcat.service.batteries.drafts import SAMPLE, Draft, fixed_arena
 from animalcat.service.batteries.readings import Reading, Shelf, key_of, ship, shipped
@@ -52,14 +54,47 @@ def test_what_other_code_measured_or_is_broken_is_measured_again(
     tmp_path: Path, cache: Path, measured: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_family("navigation", SMALL, 7, tmp_path)
-    (folder,) = (cache / "animalcat" / "readings").iterdir()
-    broken, *_ = folder.iterdir()
-    broken.write_text("[1, 2")
+    kept = KeptTexts(cache / "animalcat")
+    broken, *_ = kept.keys()
+    kept.keep(broken, "[1, 2")
     build_family("navigation", SMALL, 7, tmp_path)
     assert len(measured) == SMALL + 1
-    folder.rename(folder.with_name("other"))
+    with monkeypatch.context() as patch:
+        patch.setattr(readings, "code_digest", lambda: "other")
+        build_family("navigation", SMALL, 7, tmp_path)
+        assert len(measured) == 2 * SMALL + 1
+    kept.close()
+    for path in kept.path.parent.iterdir():
+        path.unlink()
+    kept.path.write_bytes(b"no database" * 100)
     build_family("navigation", SMALL, 7, tmp_path)
-    assert len(measured) == 2 * SMALL + 1
+    assert len(measured) == 3 * SMALL + 1
+    build_family("navigation", SMALL, 7, tmp_path)
+    assert len(measured) == 3 * SMALL + 1
+
+
+def test_what_was_not_used_for_longest_leaves_a_full_cache(tmp_path: Path) -> None:
+    now = [0.0]
+    kept = KeptTexts(tmp_path, limit=200_000, clock=lambda: now[0])
+    noise = random.Random(1)
+    texts = {f"{k:04}": noise.randbytes(1000).hex() for k in range(600)}
+    for key, text in texts.items():
+        now[0] += 1e6
+        kept.keep(key, text)
+        assert kept.find("0000") == texts["0000"]
+    left = kept.keys()
+    assert "0000" in left
+    assert left[1:] == sorted(texts)[-len(left) + 1 :]
+    assert 100 < len(left) < 450
+    other = KeptTexts(tmp_path, limit=50_000, clock=lambda: now[0])
+    other.keep("last", "text")
+    assert {"0000", "last"} <= {*other.keys()}
+    assert kept.find("last") == "text"
+    for one in (other, kept):
+        one.close()
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 60_000
+    KeptTexts(tmp_path / "none", limit=0).keep("key", "text")
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(

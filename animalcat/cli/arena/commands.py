@@ -45,7 +45,7 @@ from animalcat.cli.shared.remote import Data
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
-from animalcat.folders import cache_folder
+from animalcat.kept import KeptTexts
 from animalcat.measuring import FeatureRow, Plan, measure_files, placed_by
 from animalcat.service.batteries.drafts import Draft, fixed_arena
 from animalcat.service.batteries.findings import alike
@@ -206,7 +206,7 @@ def features(
             Plan(chance.seed, chance.rng, chance.build, explain),
             names=[name for _, name in files],
             processes=processes,
-            cache=cache_folder("features") if cache else None,
+            cache=KeptTexts() if cache else None,
             tick=lambda done, total: tell("measuring arenas", done, total),
         )
     tell_problems(problem for row in rows for problem in row.problems)
