@@ -154,7 +154,7 @@ class FolderWriter:
         try:
             digest, size = copy(path, part)
             target = _object(self._folder, digest)
-            if digest in self._wanted:
+            if self.holds(digest):
                 part.unlink()
                 return digest, size
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -317,6 +317,7 @@ class Source:
         self.manifest = manifest
         self._folder = folder
         self._owned = owned
+        self._linked: set[str] = set()
 
     def deliver(self, digest: str, target: Path) -> None:
         """Make a content a file, after comparing it with its digest.
@@ -327,9 +328,10 @@ class Source:
         target.parent.mkdir(parents=True, exist_ok=True)
         content = _object(self._folder, digest)
         with _missing(digest):
-            if self._owned:
-                with suppress(OSError):
+            if self._owned and digest not in self._linked:
+                with suppress(OSError):  # a file system without links
                     os.link(content, target)
+                    self._linked.add(digest)  # two files of a store are never one
                     return
             if copy(content, target)[0] != digest:
                 target.unlink()

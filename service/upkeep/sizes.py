@@ -173,7 +173,7 @@ def usage(place: Place, tell: Tell = silent) -> Usage:
         elif top == BATTERIES:
             arenas[name.removesuffix(".tar")] += stored.size
         elif top.startswith(DATABASE):
-            if not place.shared and top != DATABASE:
+            if not place.shared and top == f"{DATABASE}-wal":
                 kinds["database"] += stored.size  # what is not yet in the file itself
             continue
         kinds[kind] += stored.size

@@ -122,8 +122,8 @@ def verify(place: Place, tell: Tell = silent) -> Verified:
             tuple(notes),
             len(heads),
             batteries,
-            digests.read,
-            digests.known,
+            len(digests.read),
+            len(digests.known),
             heads,
         )
 
@@ -132,8 +132,8 @@ class _Digests:
     """Digests of files, of which those in a journal are known already."""
 
     def __init__(self, files: Artefacts, journal: IO[str]) -> None:
-        self.read = 0
-        self.known = 0
+        self.read: set[str] = set()
+        self.known: set[str] = set()
         self.marks: dict[str, str] = {}
         self._files = files
         self._journal = journal
@@ -160,10 +160,11 @@ class _Digests:
         mark = self.marks.get(key, "")
         before = self._before.get(key)
         if mark and before is not None and before[0] == mark:
-            self.known += 1
+            self.known.add(key)
             return before[1]
         digest = self._files.digest(key)
-        self.read += bool(digest)
+        if digest:
+            self.read.add(key)
         if mark and digest:
             self._new.append(f"{key}\t{mark}\t{digest}\n")
         return digest
