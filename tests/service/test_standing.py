@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import stat
@@ -53,6 +54,7 @@ from animalcat.service.rpc.server import create_server
 from animalcat.v1 import sessions_pb2
 from tests.service.conftest import NOW, Helpers, Service, walk
 
+MONITORING = Path(__file__).resolve().parents[2] / "docker" / "monitoring"
 SERVING = health_pb2.HealthCheckResponse.SERVING
 FINISHED = sessions_pb2.SESSION_STATE_FINISHED
 
@@ -304,8 +306,12 @@ async def test_ready_is_who_takes_work_and_alive_who_answers(
         assert (await pages("/livez"))[0] == 200
         assert await well(LIVENESS)
         measured = (await pages("/metrics"))[1]
-    for name in ("build_info", "disk_bytes", "memory_available_bytes", "database_seconds_count"):
-        assert f"animalcat_{name}" in measured
+    for file in ("alerts.yaml", "dashboard.json"):
+        asked = set(re.findall(r"animalcat_[a-z_]+", (MONITORING / file).read_text()))
+        assert len(asked) > 10
+        for name in asked:
+            family = re.sub("_(total|sum|count|bucket)$", "", name)
+            assert re.search(rf"^# TYPE {family}(_total)? ", measured, re.MULTILINE), name
 
 
 @pytest.mark.asyncio(loop_scope="session")
