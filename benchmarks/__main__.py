@@ -37,6 +37,7 @@ PARTS: Final[Mapping[str, str]] = {
     "kill": "processes that are killed and stopped",
     "fuzz": "damaged inputs",
     "soak": "many agents for a long time",
+    "incidents": "a year of incidents with agents that stay (needs root)",
 }
 """What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""
 KEPT: Final = ("adaptive", "recovery", "impostors", "trust")

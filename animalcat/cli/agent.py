@@ -24,13 +24,12 @@ from animalcat.cli.shared.output import (
 from animalcat.cli.shared.table import Column
 from animalcat.client import connect
 from animalcat.client.evaluation import EvaluationSummary, PlayedEpisode
-from animalcat.client.staying import Stay
+from animalcat.client.staying import Stay, Wish
 from animalcat.envs.agents import BUILTIN, AgentLoadError, make_agent
 from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
 from animalcat.envs.agents.load import ABOUT, check_name
 from animalcat.envs.agents.watching import Watch
 from animalcat.errors import AnimalcatError
-from animalcat.values import Session
 
 INTERRUPTED: Final = 130
 """Exit code of an agent that was told to end."""
@@ -99,14 +98,13 @@ def run(
         with watch:
             loaded = make_agent(read)
 
+        wish = Wish(name or reference, session)
+
         def play() -> EvaluationSummary | None:
             with connect(server) as client:
-                wanted: str | Session = session
-                if stay and not session:
-                    waiting = [*client.sessions(agent=name or reference, states=["waiting"])]
-                    if not waiting:
-                        return None
-                    wanted = waiting[-1]  # the oldest
+                wanted = wish.choose(client) if stay else session
+                if wanted is None:
+                    return None
                 return client.evaluate(
                     loaded,
                     wanted,

@@ -29,6 +29,7 @@ from animalcat.service.storage.artefacts import ArtefactsUrlError
 from animalcat.service.storage.belonging import StrayPartsError
 from animalcat.service.storage.damage import REMEDY, damage_of
 from animalcat.service.storage.migrate import StoreUnreachableError, StoreVersionError
+from animalcat.service.tracing import TracesError
 
 LISTENING: Final = "Where it listens"
 WATCHING: Final = "What it shows of itself"
@@ -472,6 +473,7 @@ def command(
         ArtefactsUrlError,
         MetricsError,
         TokenError,
+        TracesError,
         StrayPartsError,
     ) as error:
         fail(str(error), BAD_INPUT)

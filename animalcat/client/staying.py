@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from animalcat.client.blocking_client import Client
 from animalcat.client.evaluation import EvaluationSummary
 from animalcat.errors import AnimalcatError
 
@@ -57,6 +58,42 @@ class Pauses:
     def begin_anew(self) -> None:
         """Let the next pause be short again, since all went well meanwhile."""
         self.next = FIRST_PAUSE
+
+
+@dataclass(slots=True)
+class Wish:
+    """Which session an agent that stays plays next.
+
+    Attributes:
+        name: The agent's name.
+        session: The only session that it plays; empty for every one that is for its name.
+        last: The one that it has played last.
+        alone: Whether none was waiting the last time.
+    """
+
+    name: str
+    session: str = ""
+    last: str = ""
+    alone: bool = False
+
+    def choose(self, client: Client) -> str | None:
+        """Return the session to play: the one that it has not ended, or the oldest that waits.
+
+        One that is said to run comes last. A server that was killed may have left it so; if another
+        agent plays it, the server refuses this one.
+        """
+        if self.session:
+            return self.session
+        going_on = [*client.sessions(agent=self.name, states=["waiting", "running"])]
+        waiting = [session for session in going_on if session.state == "waiting"]
+        mine = [session for session in going_on if session.id == self.last]
+        left = going_on if self.alone else []  # an agent whose connection broke may be coming back
+        self.alone = not waiting
+        for found in (mine, waiting, left):
+            if found:
+                self.last = found[-1].id
+                return self.last
+        return None
 
 
 @dataclass(slots=True)

@@ -244,6 +244,7 @@ class Gate:
     async def _while_good(self, caller: Caller, call: Awaitable[Any]) -> Any:
         """Do the work of a stream until it ends, or the caller's token does."""
         work = asyncio.ensure_future(call)
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             while True:
                 await asyncio.wait({work}, timeout=REVIEW_SECONDS)

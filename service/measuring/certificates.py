@@ -26,6 +26,7 @@ from animalcat.service.memory import PAUSES, SpareMemory
 from animalcat.service.model import StoredCertificate
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
+from animalcat.service.tracing import span
 from animalcat.values import Session
 
 log = logging.getLogger(__name__)
@@ -222,7 +223,8 @@ async def fit_again(
     attempts = starved = 0
     while True:
         try:
-            return await fitter.fit(request)
+            with span("fit", outcomes=np.size(request.outcomes)):
+                return await fitter.fit(request)
         except FitInterruptedError as error:
             attempts += 1
             if memory.was_it(error.died_of):

@@ -64,6 +64,7 @@ from animalcat.service.session.workers import Workers
 from animalcat.service.storage.artefacts import Artefacts, artefacts_for
 from animalcat.service.storage.belonging import StrayPartsError, check_belonging
 from animalcat.service.storage.sql import DATABASE, SqlStore
+from animalcat.service.tracing import traced
 from animalcat.service.versions import versions
 from animalcat.v1 import (
     access_pb2,
@@ -324,6 +325,7 @@ async def create_server(
         stack = ExitStack()
         local = LocalAddress()
         try:
+            stack.enter_context(traced(settings.traces))
             note_refusal = partial(_refused, refusals, doorman)
 
             def make_door(connections: int, *, open_to_machine: bool) -> grpc.aio.Server:
@@ -376,12 +378,12 @@ async def create_server(
             yield RunningServer(address, engines, drain, standing, certificates)
         finally:
             log.info("stopping: agents are let go, and what is open is stored")
-            stack.close()
             for task in tasks:
                 task.cancel()
             await inside.stop()
             await asyncio.gather(*(door.stop(GRACE_SECONDS) for door in doors))
             local.close()
+            await asyncio.to_thread(stack.close)  # the last traces are sent, and measurements end
 
 
 async def _engine(

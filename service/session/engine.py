@@ -28,6 +28,7 @@ from animalcat.service.session.record import SessionRecord
 from animalcat.service.session.scheduling import NothingToPlayError, Schedule
 from animalcat.service.session.workers import Borrower
 from animalcat.service.storage.errors import readable
+from animalcat.service.tracing import note, span
 from animalcat.values import Cause, Episode, Ruling, Session, SessionState
 
 log = logging.getLogger(__name__)
@@ -371,8 +372,8 @@ class SessionEngine:
         while True:
             gone: AgentLeftError | None = None
             try:
-                while (episode := await self._next(link, worker)) is not None:
-                    await self._play_episode(episode, link, worker)
+                while await self._decide_and_play(link, worker):
+                    pass
             except AgentLeftError as left:  # who played the last episode may leave at once
                 if left.cause is Cause.CANCELLED or self._stopping:
                     raise
@@ -397,6 +398,21 @@ class SessionEngine:
         await meet(link.fingerprint, link.whole)
         link.ready = meet
 
+    async def _decide_and_play(self, link: AgentLink, worker: Worker) -> bool:
+        """Begin the next attempt and play it; returns whether there was one."""
+        with span("decision", session=self.session.id):
+            episode = await self._next(link, worker)
+            if episode is None:
+                return False
+            note(
+                episode=episode.number,
+                attempt=episode.attempt,
+                reason=episode.decision.reason or "",
+                propensity=episode.decision.propensity,
+            )
+            await self._play_episode(episode, link, worker)
+        return True
+
     async def _next(self, link: AgentLink, worker: Worker) -> Episode | None:
         worker.rest()  # it may be long before the session may begin another
         return await self._schedule.next(link)
@@ -409,15 +425,18 @@ class SessionEngine:
 
     async def _play_and_keep(self, episode: Episode, link: AgentLink, worker: Worker) -> None:
         try:
-            finished, played = await play_attempt(
-                episode,
-                self.session.spec,
-                self._battery,
-                self._parts,
-                link,
-                worker,
-                second_chance=self._schedule.evidence.voided_before(episode),
-            )
+            with span("play"):
+                finished, played = await play_attempt(
+                    episode,
+                    self.session.spec,
+                    self._battery,
+                    self._parts,
+                    link,
+                    worker,
+                    second_chance=self._schedule.evidence.voided_before(episode),
+                )
+                outcome = "" if finished.outcome is None else finished.outcome.name.lower()
+                note(outcome=outcome, steps=finished.steps)
             await self._schedule.keep(finished)
             assert finished.outcome is not None
             log.info(

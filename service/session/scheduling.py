@@ -17,6 +17,7 @@ from animalcat.service.session.evidence import MAX_FAULTS_IN_A_ROW, Evidence
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.record import SessionRecord
+from animalcat.service.tracing import span
 from animalcat.values import CapabilityStatus, Cause, Episode, Ruling
 
 log = logging.getLogger(__name__)
@@ -187,7 +188,10 @@ class Schedule:
             ServiceError: The backend failed too often in a row, or a certificate cannot be made.
         """
         async with self._books:
-            await asyncio.to_thread(self._parts.store.finish_episode, episode, self._parts.files)
+            with span("store outcome"):
+                await asyncio.to_thread(
+                    self._parts.store.finish_episode, episode, self._parts.files
+                )
             self.evidence.end(episode)
             if episode.ruling is Ruling.AWAITED:
                 self._record.await_ruling(*self._record.session.unjudged, episode.number)
@@ -199,8 +203,9 @@ class Schedule:
                 self._starved = 0
             if episode.backend_fault:
                 await self._set_aside_after_fault(episode)
-            await self.evidence.take_in_due()
-            self._record.show(await self.evidence.progress())
+            with span("learn"):
+                await self.evidence.take_in_due()
+                self._record.show(await self.evidence.progress())
             self._record.tell(episode)
 
     async def release(self, number: int) -> None:
@@ -301,14 +306,16 @@ class Schedule:
             number = evidence.begun
         session, known = self._record.session, _AS_BEFORE
         if decision is None:
-            decision, known = await evidence.choose(number), session.capabilities
+            with span("choose"):
+                decision, known = await evidence.choose(number), session.capabilities
             if decision is None:
                 return None
         seen_before = evidence.seen_before(number, decision)
         episode = Episode(
             session.id, number, evidence.tries(number), decision, process, seen=seen_before
         )
-        await asyncio.to_thread(self._parts.store.open_episode, episode, known, session.misfit)
+        with span("store decision"):
+            await asyncio.to_thread(self._parts.store.open_episode, episode, known, session.misfit)
         evidence.begin(episode)
         return episode
 

@@ -305,8 +305,17 @@ async def test_an_agent_that_leaves_voids_its_episode(service: Service) -> None:
     assert await attempts(service, session) == [(types_pb2.OUTCOME_VOID, "the agent left")]
 
 
-async def test_a_worker_that_dies_is_a_fault_with_a_whole_recording(service: Service) -> None:
-    session = await service.create(1, agent="direct:dies")
+@pytest.mark.parametrize("starved", [False, True])
+async def test_a_worker_that_dies_is_a_fault_with_a_whole_recording(
+    service: Service, starved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What dies for want of memory says so, and its arena is no worse for it."""
+    memory = service.running.engines.parts.memory
+    monkeypatch.setattr("animalcat.service.memory.PAUSES", (0.1,))
+    monkeypatch.setattr(memory, "_killed", None)
+    monkeypatch.setattr(memory, "_kills", lambda: memory._known + starved)
+    monkeypatch.setattr(memory, "_known", 0)
+    session = await service.create(1, agent="direct:dies", seed=5 + starved)
     async with directly(service, session, agent="direct:dies") as (stream, direct):
         for step in range(3):
             assert await turn(direct, step, 3) is not None
@@ -319,6 +328,7 @@ async def test_a_worker_that_dies_is_a_fault_with_a_whole_recording(service: Ser
     (first, *_) = await service.list_episodes(session)
     assert first.outcome == types_pb2.OUTCOME_FAULT
     assert "ended with code -9" in first.cause
+    assert first.cause.startswith("the machine ran out of memory" if starved else "backend")
     recording = read_episode(
         service.data / "recordings" / names.parse_session(session) / "0-0.mcap"
     )

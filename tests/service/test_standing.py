@@ -1,0 +1,688 @@
+"""A server without a hand on it: its settings, what is read again, what others see of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import grpc
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from sqlalchemy.exc import OperationalError
+from typer.testing import CliRunner
+
+import animalcat
+from animalcat.cli.main import build
+from animalcat.client.evaluation import EvaluationSummary
+from animalcat.client.staying import LONGEST_PAUSE, Pauses, Stay
+from animalcat.errors import AnimalcatError
+from animalcat.layouts.inference.fit import FitRequest, FitResult
+from animalcat.layouts.inference.fitter import Fitter
+from animalcat.service.access.callers import Role
+from animalcat.service.access.certificates import CertificateError
+from animalcat.service.access.tokens import TokenError, Tokens
+from animalcat.service.host import owning, readiness
+from animalcat.service.host.configuration import SettingsError
+from animalcat.service.host.owning import OtherOwnerError, check_owner, own
+from animalcat.service.host.reloading import reload_settings
+from animalcat.service.host.serving import Expiry, expiries_in
+from animalcat.service.host.settings import Settings, table_of
+from animalcat.service.host.supervisor import Supervisor
+from animalcat.service.memory import PAUSES, Memory, SpareMemory
+from animalcat.service.rpc.health import LIVENESS, READINESS
+from animalcat.service.rpc.server import create_server
+from animalcat.v1 import sessions_pb2
+from tests.service.conftest import NOW, Helpers, Service, walk
+
+MONITORING = Path(__file__).resolve().parents[2] / "docker" / "monitoring"
+SERVING = health_pb2.HealthCheckResponse.SERVING
+FINISHED = sessions_pb2.SESSION_STATE_FINISHED
+
+
+def certificate(folder: Path, days: float, name: str = "server") -> tuple[Path, Path]:
+    """A certificate of localhost that lasts so long, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    whose = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(whose)
+        .issuer_name(whose)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=30))
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    files = folder / f"{name}.pem", folder / f"{name}.key"
+    form = serialization.PrivateFormat.PKCS8
+    files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    files[1].write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+    )
+    return files
+
+
+def command(*words: str) -> tuple[int, str]:
+    answer = CliRunner().invoke(build(list(words)), words)
+    return answer.exit_code, answer.output
+
+
+def page(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_options_come_before_the_environment_and_that_before_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(
+        'port = 1\nmax_agents = 2\nhost_names = ["a"]\nstore = "postgresql://u:p@h/d"\n'
+    )
+    monkeypatch.setenv("ANIMALCAT_CONFIG", str(file))
+    monkeypatch.setenv("ANIMALCAT_MAX_AGENTS", "3")
+    found = Settings(port=9)
+    assert (found.port, found.max_agents, found.host_names) == (9, 3, ("a",))
+    rows = {row["key"]: (row["value"], row["from"]) for row in table_of(found, {"port": 9})}
+    assert rows["port"] == (9, "option")
+    assert rows["max_agents"] == (3, "ANIMALCAT_MAX_AGENTS")
+    assert rows["store"] == ("postgresql://u:***@h/d", str(file))
+    assert rows["max_streams"] == (1000, "default")
+    monkeypatch.setenv("ANIMALCAT_SECRET", "hush")
+    code, printed = command("config", "show", "--json")
+    assert code == 0
+    assert "hush" not in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max-agent = 3", "no setting is named 'max-agent'; the nearest is 'max_agents'"),
+        ("port = 70000", "port = 70000: input should be less than"),
+        ("[server]\nport = 1", r"\[server\] is a table"),
+        ("port = ", "is no TOML"),
+        ("config = 'other'", "no setting is named 'config'"),
+        ('metrics = "x"', "this is no port"),
+    ],
+)
+def test_a_wrong_file_is_told_by_place(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=said) as wrong:
+        Settings(config=file)
+    assert str(wrong.value).startswith(str(file))
+    assert command("config", "check", str(file))[0] == 2
+
+
+def test_a_file_is_checked_with_what_it_names(tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    pem, key = certificate(tmp_path, 90)
+    _, other = certificate(tmp_path, 90, "other")
+    file.write_text(f'host = "0.0.0.0"\ntls_certificate = "{pem}"\ntls_key = "{key}"\n')
+    assert command("config", "check", str(file))[0] == 0
+    file.write_text(f'host = "0.0.0.0"\ntls_certificate = "{pem}"\ntls_key = "{other}"\n')
+    code, said = command("config", "check", str(file))
+    assert code == 2
+    assert "is not the private key of" in said
+    file.write_text('host = "0.0.0.0"\n')
+    assert "needs credentials" in command("config", "check", str(file))[1]
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_certificate_is_changed_under_a_running_server(
+    fitter: Helpers, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pem, key = certificate(tmp_path, 20)
+    settings = Settings(
+        home=tmp_path / "data", port=0, host="0.0.0.0", tls_certificate=pem, tls_key=key
+    )
+    token = Tokens(settings.home).create(Role.OPERATOR, days=3)[1]
+    async with create_server(settings, lambda: NOW, fitter, fitter.simulators) as running:
+        address = f"localhost:{running.address.rpartition(':')[2]}"
+
+        async def works(ca: bytes) -> bool:
+            kept = tmp_path / "ca.pem"
+            kept.write_bytes(ca)
+            try:
+                async with animalcat.aconnect(address, token=token, ca=kept) as client:
+                    return [one async for one in client.sessions()] == []
+            except AnimalcatError as error:
+                return "not one that you trust" not in str(error)
+
+        before = pem.read_bytes()
+        assert await works(before)
+        (expiry,) = running.certificates.expiries()
+        assert "ends in 20.0 days" in expiry.warning(datetime.now(UTC))
+        certificate(tmp_path, 300)
+        assert await works(before)  # nobody has said that it is to be read
+        reload_settings(settings, lambda: settings, running.certificates)
+        assert not await works(before)
+        assert await works(pem.read_bytes())
+        after = pem.read_bytes()
+        certificate(tmp_path, 400, "else")
+        pem.write_bytes((tmp_path / "else.pem").read_bytes())  # half of a change
+        caplog.clear()
+        reload_settings(settings, lambda: settings, running.certificates)
+        assert "is not the private key of" in caplog.text
+        assert await works(after)
+        changed = settings.model_copy(update={"max_agents": 3, "log_level": "debug"})
+        pem.write_bytes(after)
+        reload_settings(settings, lambda: changed, running.certificates)
+        assert "from the next start on: max_agents" in caplog.text
+        assert logging.getLogger("animalcat").level == logging.DEBUG
+        reload_settings(settings, lambda: settings, running.certificates)
+
+
+def test_what_ends_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    ended = Expiry("certificate", "x.pem", now - timedelta(days=1)).warning(now)
+    assert "has expired" in ended
+    assert "SIGHUP" in ended
+    assert not Expiry("certificate", "x.pem", now + timedelta(days=31)).warning(now)
+    token, _ = Tokens(tmp_path).create(Role.VIEWER, days=2)
+    Tokens(tmp_path).create(Role.VIEWER, days=90)
+    pem, key = certificate(tmp_path, -1)
+    monkeypatch.setenv("ANIMALCAT_HOME", str(tmp_path))
+    monkeypatch.setenv("ANIMALCAT_TLS_CERTIFICATE", str(pem))
+    monkeypatch.setenv("ANIMALCAT_TLS_KEY", str(key))
+    due = [expiry for expiry in expiries_in(Settings()) if expiry.warning(now)]
+    assert [(one.what, one.name) for one in due] == [
+        ("certificate", str(pem)),
+        ("token", token.id),
+    ]
+    code, told = command("doctor", "--json")
+    found = {one["item"]: one for one in json.loads(told)}
+    assert code == 3
+    assert found["certificate"]["status"] == "missing"
+    assert found["token"]["remedy"] == f"`animalcat token rotate {token.id}` renews it"
+
+
+def test_a_token_is_rotated_and_stays_the_same_caller(tmp_path: Path) -> None:
+    now = NOW
+    tokens = Tokens(tmp_path, lambda: now)
+    token, first = tokens.create(Role.AGENT, agent="mine", days=10)
+    now += timedelta(days=9)
+    rotated, second = tokens.rotate(token.id, grace_hours=2)
+    assert (rotated.id, rotated.expires) == (token.id, now + timedelta(days=10))
+    assert tokens.find(first) == tokens.find(second) == rotated
+    now += timedelta(hours=3)
+    assert tokens.find(first) is None
+    third = tokens.rotate(second, days=0)[1]
+    assert tokens.find(second) is None
+    found = tokens.find(third)
+    assert found is not None
+    assert found.expires is None
+    tokens.revoke(token.id)
+    with pytest.raises(TokenError, match="stays so"):
+        tokens.rotate(token.id)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_ready_is_who_takes_work_and_alive_who_answers(
+    fitter: Helpers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "LOOK_SECONDS", 0.02)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = Settings(home=tmp_path, port=0, metrics=str(port))
+    async with (
+        create_server(settings, lambda: NOW, fitter, fitter.simulators) as running,
+        grpc.aio.insecure_channel(running.address) as channel,
+    ):
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+
+        async def well(name: str) -> bool:
+            request = health_pb2.HealthCheckRequest(service=name)
+            return (await stub.Check(request)).status == SERVING
+
+        async def pages(path: str) -> tuple[int, str]:
+            return await asyncio.to_thread(page, port, path)
+
+        async def until(ready: bool) -> None:
+            while await well(READINESS) is not ready:
+                await asyncio.sleep(0.01)
+
+        await until(True)
+        assert await pages("/livez") == (200, "alive\n")
+        assert await pages("/readyz") == (200, "ready\n")
+        assert (await pages("/"))[0] == (await pages("/metrics/x"))[0] == 404
+        store, disk = running.engines.parts.store, running.engines.parts.disk
+        with monkeypatch.context() as broken:
+
+            def read_only() -> None:
+                raise OperationalError(
+                    "UPDATE", {}, Exception("attempt to write a readonly database")
+                )
+
+            broken.setattr(store, "try_to_write", read_only)
+            await until(False)
+            assert not await well("")
+            assert await well("animalcat.v1.Sessions")  # it can be read, and cleared up
+            code, told = await pages("/readyz")
+            assert code == 503
+            assert "readonly database" in told
+            assert (await pages("/livez"))[0] == 200
+            measured = (await pages("/metrics"))[1]
+            assert "animalcat_ready 0.0" in measured
+        await until(True)
+        with monkeypatch.context() as full:
+            full.setattr(disk, "_spare", 1 << 60)
+            await until(False)
+            assert "MiB left" in (await pages("/readyz"))[1]
+            async with animalcat.aconnect(running.address) as client:
+                standing = (await client.placement()).standing
+            assert not standing.ready
+            assert standing.reasons[0].startswith("the disk of")
+            assert standing.disk_bytes >= standing.disk_free_bytes > 0
+        await until(True)
+        await running.drain()
+        assert (await pages("/readyz"))[0] == 503
+        assert (await pages("/livez"))[0] == 200
+        assert await well(LIVENESS)
+        measured = (await pages("/metrics"))[1]
+    for file in ("alerts.yaml", "dashboard.json"):
+        asked = set(re.findall(r"animalcat_[a-z_]+", (MONITORING / file).read_text()))
+        assert len(asked) > 10
+        for name in asked:
+            family = re.sub("_(total|sum|count|bucket)$", "", name)
+            assert re.search(rf"^# TYPE {family}(_total)? ", measured, re.MULTILINE), name
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_proxy_before_a_loopback_server_makes_nobody_an_operator(
+    fitter: Helpers, tmp_path: Path
+) -> None:
+    settings = Settings(home=tmp_path, port=0)
+    token = Tokens(tmp_path).create(Role.OPERATOR)[1]
+    async with create_server(settings, lambda: NOW, fitter, fitter.simulators) as running:
+
+        async def listed(*metadata: tuple[str, str]) -> str:
+            async with grpc.aio.insecure_channel(running.address) as channel:
+                stub: Any = Service(running, tmp_path, channel).sessions
+                request = sessions_pb2.ListSessionsRequest()
+                try:
+                    await stub.ListSessions(request, metadata=metadata)
+                except grpc.aio.AioRpcError as error:
+                    return str(dict(error.trailing_metadata() or ())["animalcat-code"])
+            return "well"
+
+        shown = ("authorization", f"Bearer {token}")
+        assert await listed() == "well"
+        assert await listed(shown, ("x-forwarded-for", "192.0.2.1")) == "well"
+        assert await listed() == "NO_TOKEN"  # it may come by the proxy, too
+        assert await listed(("x-forwarded-for", "192.0.2.1")) == "NO_TOKEN"
+        assert await listed(shown) == "well"
+        assert "--behind-proxy" in running.standing.warnings()[-1]
+    assert not Settings(behind_proxy=True).open_to_machine
+    assert Settings(host="[::1]").address.startswith("[::1]:")
+
+
+def test_what_a_server_writes_is_its_users_alone(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        data = tmp_path / "data"
+        (data / "recordings" / "s").mkdir(parents=True)
+        (data / "recordings" / "s" / "0-0.mcap").write_bytes(b"x")
+        (data / "animalcat.sqlite").write_bytes(b"")
+        (data / "notes.txt").write_bytes(b"mine")  # nothing of ours
+        own(data)
+        (data / "new").mkdir()
+        (data / "new" / "file").write_bytes(b"")
+    finally:
+        os.umask(before)
+    modes = {
+        str(path.relative_to(tmp_path)): stat.S_IMODE(path.stat().st_mode)
+        for path in [data, *data.rglob("*")]
+    }
+    assert modes.pop("data/notes.txt") == 0o644
+    folders = {name for name, mode in modes.items() if mode == 0o700}
+    assert folders == {"data", "data/recordings", "data/recordings/s", "data/new"}
+    assert {mode for name, mode in modes.items() if name not in folders} == {0o600}
+
+
+def test_another_users_directory_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "server.lock").write_bytes(b"")
+    check_owner(tmp_path)
+    mine = tmp_path.stat().st_uid
+    monkeypatch.setattr(owning.os, "geteuid", lambda: mine + 1)
+    with pytest.raises(OtherOwnerError, match="Do it as that user"):
+        check_owner(tmp_path)
+    (tmp_path / "server.lock").unlink()
+    check_owner(tmp_path)  # a volume that is shared by its group
+
+
+async def test_a_supervisor_hears_ready_reloading_and_the_watchdog(tmp_path: Path) -> None:
+    path, well = str(tmp_path / "notify"), True
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(path)
+        listener.setblocking(False)
+        environment = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "20000"}
+        supervisor = Supervisor({**environment, "WATCHDOG_PID": str(os.getpid())})
+        supervisor.ready("localhost:1")
+        supervisor.reloading()
+        supervisor.stopping()
+        loop = asyncio.get_running_loop()
+        said = [(await loop.sock_recv(listener, 999)).decode() for _ in range(3)]
+        assert [one.split("\n")[0] for one in said] == ["READY=1", "RELOADING=1", "STOPPING=1"]
+        feeding = asyncio.create_task(supervisor.feed(lambda: well))
+        assert await loop.sock_recv(listener, 999) == b"WATCHDOG=1"
+        well = False
+        await asyncio.sleep(0.03)
+        while True:
+            try:
+                listener.recv(999)
+            except BlockingIOError:
+                break
+        await asyncio.sleep(0.05)
+        with pytest.raises(BlockingIOError):
+            listener.recv(999)
+        feeding.cancel()
+    Supervisor({}).ready("nobody listens")
+    other = Supervisor({"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "1", "WATCHDOG_PID": "1"})
+    await asyncio.wait_for(other.feed(lambda: True), 5)  # it is another process's
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_memory_is_that_of_the_tightest_group(tmp_path: Path, version: int) -> None:
+    """Also one above the process's own, as a service's within a slice."""
+    mounts = tmp_path / "cgroup"
+    top = mounts / "memory" if version == 1 else mounts
+    slice_, unit = top / "lab.slice", top / "lab.slice" / "animalcat.service"
+    unit.mkdir(parents=True)
+    groups = tmp_path / "self"
+    path = "/lab.slice/animalcat.service"
+    groups.write_text(f"4:memory:{path}\n0::/\n" if version == 1 else f"0::{path}\n")
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable: 8000 kB\n")
+
+    def limit(folder: Path, most: str, used: int, cached: int, kills: int) -> None:
+        if version == 2:
+            (folder / "memory.max").write_text(f"{most}\n")
+            (folder / "memory.current").write_text(f"{used}\n")
+            (folder / "memory.stat").write_text(f"anon 5\ninactive_file {cached}\n")
+            (folder / "memory.events").write_text(f"oom 9\noom_kill {kills}\n")
+            return
+        (folder / "memory.limit_in_bytes").write_text(most.replace("max", str(1 << 62)) + "\n")
+        (folder / "memory.usage_in_bytes").write_text(f"{used}\n")
+        (folder / "memory.stat").write_text(f"inactive_file 1\ntotal_inactive_file {cached}\n")
+        (folder / "memory.oom_control").write_text(f"under_oom 0\noom_kill {kills}\n")
+
+    memory = Memory(mounts, groups, tmp_path / "meminfo")
+    assert memory.available() == 8000 * 1024
+    limit(unit, "max", 100, 0, 1)
+    limit(slice_, "1000000", 600_000, 100_000, 3)
+    assert (memory.available(), memory.kills()) == (500_000, 3)
+    limit(unit, "400000", 100_000, 0, 1)
+    assert memory.available() == 300_000
+    groups.write_text(groups.read_text().replace(path, "/of/the/host"))  # in a container
+    limit(top, "700000", 600_000, 0, 4)
+    assert (memory.available(), memory.kills()) == (100_000, 4)
+
+
+class Starving(Fitter):
+    """Its process is killed at the first fits, as by the kernel."""
+
+    def __init__(self, deaths: int) -> None:
+        super().__init__()
+        self.deaths = self.kills = 0
+        self.most = deaths
+
+    async def fit(self, request: FitRequest) -> FitResult:
+        if self.deaths == self.most:
+            return await super().fit(request)
+        self.deaths += 1
+        await self.start()
+        asked = asyncio.create_task(super().fit(request))
+        while not self.fitting().processes[0][1]:
+            await asyncio.sleep(0)
+        assert self.pid is not None
+        os.kill(self.pid, signal.SIGKILL)
+        self.kills += 1
+        return await asked
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_fit_that_dies_for_want_of_memory_is_waited_for(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
+    starving, waited = Starving(2), list[tuple[float, str]]()
+    async with start(tmp_path, starving) as service:
+        session = await service.create(3, certify=False)
+
+        async def sleep(seconds: float) -> None:
+            waited.append((seconds, (await service.get(session)).waits_for))
+
+        memory = service.running.engines.parts.memory
+        memory._kills, memory._sleep = (lambda: starving.kills), sleep
+        memory._known = 0
+        end = await service.play(session)
+        assert end.state == FINISHED
+        assert [seconds for seconds, _ in waited] == list(PAUSES[:2])
+        assert waited[1][1] == "memory for its fit, which died for want of it 2 times"
+    await starving.close()
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_session_that_stops_for_want_of_memory_says_so_and_goes_on(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
+    starving = Starving(len(PAUSES) + 1)
+    async with start(tmp_path, starving) as service:
+        session = await service.create(3, certify=False)
+        memory = service.running.engines.parts.memory
+        memory._kills, memory._known = (lambda: starving.kills), 0
+
+        async def sleep(seconds: float) -> None:
+            pass
+
+        memory._sleep = sleep
+        with pytest.raises(AssertionError, match="SESSION_FAILED"):
+            await service.play(session)
+        await service.settled(session, "WAITING", asyncio.sleep)
+        assert "died for want of memory" in (await service.get(session)).reason
+        end = await service.play(session)  # it has what it needs by now
+        assert (end.state, end.episodes) == (FINISHED, 3)
+    await starving.close()
+
+
+def test_who_died_for_want_of_memory_is_told_from_who_was_killed() -> None:
+    now, kills = 0.0, 0
+    memory = SpareMemory(100, lambda: 50, lambda: kills, lambda: now)
+    assert "MiB of memory left" in memory.short()
+    assert not memory.was_it("kill")  # a person may have killed it
+    kills = 2
+    assert memory.was_it("kill")
+    now = 30.0
+    assert memory.was_it("kill")  # the other one of the two
+    now = 100.0
+    assert not memory.was_it("kill")
+    assert memory.was_it("memory")
+    assert not memory.was_it("")
+    assert SpareMemory(0, lambda: None, lambda: None).was_it("kill")
+
+
+class Clock:
+    """Time that goes by only where somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def test_an_agent_stays_with_growing_pauses() -> None:
+    clock, told = Clock(), list[str]()
+    summary = EvaluationSummary("sessions/s", "finished", 3, ())
+    answers: list[Any] = [
+        *[AnimalcatError("lost the server", "UNAVAILABLE")] * 8,
+        AnimalcatError("full", "BUSY", retry_seconds=90.0),
+        None,
+        summary,
+        AnimalcatError("stopping", "SHUTTING_DOWN"),
+        AnimalcatError("the token was revoked", "BAD_TOKEN"),
+    ]
+
+    def play() -> EvaluationSummary | None:
+        answer = answers.pop(0)
+        if isinstance(answer, AnimalcatError):
+            raise answer
+        return answer
+
+    stay = Stay(play, lambda words, _: told.append(words), Pauses(lambda: 1.0), clock.sleep)
+    stay.now = lambda: clock.now
+    assert stay.one() is summary
+    assert clock.slept == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 90.0, LONGEST_PAUSE]
+    assert told[-1] == "no session waits for this agent"
+    with pytest.raises(AnimalcatError, match="revoked"):
+        stay.one()
+    assert clock.slept[-1] == 1.0  # all went well in between
+    assert not answers
+    assert Pauses(lambda: 0.0).take() == 0.5  # no two agents come at once
+
+
+@pytest.mark.slow
+def test_an_agent_that_stays_outlives_the_server(tmp_path: Path) -> None:
+    """The server is killed in mid-session and started again; the agent finishes its session."""
+    environment = {**os.environ, "ANIMALCAT_HOME": str(tmp_path)}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"127.0.0.1:{port}"
+
+    def run(*words: str, **options: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "animalcat", *words],
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **options,
+        )
+
+    def served() -> subprocess.Popen[str]:
+        server = run("serve", "--port", str(port), "--json")
+        assert server.stdout is not None
+        assert json.loads(server.stdout.readline())["address"] == address
+        return server
+
+    agent = run("agent", "run", "--connect", address, "--agent", "builtin:random", "--stay")
+    server = served()
+    try:
+        with animalcat.connect(address) as client:
+            session = client.create_session(
+                agent="builtin:random", battery="navigation", max_episodes=12, certify=False
+            )
+            for _ in client.watch_session(session):
+                if client.get_session(session).episodes >= 3:
+                    break
+        server.kill()
+        server.wait()
+        server = served()
+        with animalcat.connect(address) as client:
+            while not (found := client.get_session(session)).over:
+                threading.Event().wait(0.2)
+            assert (found.state, found.episodes) == ("finished", 12)
+        agent.send_signal(signal.SIGTERM)
+        said = agent.communicate(timeout=30)
+        assert agent.returncode == 130
+        assert "12 episodes counted" in said[0]
+        assert "coming again in" in said[1]
+    finally:
+        for process in (agent, server):
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_decision_is_traced(fitter: Helpers, tmp_path: Path) -> None:
+    messages = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
+    pytest.importorskip("opentelemetry.sdk")
+    got: list[Any] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            import gzip
+
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            sent = messages.ExportTraceServiceRequest.FromString(body)
+            got.extend(
+                span
+                for resource in sent.resource_spans
+                for scope in resource.scope_spans
+                for span in scope.spans
+            )
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
+        thread = threading.Thread(target=collector.serve_forever, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{collector.server_address[1]}"
+        async with (
+            create_server(
+                Settings(home=tmp_path, port=0, traces=url), lambda: NOW, fitter, fitter.simulators
+            ) as running,
+            grpc.aio.insecure_channel(running.address) as channel,
+        ):
+            service = Service(running, tmp_path, channel)
+            session = await service.create(3)
+            async with service.agent(session) as stream:
+                await stream.receive("welcome")
+                await stream.episode(walk)
+                await stream.episode(walk)
+        collector.shutdown()
+    first = next(
+        span
+        for span in got
+        if span.name == "decision"
+        and any(a.key == "animalcat.episode" and a.value.int_value == 0 for a in span.attributes)
+    )
+    told = {one.key: one.value for one in first.attributes}
+    assert told["animalcat.session"].string_value in session
+    within = [span.name for span in got if span.trace_id == first.trace_id]
+    for name in ("choose", "store decision", "play", "store outcome", "learn"):
+        assert within.count(name) == 1
+    assert not first.parent_span_id
+
+
+def test_a_wrong_certificate_is_refused_at_the_start(tmp_path: Path) -> None:
+    from animalcat.service.host.serving import read_identity
+
+    pem, _ = certificate(tmp_path, 1)
+    with pytest.raises(CertificateError, match="no private key"):
+        read_identity(Settings(tls_certificate=pem, tls_key=pem))
