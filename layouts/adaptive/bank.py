@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -291,6 +291,18 @@ class Bank:
         return {str(name): np.flatnonzero((names == name) & own) for name in np.unique(names[own])}
 
     @cached_property
+    def touched(self) -> Mask:
+        """Which latent nodes affect an outcome of each instance, (instances, latents)."""
+        return self.evaluator.touched(self.distinct)[self.place]
+
+    @cached_property
+    def by_demand(self) -> tuple[Ints, ...]:
+        """For each capability, the rows of what demands something of it, the easiest first."""
+        ranked = (np.argsort(column, kind="stable") for column in self.demands.T)
+        known = np.isfinite(self.demands).sum(axis=0)
+        return tuple(rows[:n] for rows, n in zip(ranked, known.tolist(), strict=True))
+
+    @cached_property
     def sets(self) -> Ints:
         """(instances,): the row of the arena of which each is a control, or else its own row.
 
@@ -306,6 +318,27 @@ class Bank:
         return tuple(np.unique(self.place[rows]) for rows in members if rows.size)
 
 
+class Rows(Sequence[int]):
+    """Rows of instances in order, which need not be copied to be counted."""
+
+    def __init__(self, rows: Ints) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Rows: ...
+    def __getitem__(self, index: int | slice) -> int | Rows:
+        """Return the row at a place, or those of a slice."""
+        return Rows(self._rows[index]) if isinstance(index, slice) else int(self._rows[index])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Ints:
+        return np.array(self._rows, dtype, copy=copy)
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """What was played, in order and including repeats, and what is being played now.
@@ -315,20 +348,32 @@ class History:
         pending: Rows of the episodes being played now.
         retest: How random the agent is, as repeats have shown; if None, every repeat counts as one
             outcome.
+        counts: (instances,): how often each was played, where that is known already.
     """
 
     played: Sequence[int] = ()
     pending: Sequence[int] = ()
     retest: Retest | None = None
+    counts: Ints | None = None
 
     @property
-    def started(self) -> tuple[int, ...]:
-        """The row of every episode that was begun."""
-        return (*self.played, *self.pending)
+    def started(self) -> Ints:
+        """The row of every episode that was begun, (episodes,)."""
+        parts = (np.asarray(rows, dtype=np.int64) for rows in (self.played, self.pending))
+        return np.concatenate([*parts])
+
+    def times(self, size: int) -> Ints:
+        """Count how often each instance was played, (instances,); not to be written to."""
+        if self.counts is not None:
+            return self.counts
+        return np.bincount(np.asarray(self.played, dtype=np.int64), minlength=size)
 
     def exposures(self, size: int) -> Ints:
-        """Count how often each instance was begun, (instances,)."""
-        return np.bincount(np.array(self.started, dtype=np.int64), minlength=size)
+        """Count how often each instance was begun, (instances,); not to be written to."""
+        if not len(self.pending):
+            return self.times(size)
+        pending = np.asarray(self.pending, dtype=np.int64)
+        return self.times(size) + np.bincount(pending, minlength=size)
 
     def weights(self, size: int) -> Floats:
         """How many outcomes one more play of each instance would count as, (instances,)."""
@@ -338,4 +383,5 @@ class History:
 
     def plays(self, bank: Bank) -> Counter[str]:
         """Count how often each paradigm of the battery was begun."""
-        return Counter(bank.paradigms[i] for i in self.started if not bank.offered[i])
+        begun = self.exposures(len(bank))
+        return Counter({name: int(begun[rows].sum()) for name, rows in bank.members.items()})

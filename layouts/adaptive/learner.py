@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.bank import Bank, History, Rows
 from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, Wager, battery_rate
 from animalcat.layouts.adaptive.bound import InformationBound, information_bounds
 from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
 from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule, insist_on_rules
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
+from animalcat.layouts.adaptive.seen import NOTHING_SEEN, Seen, parts_of, seen_with
 from animalcat.layouts.adaptive.selectors import Selector
 from animalcat.layouts.adaptive.statuses import CONFIRMED
 from animalcat.layouts.adaptive.stopping import RuleStopper, Stopper, StopVerdict
@@ -27,7 +28,8 @@ from animalcat.layouts.adaptive.telling import Given, values_of
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.inference.summary import NodeSummary
-from animalcat.layouts.model.likelihood import trials_of
+from animalcat.layouts.model.growing import Growing
+from animalcat.layouts.model.likelihood import as_shares, trials_of
 from animalcat.layouts.model.nodes import Cue
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
 from animalcat.layouts.model.tables import of_kind
@@ -35,6 +37,7 @@ from animalcat.layouts.reporting.profile import Profile
 from animalcat.layouts.watching.alarm import MOST, QUIET, Suspect
 from animalcat.layouts.watching.beyond import expected
 from animalcat.layouts.watching.cues import CueFinding, cue_finding, to_be_tried
+from animalcat.layouts.watching.hindsight import Belief
 from animalcat.layouts.watching.rivals import Examination
 from animalcat.layouts.watching.watch import BettingWatch, LayoutWatch, Play, Played
 
@@ -43,7 +46,12 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
+_EACH: Final = 500
+_FEW_MORE: Final = 1.01
+"""Up to so many outcomes, an alarm is looked at in hindsight after each; from there on whenever
+their number has grown by this factor."""
 _GROWN: Final = 1.2
 """By what factor the outcomes must have grown in number for the posterior to be sampled anew again,
 which takes a third of a second for 200 successes and failures (docs/design/layouts.md)."""
@@ -109,6 +117,29 @@ class _ChoiceRecord(NamedTuple):
 
     random: bool = False
     wager: Wager | None = None
+
+
+class _Hindsight:
+    """Whether the layout fails in hindsight at some time; worked out when it is first asked for.
+
+    Attributes:
+        n: How many outcomes had been told.
+    """
+
+    def __init__(self, learner: Learner, belief: Belief) -> None:
+        self.n = learner.n
+        self._first = learner.observed_first
+        self._asked: tuple[Learner, Belief] | None = learner, belief
+        self._fails = False
+
+    @property
+    def fails(self) -> bool:
+        """Whether it does."""
+        if self._asked is not None:
+            learner, belief = self._asked
+            self._fails = learner.fails(belief, self._first)
+            self._asked = None
+        return self._fails
 
 
 class _Reseed(NamedTuple):
@@ -320,26 +351,34 @@ class Learner:
         wager: Wager | None,
     ) -> None:
         """Take in the checked values of an episode; those of one that showed nothing are NaN."""
-        features = self._features(instance)
         observed = bool(np.isfinite(values).any())
         name = self._offer_of.get(instance, instance)
         drawn = self._drawn.get((number, name), _ChoiceRecord())
         random = drawn.random if random is None else random
         wager = drawn.wager if wager is None else wager
-        chance = self._weigh_in(instance, y, number, random) if observed else 1.0
+        columns = self._prepared(instance)
+        chance = self._weigh_in(instance, columns, y, number, random) if observed else 1.0
         first = bool(np.isfinite(values[0])) and instance not in self._evidence
         if first and self._bettor is not None and not self.bank.offered[self._rows[name]]:
             self._bettor.learn(self._forecasts[-1].predicted[0], bool(values[0]))
-        self._evidence.tell(instance, y, chance, observed)
-        weights, moves = self._evidence.weights, self._posterior.moves
-        self._posterior.update(features[0], y, number, weights[-1])
-        self._posterior.reweigh(weights)
+        moves = self._posterior.moves
+        weight = self._evidence.tell(instance, y, chance, observed)
+        group = self._evidence.group
+        if weight is None and self._evidence.many:
+            self._posterior.update_groups(columns, y, number, group, self._evidence.groups)
+        elif weight is None:  # a repeat, by which all outcomes may count anew
+            weights = self._evidence.weights
+            self._posterior.update_checked(columns, y, number, float(weights[-1]), group)
+            self._posterior.reweigh(weights)
+        else:
+            self._posterior.update_checked(columns, y, number, weight, group)
         if self._posterior.moves > moves and self._may_be_lost:
             self._posterior.restart()
             self._restarted = self.n
-        self._told.append(_Observation(number, instance, tuple(values.tolist()), random, wager))
+        self._told[number] = _Observation(number, instance, tuple(values.tolist()), random, wager)
+        self._note_played(instance, y, observed)
         self._drawn = {at: record for at, record in self._drawn.items() if at[0] != number}
-        self._alarmed = self._watch.raised_at is not None and self._stands()
+        self._standing = self._stands()
 
     def learn(self, instance: str, offer: str, features: npt.ArrayLike) -> None:
         """Add an instance that was made for an offer, before it is told or set aside.
@@ -365,6 +404,7 @@ class Learner:
         if instance not in self._evidence and name in self._places:
             self._aside.add(name)
             self._choose_from(self.bank.without(self._aside))
+            self._place_all()
 
     def invalidate(self, episode: int) -> None:
         """Forget an outcome as if it had never been told, but keep how its instance was chosen.
@@ -377,17 +417,16 @@ class Learner:
         Raises:
             TellError: The episode was not told.
         """
-        numbers = [observation.episode for observation in self._told]
-        if episode not in numbers:
+        if episode not in self._told:
             raise TellError(f"episode {episode} was not told")
-        gone = numbers.index(episode)
-        kept = [observation for observation in self._told if observation.episode != episode]
+        gone = list(self._told).index(episode)
+        kept = [told for number, told in self._told.items() if number != episode]
         reseeds = [
             reseed._replace(told=reseed.told - (reseed.told > gone))
             for reseed in self._reseeds
             if reseed.n <= gone
         ]
-        lost = self._told[gone]
+        lost = self._told[episode]
         name = self._offer_of.get(lost.instance, lost.instance)
         self._begin()
         self._replay(kept, reseeds)
@@ -400,14 +439,18 @@ class Learner:
             seconds: How long the agent has played.
             settles: Whether to stop once every capability is known or given up.
         """
-        verdict = self._stopper.verdict(
-            self._posterior,
-            self._chooser,
-            self._history(),
-            seconds=seconds,
-            contradicted=self.contradicted,
-            settles=settles,
-        )
+        alone = self._judged_alone
+        if alone.facts is not None and self.contradicted == self._alarmed:
+            verdict = alone.judged(seconds=seconds, settles=settles)
+        else:
+            verdict = self._stopper.verdict(
+                self._posterior,
+                self._chooser,
+                self._history(),
+                seconds=seconds,
+                contradicted=self.contradicted,
+                settles=settles,
+            )
         untried = verdict.end in CONFIRMED and not self._is_last and self._telling is not None
         if verdict.facts and (untried or self._unproven):
             return verdict.judged(doubted=True)
@@ -454,8 +497,7 @@ class Learner:
 
     def data(self) -> Data:
         """All outcomes so far, with the weights that repeats now have."""
-        rows = [self._features(instance)[0] for instance in self._evidence.instances]
-        features = np.array(rows, np.float64).reshape(len(rows), len(self.layout.features))
+        features = np.ascontiguousarray(self._columns.rows[:, : len(self.layout.features)])
         return Data(features, self._evidence.outcomes, self._evidence.weights)
 
     def features_of(self, instance: str) -> Floats:
@@ -469,7 +511,12 @@ class Learner:
     @property
     def played(self) -> list[int]:
         """Rows in the bank of the instances told, in the order of `data`."""
-        return [self._row(instance) for instance in self._evidence.instances]
+        return self._played.rows.tolist()
+
+    @property
+    def seen(self) -> tuple[Seen, ...]:
+        """What the outcomes told show of each latent node, in the layout's order."""
+        return self._seen
 
     def reseed(self, draws: npt.ArrayLike, n: int) -> None:
         """Restart the posterior from draws given the first n outcomes.
@@ -522,7 +569,7 @@ class Learner:
     @property
     def forecasts(self) -> Sequence[Forecast]:
         """Predictions one step ahead with their outcomes, in the order told; without repeats."""
-        return tuple(self._forecasts)
+        return self._forecasts
 
     @property
     def contradicted(self) -> bool:
@@ -583,7 +630,7 @@ class Learner:
         if self._bettor is None:
             return BatteryRate(size, 0, 0, None, None, None, why="the first outcome is no success")
         plays: dict[int, tuple[Wager | None, bool | None]] = {}
-        for play in sorted(self._told, key=lambda observation: observation.episode):
+        for play in sorted(self._told.values(), key=lambda observation: observation.episode):
             row = self._row(play.instance)
             if not own[row]:
                 continue
@@ -610,7 +657,7 @@ class Learner:
         rows = {f"made{i}": row[0] for i, row in enumerate(self._made.values())}
         message = {
             "made_with": self._made_with,
-            "told": self._told,
+            "told": list(self._told.values()),
             "drawn": [(*at, *record) for at, record in self._drawn.items()],
             "reseeds": [(reseed.n, reseed.told) for reseed in self._reseeds],
             "made": [(name, self._offer_of[name]) for name in self._made],
@@ -665,7 +712,7 @@ class Learner:
         where the layout is contradicted.
         """
         grown = _GROWN if self._succeeds else _GROWN_SLOWLY
-        return self._alarmed and self.n >= grown * self._restarted
+        return self.n >= grown * self._restarted and self._alarmed
 
     def _begin(self) -> None:
         self._posterior = LivePosterior(self.layout, self.seed)
@@ -675,10 +722,17 @@ class Learner:
         planned = self.rule.max_episodes if self._counts_down else 0
         rated = self.layout.outcomes[0].source == "success"
         self._bettor = RateBettor(own, planned) if rated else None
-        self._evidence: WeightedOutcomes[str] = WeightedOutcomes(self._determinism)
-        self._told: list[_Observation] = []
+        self._evidence: WeightedOutcomes[str] = WeightedOutcomes(
+            self._determinism, len(self.layout.outcomes)
+        )
+        self._told: dict[int, _Observation] = {}
+        self._played = Growing(np.int64)
+        self._columns = Growing(np.float64, self.bank.evaluator.width)
+        self._seen = (NOTHING_SEEN,) * len(self.layout.latents)
+        self._place_all()
         self._reseeds: list[_Reseed] = []
-        self._alarmed = False
+        self._standing: bool | _Hindsight = False
+        self._looked: _Hindsight | None = None
         self._kept_verdict: tuple[tuple[object, ...], StopVerdict] | None = None
         self._kept_examination: tuple[StopVerdict, Examination | None] | None = None
         self._restarted = 0
@@ -726,7 +780,7 @@ class Learner:
             return numbers[0]
         if isinstance(episode, bool) or not isinstance(episode, int | np.integer):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TellError(f"episode {episode!r} is no number; give a whole number")
-        if any(observation.episode == episode for observation in self._told):
+        if episode in self._told:
             raise TellError(f"episode {episode} was told already; invalidate it first")
         asked = sorted(other for number, other in self._drawn if number == episode)
         if asked and name not in asked:
@@ -737,9 +791,7 @@ class Learner:
         return int(episode)
 
     def _why_not_open(self, instance: str) -> str:
-        before = [
-            observation.episode for observation in self._told if observation.instance == instance
-        ]
+        before = [number for number, told in self._told.items() if told.instance == instance]
         was = f"was told already, as episode {before[-1]}" if before else "was not asked for"
         free = self._free(self.n)
         return (
@@ -749,8 +801,7 @@ class Learner:
 
     def _free(self, number: int) -> int:
         """The first number from this one on that was not told."""
-        taken = {observation.episode for observation in self._told}
-        while number in taken:
+        while number in self._told:
             number += 1
         return number
 
@@ -766,10 +817,11 @@ class Learner:
         rest = [np.nan] * (len(self.layout.outcomes) - 1)
         return np.array([0.5 if isinstance(first, Beta) else 0.0, *rest])
 
-    def _weigh_in(self, instance: str, y: Outcome, number: int, drawn: bool) -> float:
+    def _weigh_in(
+        self, instance: str, columns: Floats, y: Outcome, number: int, drawn: bool
+    ) -> float:
         """Let the watch see an outcome, and return the probability that was predicted for it."""
         evaluator, posterior = self.bank.evaluator, self._posterior
-        columns = evaluator.columns(self._features(instance))
         evidence = self._forecast(instance, columns, y, drawn)
         if instance not in self._evidence:  # the layout does not predict repeats
             self._forecasts.append(evidence)
@@ -801,17 +853,47 @@ class Learner:
             for outcome, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True)
         )
         features = self._features(instance)[0]
-        predicted = expected(self._posterior, self.bank.evaluator, columns)
+        posterior = self._posterior
+        predicted = expected(posterior.particles, posterior.weights, self.bank.evaluator, columns)
         return Forecast(features, predicted, observed, drawn)
 
     def _choose_from(self, bank: Bank) -> None:
         self._places = {name: row for row, name in enumerate(bank.names)}
         self._chooser = Chooser(bank, self.policy, selector=self._selector, aside=self._aside)
 
+    def _place_all(self) -> None:
+        """Find what was told in the chooser's bank, which has changed."""
+        self._rows_played = Growing(np.int64)
+        self._counts = np.zeros(len(self._places), np.int64)
+        for instance in self._evidence.instances:
+            self._place(instance)
+
+    def _place(self, instance: str) -> None:
+        for row in self._placed([instance]):
+            self._rows_played.append(row)
+            self._counts[row] += 1
+
+    def _note_played(self, instance: str, y: Outcome, observed: bool) -> None:
+        """Keep what is asked again and again of all episodes, as far as it can be summed up."""
+        columns, row = self._prepared(instance), self._row(instance)
+        self._played.append(row)
+        self._columns.append(columns[0])
+        self._place(instance)
+        made = instance in self._made
+        touched = self.bank.evaluator.touched(columns)[0] if made else self.bank.touched[row]
+        given = np.reshape(y if observed else np.nan, (1, -1))
+        given = np.broadcast_to(given, (1, len(self.layout.outcomes)))
+        shares = as_shares(self.layout, columns, given)
+        self._seen = seen_with(self._seen, self._parts, touched, shares[0])
+
+    @cached_property
+    def _parts(self) -> Mask:
+        return parts_of(self.layout)
+
     def _history(self, pending: Sequence[str] = ()) -> History:
         retest = None if self.policy.exposures == 1 else self._evidence.retest
-        rows = self._placed(self._evidence.instances)
-        return History(rows, self._placed(pending), retest)
+        played = Rows(self._rows_played.rows)
+        return History(played, self._placed(pending), retest, self._counts)
 
     def _placed(self, instances: Sequence[str]) -> list[int]:
         names = (self._offer_of.get(name, name) for name in instances)
@@ -826,25 +908,60 @@ class Learner:
         row = self._made.get(instance)
         return self.bank.features[[self._rows[instance]]] if row is None else row
 
-    def _stands(self) -> bool:
-        """Whether the layout is contradicted, by the episodes that were observed first."""
-        played = self._first_plays()
-        return played is not None and self._watch.stands(self._posterior, *played)
+    def _prepared(self, instance: str) -> Floats:
+        """Prepared columns of an instance, (1, columns)."""
+        row = self._made.get(instance)
+        if row is not None:
+            return self.bank.evaluator.columns(row)
+        place = self.bank.place[self._rows[instance]]
+        return self.bank.distinct[place : place + 1]
 
-    def _first_plays(self) -> tuple[Floats, Floats, Ints] | None:
-        """Columns, outcomes and rows of the episodes observed first; None if there are none."""
-        first, played = self._evidence.fresh, self._evidence.instances
-        instances = [played[i] for i in first]
-        if not instances:
-            return None
-        features = np.concatenate([self._features(instance) for instance in instances])
-        rows = np.array([self._row(instance) for instance in instances])
-        return self.bank.evaluator.columns(features), self._evidence.outcomes[first], rows
+    @property
+    def _alarmed(self) -> bool:
+        """Whether the alarm stands."""
+        standing = self._standing
+        return standing.fails if isinstance(standing, _Hindsight) else standing
+
+    def _stands(self) -> bool | _Hindsight:
+        """Whether the layout is contradicted, by the episodes that were observed first.
+
+        Hindsight takes long, as it looks at every episode, and often nobody asks for it. So it is
+        only noted what it would look at. From `_EACH` outcomes on, it looks again as their number
+        has grown by `_FEW_MORE`, so that an episode of a long session costs no more than of a short
+        one; one outcome more in a hundred changes little.
+        """
+        standing = self._watch.standing
+        if standing is not None:
+            return standing
+        looked = self._looked
+        if looked is None or self.n <= _EACH or self.n >= _FEW_MORE * looked.n:
+            belief = Belief(self._posterior.particles, self._posterior.weights)
+            looked = self._looked = _Hindsight(self, belief)
+        return looked
+
+    def fails(self, belief: Belief, first: int) -> bool:
+        """Whether the layout fails in hindsight.
+
+        Args:
+            belief: What was known after some of the episodes.
+            first: How many of these were observed and no repeats.
+        """
+        return self._watch.fails(belief, *self._first_plays(first))
+
+    @property
+    def observed_first(self) -> int:
+        """How many episodes were observed and no repeats."""
+        return len(self._evidence.fresh)
+
+    def _first_plays(self, most: int | None = None) -> tuple[Floats, Floats, Ints]:
+        """Columns, outcomes and rows of the episodes observed first."""
+        first = self._evidence.fresh[:most]
+        outcomes = self._evidence.outcomes[first]
+        return self._columns.rows[first], outcomes, self._played.rows[first]
 
     def _all_played(self) -> Played | None:
         """What the check of the layout is told; None if nothing was observed."""
-        first = self._first_plays()
-        if first is None:
+        if not self.observed_first:
             return None
         history = self._history()
         own = np.array([self._rows[name] for name in self._chooser.bank.names])
@@ -853,7 +970,7 @@ class Learner:
         expected[own] = self._chooser.scores(self._posterior, history).predicted
         playable[own] = self._chooser.available(history, distrust=True)
         expected[self.bank.offered] = np.nan
-        return Played(*first, expected, playable, self.seed)
+        return Played(*self._first_plays(), expected, playable, self.seed)
 
     @property
     def _telling(self) -> Floats | None:
@@ -879,11 +996,9 @@ class Learner:
 
     def _found_of(self, cue: Cue) -> CueFinding:
         """What was played tells of a cue, by what the posterior expects now."""
-        misleads = self.bank.misleading[cue.name][self.played]
-        counts = (misleads == 1.0) & (self._evidence.weights > 0.0)
-        there: list[int] = np.flatnonzero(counts).tolist()
-        rows = [self._features(self._evidence.instances[k]) for k in there]
-        features = np.concatenate(rows) if rows else self.bank.features[:0]
+        misleads = self.bank.misleading[cue.name][self._played.rows]
+        there = np.flatnonzero((misleads == 1.0) & (self._evidence.weights > 0.0))
+        features = self._columns.rows[there, : len(self.layout.features)]
         outcomes = self._evidence.outcomes[there]
         return cue_finding(cue, misleads[there], outcomes, self._expected(features))
 

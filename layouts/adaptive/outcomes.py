@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior, Retest
+from animalcat.layouts.model.growing import Growing
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Outcome: TypeAlias = float | tuple[float, ...]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Outcome: TypeAlias = float | tuple[float, ...] | Floats
 """The outcome of an episode: a number, or one number for each outcome of the layout."""
+MANY: Final = 200
+"""From more outcomes on, repeats change weights by group, which differs in the last digits."""
 Instance = TypeVar("Instance", bound=Hashable)
 
 
@@ -25,44 +29,66 @@ class WeightedOutcomes(Generic[Instance]):
     count in full.
     """
 
-    def __init__(self, prior: DeterminismPrior = UNKNOWN) -> None:
-        """Begin with what is known of an agent's determinism."""
+    def __init__(self, prior: DeterminismPrior = UNKNOWN, outcomes: int = 1) -> None:
+        """Begin with what is known of an agent's determinism.
+
+        Args:
+            prior: What is known.
+            outcomes: How many outcomes the layout has.
+        """
         self.retest = Retest(prior)
-        self._prior = prior
+        self._prior, self._width = prior, outcomes
         self._instances: list[Instance] = []
-        self._outcomes: list[Outcome] = []
+        self._outcomes = Growing(np.float64, outcomes if outcomes > 1 else None)
         self._chances: list[float] = []
-        self._before: list[int] = []
-        self._observed: list[bool] = []
+        self._before = Growing(np.int64)
+        self._observed = Growing(np.bool_)
+        self._fresh = Growing(np.int64)
+        self._most = 0
         self._plays: Counter[Instance] = Counter()
         self._latest: dict[Instance, Outcome] = {}
 
     @property
     def instances(self) -> Sequence[Instance]:
-        """The instance of each outcome."""
-        return tuple(self._instances)
+        """The instance of each outcome; not to be changed."""
+        return self._instances
 
     @property
     def outcomes(self) -> Floats:
         """(episodes,), or (episodes, outcomes) if the layout has several; NaN where missing."""
-        return np.array(self._outcomes, np.float64)
+        return self._outcomes.rows
 
     @property
     def weights(self) -> Floats:
         """(episodes,): how many outcomes each counts as; 0 where nothing was observed."""
-        return self.retest.weights(self._before) * np.array(self._observed, np.float64)
+        return self.retest.weights(self._before.rows) * self._observed.rows
 
     @property
-    def fresh(self) -> list[int]:
+    def many(self) -> bool:
+        """Whether there are so many that their weights are better changed by `group`."""
+        return len(self) > MANY
+
+    @property
+    def group(self) -> int:
+        """How often the latest instance was observed before; -1 where it was not observed now."""
+        return int(self._before.rows[-1]) if self._observed.rows[-1] else -1
+
+    @property
+    def groups(self) -> Floats:
+        """How many outcomes each counts as, by how often its instance was observed before."""
+        return self.retest.weights(np.arange(self._most + 1))
+
+    @property
+    def fresh(self) -> Ints:
         """Indices, in the order told, of the outcomes that were observed and are not repeats."""
-        outcomes = enumerate(zip(self._before, self._observed, strict=True))
-        return [i for i, (before, observed) in outcomes if observed and not before]
+        return self._fresh.rows
 
     def first(self, n: int) -> WeightedOutcomes[Instance]:
         """Copy the state as it was after the first n outcomes."""
-        firsts: WeightedOutcomes[Instance] = WeightedOutcomes(self._prior)
+        firsts: WeightedOutcomes[Instance] = WeightedOutcomes(self._prior, self._width)
+        outcomes, observed = self._outcomes.rows, self._observed.rows.tolist()
         for i in range(min(n, len(self))):
-            firsts.tell(self._instances[i], self._outcomes[i], self._chances[i], self._observed[i])
+            firsts.tell(self._instances[i], outcomes[i], self._chances[i], observed[i])
         return firsts
 
     def __len__(self) -> int:
@@ -73,7 +99,7 @@ class WeightedOutcomes(Generic[Instance]):
 
     def tell(
         self, instance: Instance, outcome: Outcome, chance: float, observed: bool = True
-    ) -> None:
+    ) -> float | None:
         """Take in an outcome.
 
         Args:
@@ -81,6 +107,10 @@ class WeightedOutcomes(Generic[Instance]):
             outcome: Its outcome; a tuple if the layout has several, NaN where one is missing.
             chance: Probability of that outcome, as predicted before it was known.
             observed: False if nothing was observed; `outcome` is then a placeholder.
+
+        Returns:
+            How many outcomes it counts as, if all others count as before; None for a repeat, which
+            may change all weights.
         """
         if observed and instance in self._latest:
             same = np.array_equal(outcome, self._latest[instance], equal_nan=True)
@@ -88,8 +118,13 @@ class WeightedOutcomes(Generic[Instance]):
         self._instances.append(instance)
         self._outcomes.append(outcome)
         self._chances.append(chance)
-        self._before.append(self._plays[instance])
+        before = self._plays[instance]
+        self._before.append(before)
+        self._most = max(self._most, before)
         self._observed.append(observed)
+        if observed and not before:
+            self._fresh.append(len(self) - 1)
         if observed:
             self._plays[instance] += 1
             self._latest[instance] = outcome
+        return None if before else float(observed)

@@ -224,6 +224,9 @@ class Chooser:
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
         self._ours = selector is None
+        order = set(self.policy.order)
+        listed = [row for row, name in enumerate(bank.names) if name in order] if order else []
+        self._listed: Ints = np.array(listed, np.int64)
         self._selector = selector or PolicySelector(self.policy, bank, aside)
         self._fallback = PolicySelector(_fallback_of(self.policy), bank, aside)
 
@@ -324,7 +327,7 @@ class Chooser:
         exposures = history.exposures(len(self.bank))
         possible = ~self.bank.offered
         if self.policy.generate and not distrust:
-            possible |= self.bank.offered & (exposures == 0)
+            possible = possible | (self.bank.offered & (exposures == 0))
         if self.policy.exposures:
             possible &= exposures < self.policy.exposures
         return possible
@@ -350,12 +353,16 @@ class Chooser:
         """The branch that goes on with an arena and its controls; None if none was begun."""
         sets = self.bank.sets
         left = allowed & (history.exposures(len(self.bank)) == 0) & ~self.bank.offered
-        for row in history.started:
-            rest = left & (sets == sets[row])
-            if rest.any():
-                why = f"it makes a pair with {self.bank.names[row]}"
-                return Branch(1.0, PAIR, rest / np.count_nonzero(rest), why)
-        return None
+        open_sets = np.zeros(len(sets), np.bool_)
+        open_sets[sets[left]] = True
+        started = history.started
+        begun = np.flatnonzero(open_sets[sets[started]])
+        if not begun.size:
+            return None
+        row = int(started[begun[0]])
+        rest = left & (sets == sets[row])
+        why = f"it makes a pair with {self.bank.names[row]}"
+        return Branch(1.0, PAIR, rest / np.count_nonzero(rest), why)
 
     def _in_sets(
         self, branches: tuple[Branch, ...], history: History, allowed: Mask
@@ -412,9 +419,9 @@ class Chooser:
 
     def _checks(self, history: History) -> bool:
         """Whether the policy leaves it open what is played now: not before its list is done."""
-        played = {self.bank.names[row] for row in (*history.played, *history.pending)}
-        kept = not self._ours or self.policy.name in _KEPT
-        return not kept and not set(self.policy.order) & set(self.bank.names) - played
+        if not self._ours or self.policy.name in _KEPT:
+            return False
+        return bool((history.exposures(len(self.bank))[self._listed] > 0).all())
 
     def _peers(
         self, history: History, index: int, chances: Floats, predicted: Floats

@@ -254,10 +254,10 @@ class ListOrder:
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """Return one branch on the next instance of the list; none after its end."""
-        left = list(context.history.started)
+        left = context.history.exposures(len(context.bank)).tolist()
         for row in self.order:
-            if row in left:
-                left.remove(row)
+            if left[row]:
+                left[row] -= 1
             elif allowed[row]:
                 return (Branch(1.0, self.reason, _uniform(np.arange(len(allowed)) == row)),)
         return ()
@@ -390,9 +390,10 @@ class CoolDown:
 
     def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """Return the other selector's branches among instances that are not cooling down."""
-        last = context.history.started[-self.episodes :] if self.episodes else ()
+        started = context.history.started
+        last = started[max(len(started) - self.episodes, 0) :]
         variants = context.bank.variants
-        rested = allowed & ~np.isin(variants, variants[list(last)])
+        rested = allowed & ~np.isin(variants, variants[last])
         return self.selector.branches(context, rested if rested.any() else allowed)
 
 

@@ -28,6 +28,7 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 WORTHWHILE: Final = 0.1
@@ -139,7 +140,7 @@ class RuleStopper:
         """Judge after an episode, as `Stopper.verdict` says."""
         left = chooser.available(history, distrust=contradicted)
         targets = [target_sd(self.rule, self.layout.latents[i]) for i in self.layout.capabilities]
-        asked = asked_of(chooser.bank, history.played, left, targets)
+        asked = asked_of(chooser.bank, history.times(len(chooser.bank)), left, targets)
         known = known_of(self.layout, self.rule, posterior.summary(), asked)
         measured = np.array([known[name] != "open" for name in self._names])
         scores = chooser.scores(posterior, history)
@@ -176,14 +177,12 @@ class RuleStopper:
         return dict(zip(self._names, values.tolist(), strict=True))
 
 
-def asked_of(
-    bank: Bank, played: Sequence[int], left: Mask, same: Sequence[float]
-) -> dict[str, Asked]:
+def asked_of(bank: Bank, times: Ints, left: Mask, same: Sequence[float]) -> dict[str, Asked]:
     """Find the ends of what a battery asks of each capability, where they were really asked.
 
     Args:
         bank: The battery.
-        played: Rows of what was played.
+        times: (instances,), how often each was played.
         left: (instances,), whether each may still be played.
         same: For each capability, by how much a demand may be greater and still count as asked.
     """
@@ -191,18 +190,25 @@ def asked_of(
     found: dict[str, Asked] = {}
     for k, i in enumerate(layout.capabilities):
         node, demands = layout.latents[i], bank.demands[:, k]
-        told, rest = demands[list(played)], demands[left]
-        told, rest = told[np.isfinite(told)], rest[np.isfinite(rest)]
-        if told.size < _OFTEN:
+        rows = bank.by_demand[k]
+        asked = times[rows]
+        if int(asked.sum()) < _OFTEN:
             continue
-        told.sort()
-        easiest, hardest = float(told[_OFTEN - 1]), float(told[-_OFTEN])
-        least, most = min((easiest, *rest)), max((hardest, *rest))
+        easiest = float(demands[rows[_reached(asked)]])
+        hardest = float(demands[rows[-1 - _reached(asked[::-1])]])
+        rest = demands[rows[left[rows]]]
+        least = float(rest.min(initial=easiest))
+        most = float(rest.max(initial=hardest))
         found[node.name] = Asked(
             least if easiest - least <= same[k] else -math.inf,
             most if most - hardest <= same[k] else math.inf,
         )
     return found
+
+
+def _reached(times: Ints) -> int:
+    """Where the counts, summed from the first on, reach `_OFTEN`."""
+    return int(np.argmax(np.cumsum(times) >= _OFTEN))
 
 
 def _by_noise(posterior: LivePosterior, gains: GainEstimator) -> Mask:

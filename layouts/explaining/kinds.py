@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, log_expit, logit, logsumexp
 
-from animalcat.layouts.explaining.limits import EDGE, HARDEST, Costs, as_shares, expected, left_out
+from animalcat.layouts.explaining.limits import EDGE, HARDEST, Costs, expected, left_out
 from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.model.likelihood import as_shares
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import learnt
 from animalcat.layouts.watching.strata import (

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.model.likelihood import trials_of
-from animalcat.layouts.model.nodes import Beta, Latent
+from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -146,20 +145,6 @@ def _hardest(lost: Floats) -> Floats:
 def expected(evaluator: Evaluator, theta: Floats, columns: Floats, outcome: int = 0) -> Floats:
     """Expected outcome as a share of its maximum, (draws, instances)."""
     return evaluator.by_instance(theta, columns, np.float64, outcome).T
-
-
-def as_shares(layout: Layout, columns: Floats, outcomes: npt.ArrayLike) -> Floats:
-    """All outcomes as shares of their maximum, (episodes, outcomes); NaN where missing.
-
-    A score at its edge or beyond is 0 or 1: `Layout.check_outcomes` moved it from there.
-    """
-    shares = np.array(outcomes, np.float64).reshape(len(columns), len(layout.outcomes))
-    for own, node in zip(shares.T, layout.outcomes, strict=True):
-        own /= trials_of(layout, node.likelihood, columns)
-        if isinstance(node.likelihood, Beta):
-            edge = node.likelihood.edge
-            own[own <= edge], own[own >= 1.0 - edge] = 0.0, 1.0
-    return shares
 
 
 def left_out(p: Floats, y: Floats, weights: Floats) -> Floats:

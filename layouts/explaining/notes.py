@@ -8,14 +8,12 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.explaining.faked import find_cues, not_told_apart
-from animalcat.layouts.explaining.kinds import PlayedEpisodes
+from animalcat.layouts.adaptive.seen import Seen
+from animalcat.layouts.explaining.faked import not_told_apart
 from animalcat.layouts.explaining.wording import Scale
-from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.priors import Prior
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.model.validation import reached
 from animalcat.layouts.reporting.profile import NodeNote, Side, learnt
 from animalcat.layouts.watching.cues import CueFinding
 
@@ -35,10 +33,9 @@ def notes(
     layout: Layout,
     nodes: Sequence[NodeSummary],
     draws: Floats,
-    played: PlayedEpisodes,
+    seen: Sequence[Seen],
     scales: Sequence[Scale],
-    evaluator: Evaluator | None = None,
-    cues: Sequence[CueFinding] | None = None,
+    cues: Sequence[CueFinding] = (),
 ) -> dict[str, NodeNote]:
     """Make the note of every node: what its estimate and interval do not say.
 
@@ -48,32 +45,22 @@ def notes(
         layout: The layout.
         nodes: Summaries of the nodes, in the layout's order.
         draws: (draws, latents) of the same posterior; they weigh the same.
-        played: What was played.
+        seen: What outcomes showed of each node, in the same order.
         scales: How the values of the nodes are read, in the same order.
-        evaluator: Evaluator of the layout, if there is one already.
-        cues: What was played tells of each cue, if that is known already.
+        cues: What was played tells of each cue, if of any.
     """
-    evaluator = evaluator or Evaluator(layout)
-    columns = evaluator.columns(played.features)
-    touched = evaluator.touched(columns)
-    shares = played.shares(layout, columns)
-    if cues is None:
-        cues = find_cues(evaluator, draws, played, columns, shares)
     unsure = not_told_apart(cues)
-    parents = {node.name: node.link.parents for node in layout.derived}
-    parts = [reached(outcome.parents, parents) for outcome in layout.outcomes]
     noted: dict[str, NodeNote] = {}
     for i, (node, latent) in enumerate(zip(nodes, layout.latents, strict=True)):
-        told = np.array([latent.name in part for part in parts])
-        own = shares[touched[:, i, np.newaxis] & told & np.isfinite(shares)]
+        own = seen[i]
         side: Side | None = None
         text = ""
-        if not len(own):
+        if not own.any:
             text = "nothing that was played asks for it: this is the prior"
         elif latent.kind == "capability":
-            if (own >= 1.0).all():
+            if own.passed:
                 side, text = "at least", "no failure was seen"
-            elif (own <= 0.0).all():
+            elif own.failed:
                 side, text = "at most", "no success was seen"
             elif learnt(node.sd, latent.prior.sd):
                 if latent.is_share and not scales[i].margin:

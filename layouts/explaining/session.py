@@ -187,7 +187,6 @@ def notes_of(
         nodes: What it says of each node, as `Learner.summary`.
         scales: How the values of the nodes are read, in the layout's order.
     """
-    posterior, data = learner.posterior, learner.data()
+    posterior = learner.posterior
     draws = thinned(posterior.particles, posterior.weights, DRAWS)
-    played = PlayedEpisodes(data.features, data.outcomes, data.weights)
-    return notes(learner.layout, nodes, draws, played, scales, learner.bank.evaluator)
+    return notes(learner.layout, nodes, draws, learner.seen, scales)

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.adaptive.seen import seen_in
 from animalcat.layouts.explaining.controls import Standing
 from animalcat.layouts.explaining.faked import find_cues, not_told_apart
 from animalcat.layouts.explaining.judgement import Judgement, judged
@@ -214,7 +215,8 @@ def verdict(
     columns = evaluator.columns(played.features)
     shares = played.shares(layout, columns)
     cues = find_cues(evaluator, some, played, columns, shares)
-    noted = notes(layout, nodes, some, played, scales, evaluator, cues)
+    seen = seen_in(layout, evaluator.touched(columns), shares)
+    noted = notes(layout, nodes, some, seen, scales, cues)
     cost = costs(layout, thinned(some, None, _JUDGED), instances)
     fails = _fails(cost)
     said: list[str] = []

@@ -10,12 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.seen import seen_in
+from animalcat.layouts.explaining.faked import find_cues
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
 from animalcat.layouts.explaining.limits import thinned
 from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.session import played_by
 from animalcat.layouts.explaining.verdict import DRAWS
 from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of, words_of
+from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.model.spec import Layout, SpecificationError
 from animalcat.layouts.model.units import NOT_KNOWN
@@ -64,7 +67,12 @@ def with_words(profile: Profile, draws: Floats, played: PlayedEpisodes) -> Profi
     """
     layout, features = profile.layout, np.asarray(played.features, np.float64)
     scales = [*scales_of(layout, features if len(features) else None).values()]
-    noted = notes(layout, list(profile.nodes), draws, played, scales)
+    evaluator = Evaluator(layout)
+    columns = evaluator.columns(played.features)
+    shares = played.shares(layout, columns)
+    seen = seen_in(layout, evaluator.touched(columns), shares)
+    cues = find_cues(evaluator, draws, played, columns, shares)
+    noted = notes(layout, list(profile.nodes), draws, seen, scales, cues)
     words = {
         node.name: words_of(
             node,

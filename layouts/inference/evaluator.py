@@ -6,6 +6,7 @@ the product of the likelihoods of those that are present.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias, TypeVar
 
@@ -23,6 +24,8 @@ Real = TypeVar("Real", np.float32, np.float64)
 
 _MODERATE: Final = 1e18
 """Products of two numbers below this and above its inverse are normal numbers in float32."""
+_KEPT: Final = 6
+"""Arrays of draws of which the rows are kept: a posterior's, and those of abler agents."""
 _ROWS: Final = 256
 """Number of instances processed at a time if outcomes are not 0 or 1, so that arrays stay small."""
 
@@ -36,7 +39,7 @@ class Evaluator:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self._program = compile_program(layout)
-        self._kept: tuple[Floats, Floats] | None = None
+        self._kept: deque[tuple[Floats, Floats]] = deque(maxlen=_KEPT)
 
     def probability(self, theta: npt.ArrayLike, demands: npt.ArrayLike, outcome: int = 0) -> Floats:
         """Probability of success, or mean score.
@@ -50,6 +53,11 @@ class Evaluator:
             (draws, instances).
         """
         return self.by_instance(theta, self.columns(demands), np.float64, outcome).T
+
+    @property
+    def width(self) -> int:
+        """Number of columns that `columns` computes."""
+        return len(self._program.columns)
 
     def columns(self, demands: npt.ArrayLike) -> Floats:
         """Compute the values that depend on the instances alone, to be kept and used again.
@@ -267,13 +275,13 @@ class Evaluator:
                 f"draws have shape {draws.shape}; layout {self.layout.name} wants (draws, "
                 f"{len(self.layout.latents)}): {', '.join(self.layout.latent_names)}"
             )
-        if self._kept is not None and self._kept[0] is draws:
-            return self._kept[1]
+        for made_of, rows in self._kept:
+            if made_of is draws:
+                return rows
         rows = _fill(self._program.rows, draws.T)
-        if (
-            not draws.flags.writeable
-        ):  # then an identical array holds identical draws, as from a posterior
-            self._kept = (draws, rows)
+        if not draws.flags.writeable:
+            # Then an identical array holds identical draws, as from a posterior.
+            self._kept.append((draws, rows))
         return rows
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, ca
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.inference.counting import equal_rows
 from animalcat.layouts.inference.evidence import evidence_digest
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary, summarise
@@ -223,6 +224,9 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
     weights = _weights(request, len(outcomes))
     if not len(outcomes):
         return replace(_prior(request), data=FitData(features, outcomes))
+    rows, counts = (features, outcomes), weights
+    if (counted := equal_rows(features, outcomes, weights)) is not None:
+        rows, counts = (features[counted.rows], outcomes[counted.rows]), counted.weights
     from animalcat.layouts.inference.backend.engine import SamplerSettings, default_engine
 
     engine = engine or default_engine()
@@ -238,7 +242,7 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
             target_accept=request.target_accept if attempt == 0 else 0.99,
             cores=cores or os.cpu_count() or 1,
         )
-        trace = sample(layout, features, outcomes, settings, weights)
+        trace = sample(layout, *rows, settings, counts)
         result = _result(request, trace, FitData(features, outcomes, weights), attempt + 1)
         if result.converged:
             break

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,10 +18,12 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from animalcat.layouts.inference import messages
+from animalcat.layouts.inference.counting import EqualRows
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary, summarise
+from animalcat.layouts.model.growing import Growing
 from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -32,6 +34,8 @@ VERSION: Final = 1
 """Version of a saved posterior."""
 _SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
+_ROWS: Final = 1024
+"""Number of outcomes of which likelihoods are held at once."""
 _BLOCK: Final = 64
 """Number of outcomes that `update_all` processes at once."""
 _ACCEPTANCE: Final = 0.25
@@ -94,9 +98,18 @@ class LivePosterior:
         self.seed = seed
         self._size = particles
         self._evaluator = Evaluator(layout)
-        self._tells: list[ToldOutcome] = []
+        self._episodes: dict[int, None] = {}
+        self._features = Growing(np.float64, len(layout.features))
+        several = len(layout.outcomes) if len(layout.outcomes) > 1 else None
+        self._outcomes = Growing(np.float64, several)
+        self._weights_told = Growing(np.float64)
+        self._equal = EqualRows()
+        self._groups = Growing(np.int64)
+        self._by_group: Floats | None = None
+        self._sums: Floats | None = None
+        self._summary: tuple[Floats, list[NodeSummary]] | None = None
+        self._columns = Growing(np.float64, self._evaluator.width)
         self._reseeds: list[_Reseed] = []
-        self._columns: list[Floats] = []
         self._moves = 0
         self._start(rng(seed, "prior", 0).standard_normal((particles, len(layout.latents))))
 
@@ -113,7 +126,19 @@ class LivePosterior:
     @property
     def tells(self) -> Sequence[ToldOutcome]:
         """Outcomes told so far, in order."""
-        return tuple(self._tells)
+        rows = zip(
+            self._episodes,
+            self._features.rows.tolist(),
+            _told(self._outcomes.rows),
+            self._told_weights.rows.tolist(),
+            strict=True,
+        )
+        return tuple(ToldOutcome(number, tuple(row), y, weight) for number, row, y, weight in rows)
+
+    @property
+    def told(self) -> int:
+        """Number of outcomes told so far."""
+        return len(self._episodes)
 
     @property
     def moves(self) -> int:
@@ -139,12 +164,11 @@ class LivePosterior:
         return FitResult(self.layout, draws, self.summary(), self.diagnostics, self._data())
 
     def _data(self) -> FitData:
-        told = self._tells
         return FitData(
-            np.array([tell.features for tell in told]).reshape(-1, len(self.layout.features)),
-            np.array([tell.outcome for tell in told], np.float64),
-            np.array([tell.weight for tell in told], np.float64),
-            tuple(tell.episode for tell in told),
+            self._features.rows,
+            self._outcomes.rows,
+            self._told_weights.rows,
+            tuple(self._episodes),
         )
 
     @property
@@ -154,16 +178,16 @@ class LivePosterior:
             "engine": "smc",
             "converged": False,
             "reasons": ["live posterior: not refitted by NUTS"],
-            "outcomes": len(self._tells),
+            "outcomes": self.told,
             "evidence": self._data().digest,
-            "prior_only": not self._tells,
+            "prior_only": not self.told,
             "particles": self._size,
             "ess": self.ess,
         }
 
     def resampled(self) -> Floats:
         """Draws of equal weight, (particles, latents); the same each time for the same state."""
-        generator = rng(self.seed, "resampled", len(self._tells))
+        generator = rng(self.seed, "resampled", self.told)
         places = (np.arange(self._size) + generator.uniform()) / self._size
         rows = np.searchsorted(np.cumsum(self._weights), places).clip(max=self._size - 1)
         return self._theta[generator.permutation(rows)]
@@ -192,15 +216,34 @@ class LivePosterior:
         """
         if not 0.0 <= weight <= 1.0:
             raise ValueError(f"weight {weight} of episode {episode} is not in [0, 1]")
-        if any(tell.episode == episode for tell in self._tells):
+        if episode in self._episodes:
             raise TellError(f"episode {episode} was told already; invalidate it first")
         checked = self.layout.check_features(np.atleast_2d(np.asarray(features, np.float64)))
         given = np.asarray(outcome, np.float64)[np.newaxis]
-        (y,) = _told(self.layout.check_outcomes(given, checked))
-        columns = self._evaluator.columns(checked)
-        self._tells.append(ToldOutcome(episode, tuple(checked[0].tolist()), y, weight))
-        self._columns.append(columns)
-        self._reweight(len(self._tells) - 1)
+        (y,) = self.layout.check_outcomes(given, checked)
+        self._append(episode, checked[0], self._evaluator.columns(checked)[0], y, weight)
+        self._reweight(self.told - 1)
+
+    def update_checked(
+        self,
+        columns: Floats,
+        outcome: float | Sequence[float] | Floats,
+        episode: int,
+        weight: float,
+        group: int = -1,
+    ) -> None:
+        """Take in an outcome as `update` does, whose features and values were checked already.
+
+        Args:
+            columns: (1, columns): the instance, as `Evaluator.columns` returned it.
+            outcome: As `Layout.check_outcomes` returned it.
+            episode: Number of the episode, which was not told yet.
+            weight: How many outcomes it counts as.
+            group: The group of outcomes to which it belongs, for `update_groups`; -1 for none.
+        """
+        features = columns[0, : len(self.layout.features)]
+        self._append(episode, features, columns[0], outcome, weight, group)
+        self._reweight(self.told - 1)
 
     def update_all(self, features: npt.ArrayLike, outcomes: npt.ArrayLike, first: int = 1) -> None:
         """Take in many outcomes: faster than `update` one by one, and equal but for rounding.
@@ -217,13 +260,12 @@ class LivePosterior:
         checked = self.layout.check_features(np.asarray(features, np.float64))
         y = self.layout.check_outcomes(np.asarray(outcomes, np.float64), checked)
         numbers = range(first, first + len(y))
-        if twice := [tell.episode for tell in self._tells if tell.episode in numbers]:
+        if twice := [number for number in self._episodes if number in numbers]:
             raise TellError(f"episode {twice[0]} was told already; invalidate it first")
         columns = self._evaluator.columns(checked)
-        done = len(self._tells)
-        for number, row, outcome in zip(numbers, checked.tolist(), _told(y), strict=True):
-            self._tells.append(ToldOutcome(number, tuple(row), outcome))
-        self._columns.extend(columns[i : i + 1] for i in range(len(y)))
+        done = self.told
+        for number, row, prepared, outcome in zip(numbers, checked, columns, y, strict=True):
+            self._append(number, row, prepared, outcome, 1.0)
         start = 0
         while start < len(y):
             block = slice(start, start + _BLOCK)
@@ -249,20 +291,88 @@ class LivePosterior:
             ValueError: A weight is not in [0, 1], or their number is not that of the outcomes.
         """
         now = np.array(weights, dtype=np.float64)
-        if now.shape != (len(self._tells),):
-            raise ValueError(f"{now.shape} weights for {len(self._tells)} outcomes")
+        if now.shape != (self.told,):
+            raise ValueError(f"{now.shape} weights for {self.told} outcomes")
         if not ((now >= 0.0) & (now <= 1.0)).all():
             raise ValueError("a weight is not in [0, 1]")
-        more = now - self._tell_weights(len(now))
-        changed = np.flatnonzero(more).tolist()
-        if not changed:
+        more = now - self._told_weights.rows
+        changed = np.flatnonzero(more)
+        if not len(changed):
             return
-        self._tells = [
-            replace(tell, weight=w) for tell, w in zip(self._tells, now.tolist(), strict=True)
-        ]
+        self._weights_told = Growing.of(now)
         self._weigh(self._log_weights + more[changed] @ self._likelihoods(changed))
         if self.ess < self._size / 2:
-            self._move(rng(self.seed, "reweigh", self._tells[-1].episode), told=len(now))
+            self._move(rng(self.seed, "reweigh", self._latest), told=len(now))
+
+    def update_groups(
+        self,
+        columns: Floats,
+        outcome: float | Sequence[float] | Floats,
+        episode: int,
+        group: int,
+        weights: Floats,
+    ) -> None:
+        """Take in a checked outcome, and change weights where all of a group count the same.
+
+        It takes no longer after many outcomes than after few: their likelihoods are added up by
+        group as they come. So the result is that of `update_checked` and `reweigh` but for
+        rounding.
+
+        Args:
+            columns: (1, columns): the instance, as `Evaluator.columns` returned it.
+            outcome: As `Layout.check_outcomes` returned it.
+            episode: Number of the episode, which was not told yet.
+            group: The group of outcomes to which it belongs; -1 for none, and then it counts for
+                nothing.
+            weights: (groups,), how many outcomes those of each group count as from now on. There
+                are the groups 0, 1, ...; who is in none keeps its weight.
+        """
+        before = np.full(len(weights), np.nan)
+        if self._by_group is not None:
+            before[: len(self._by_group)] = self._by_group
+        else:
+            there = self._groups.rows >= 0
+            before[self._groups.rows[there]] = self._weights_told.rows[there]
+        before = np.where(np.isnan(before), weights, before)
+        self._by_group = before
+        own = 0.0 if group < 0 else float(before[group])
+        self.update_checked(columns, outcome, episode, own, group)
+        more = weights - before
+        if not more.any():
+            return
+        sums = self._group_sums(len(weights))
+        self._by_group = weights
+        self._weigh(self._log_weights + more @ sums)
+        if self.ess < self._size / 2:
+            self._move(rng(self.seed, "reweigh", self._latest), told=self.told)
+
+    def _group_sums(self, groups: int) -> Floats:
+        """Log likelihoods added up by group, (groups, particles)."""
+        if self._sums is None:
+            rows, places = self._equal.firsts, self._equal.places
+            there = self._groups.rows >= 0
+            flat = self._groups.rows[there] * len(rows) + places[there]
+            counts = np.bincount(flat, minlength=groups * len(rows)).astype(np.float64)
+            counts = counts.reshape(groups, len(rows))
+            self._sums = np.zeros((groups, self._size))
+            for start in range(0, len(rows), _ROWS):
+                part = slice(start, start + _ROWS)
+                self._sums += counts[:, part] @ self._likelihoods(rows[part])
+        elif len(self._sums) < groups:
+            more = np.zeros((groups - len(self._sums), self._size))
+            self._sums = np.concatenate([self._sums, more])
+        return self._sums
+
+    @property
+    def _told_weights(self) -> Growing[np.float64]:
+        """How many outcomes each counts as."""
+        if self._by_group is not None:
+            groups = self._groups.rows
+            there = groups >= 0
+            kept = self._weights_told.rows.copy()
+            kept[there] = self._by_group[groups[there]]
+            self._weights_told, self._by_group = Growing.of(kept), None
+        return self._weights_told
 
     def reseed(self, draws: npt.ArrayLike, told: int, weights: npt.ArrayLike | None = None) -> None:
         """Restart from draws of the posterior, and take in again what was told after them.
@@ -279,9 +389,10 @@ class LivePosterior:
         array = np.array(draws, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(self.layout.latents) or not array.size:
             raise ValueError(f"draws have shape {array.shape}; expected (draws, latents)")
-        if not 0 <= told <= len(self._tells):
-            raise ValueError(f"{told} outcomes are not among the {len(self._tells)} told")
-        known = self._tell_weights(told) if weights is None else np.array(weights, np.float64)
+        if not 0 <= told <= self.told:
+            raise ValueError(f"{told} outcomes are not among the {self.told} told")
+        given = self._told_weights.rows[:told] if weights is None else weights
+        known = np.array(given, np.float64)
         if known.shape != (told,):
             raise ValueError(f"{known.shape} weights for {told} outcomes")
         self._reseed(_Reseed(told, array, known))
@@ -295,8 +406,8 @@ class LivePosterior:
         a power that grows to 1 in steps (Neal 2001; Del Moral, Doucet and Jasra 2006). That takes
         some 20 times as long as a move.
         """
-        log_likelihood = self._log_likelihood(len(self._tells))
-        generator = rng(self.seed, "restart", self._tells[-1].episode if self._tells else 0)
+        log_likelihood = self._log_likelihood(self.told)
+        generator = rng(self.seed, "restart", self._latest)
         z = generator.standard_normal(self._z.shape)
         at, power = _Particles(z, log_likelihood(z)), 0.0
         while power < 1.0:
@@ -318,10 +429,10 @@ class LivePosterior:
         Raises:
             TellError: The episode was not told.
         """
-        index = next((i for i, t in enumerate(self._tells) if t.episode == episode), None)
-        if index is None:
+        if episode not in self._episodes:
             raise TellError(f"episode {episode} was not told")
-        tells = [t for t in self._tells if t.episode != episode]
+        index = list(self._episodes).index(episode)
+        tells = [t for t in self.tells if t.episode != episode]
         reseeds = [r for r in self._reseeds if r.told <= index]
         fresh = LivePosterior(self.layout, self.seed, self._size)
         for told in range(len(tells) + 1):
@@ -335,20 +446,21 @@ class LivePosterior:
 
     def summary(self) -> list[NodeSummary]:
         """Every node of the profile, in the layout's order."""
-        ess = np.full(len(self.layout.latents), self.ess)
-        return summarise(self.layout, self._theta, self._weights, ess)
+        if self._summary is None or self._summary[0] is not self._weights:
+            ess = np.full(len(self.layout.latents), self.ess)
+            nodes = summarise(self.layout, self._theta, self._weights, ess)
+            self._summary = self._weights, nodes
+        return list(self._summary[1])
 
     def save(self) -> bytes:
         """Serialise the whole state; `load` restores an equal posterior."""
         arrays = {
             "z": self._z,
             "log_weights": self._log_weights,
-            "features": np.array([t.features for t in self._tells]).reshape(
-                -1, len(self.layout.features)
-            ),
-            "outcomes": np.array([t.outcome for t in self._tells], dtype=np.float64),
-            "episodes": np.array([t.episode for t in self._tells], dtype=np.int64),
-            "tell_weights": np.array([t.weight for t in self._tells], dtype=np.float64),
+            "features": self._features.rows,
+            "outcomes": self._outcomes.rows,
+            "episodes": np.array([*self._episodes], dtype=np.int64),
+            "tell_weights": self._told_weights.rows,
         }
         for i, entry in enumerate(self._reseeds):
             arrays |= {f"reseed{i}": entry.draws, f"reseed_weights{i}": entry.weights}
@@ -386,11 +498,11 @@ class LivePosterior:
         posterior = cls(layout, int(message["seed"]), len(arrays["z"]))
         kept = ("features", "outcomes", "episodes", "tell_weights")
         rows, outcomes, episodes, weights = (arrays[name] for name in kept)
-        for row, y, episode, weight in zip(rows, _told(outcomes), episodes, weights, strict=True):
-            posterior._tells.append(
-                ToldOutcome(int(episode), tuple(row.tolist()), y, float(weight))
-            )
-            posterior._columns.append(posterior._evaluator.columns(row[np.newaxis]))
+        columns = posterior._evaluator.columns(rows)
+        for row, prepared, y, episode, weight in zip(
+            rows, columns, outcomes, episodes.tolist(), weights, strict=True
+        ):
+            posterior._append(episode, row, prepared, y, weight)
         posterior._reseeds = [
             _Reseed(int(told), arrays[f"reseed{i}"], arrays[f"reseed_weights{i}"])
             for i, told in enumerate(message["reseeds"])
@@ -402,6 +514,7 @@ class LivePosterior:
 
     def _start(self, z: Floats) -> None:
         self._z = z
+        self._sums = None
         self._theta = _frozen(self._values(z))
         self._weigh(np.zeros(len(z)))
 
@@ -413,35 +526,57 @@ class LivePosterior:
     def _values(self, z: Floats) -> Floats:
         return self.layout.from_standard(z)
 
-    def _tell_weights(self, told: int) -> Floats:
-        return np.array([tell.weight for tell in self._tells[:told]])
+    @property
+    def _latest(self) -> int:
+        """Number of the last episode told; 0 if there is none."""
+        return next(reversed(self._episodes), 0)
 
-    def _likelihoods(self, indices: Sequence[int]) -> Floats:
+    def _append(
+        self,
+        episode: int,
+        features: Floats,
+        columns: Floats,
+        outcome: float | Sequence[float] | Floats,
+        weight: float,
+        group: int = -1,
+    ) -> None:
+        self._episodes[episode] = None
+        self._features.append(features)
+        self._columns.append(columns)
+        self._outcomes.append(outcome)
+        self._weights_told.append(weight)
+        self._equal.append(columns, outcome)
+        self._groups.append(group)
+
+    def _likelihoods(self, indices: slice | npt.NDArray[np.int64]) -> Floats:
         """Log likelihoods of some of the outcomes told, (outcomes, particles)."""
-        columns = np.concatenate([self._columns[i] for i in indices])
-        outcomes = np.array([self._tells[i].outcome for i in indices])
+        columns, outcomes = self._columns.rows[indices], self._outcomes.rows[indices]
         return self._evaluator.pointwise(self._theta, columns, outcomes)
 
-    def _reweight(self, index: int) -> None:
-        tell = self._tells[index]
-        (likelihood,) = self._likelihoods([index])
-        self._weigh(self._log_weights + tell.weight * likelihood)
+    def _reweight(self, index: int, episode: int | None = None) -> None:
+        (likelihood,) = self._likelihoods(slice(index, index + 1))
+        group = int(self._groups.rows[index])
+        if self._sums is not None and group >= 0:
+            self._group_sums(group + 1)[group] += likelihood
+        self._weigh(self._log_weights + float(self._weights_told.rows[index]) * likelihood)
         if self.ess < self._size / 2:
-            self._move(rng(self.seed, "move", tell.episode), told=index + 1)
+            number = self._latest if episode is None else episode
+            self._move(rng(self.seed, "move", number), told=index + 1)
 
     def _reseed(self, entry: _Reseed) -> None:
         self._reseeds.append(entry)
         self._apply(entry)
-        for index in range(entry.told, len(self._tells)):
-            self._reweight(index)
+        numbers = list(self._episodes)
+        for index in range(entry.told, len(numbers)):
+            self._reweight(index, numbers[index])
 
     def _apply(self, entry: _Reseed) -> None:
         """Take particles from given draws; a move then separates equal ones."""
         rows = np.linspace(0, len(entry.draws) - 1, self._size).round().astype(np.int64)
         draws = entry.draws[rows]
         self._start(self.layout.to_standard(draws))
-        more = self._tell_weights(entry.told) - entry.weights
-        if changed := np.flatnonzero(more).tolist():  # counted anew since the draws were made
+        more = self._told_weights.rows[: entry.told] - entry.weights
+        if len(changed := np.flatnonzero(more)):  # counted anew since the draws were made
             self._weigh(more[changed] @ self._likelihoods(changed))
         self._move(rng(self.seed, "reseed", entry.told), told=entry.told)
 
@@ -458,9 +593,12 @@ class LivePosterior:
         """What makes the log likelihood, (particles,), of the first `told` outcomes."""
         if not told:
             return lambda z: np.zeros(len(z))
-        columns = np.concatenate(self._columns[:told])
-        outcomes = np.array([t.outcome for t in self._tells[:told]])
-        weights = self._tell_weights(told)
+        columns, outcomes = self._columns.rows[:told], self._outcomes.rows[:told]
+        weights = self._told_weights.rows[:told]
+        if self._equal.pays(told):
+            counted = self._equal.counted(weights)
+            columns, outcomes = columns[counted.rows], outcomes[counted.rows]
+            weights = counted.weights
         return lambda z: self._evaluator.log_likelihood(self._values(z), columns, outcomes, weights)
 
 

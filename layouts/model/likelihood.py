@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from animalcat.layouts.model.spec import Bernoulli, Binomial, Layout, Likelihood
+from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial, Layout, Likelihood
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -38,6 +38,20 @@ def trials_of(layout: Layout, likelihood: Likelihood, features: Floats) -> Float
     if isinstance(likelihood, Binomial):
         return features[:, layout.feature_names.index(likelihood.trials)]
     return np.ones(len(features))
+
+
+def as_shares(layout: Layout, columns: Floats, outcomes: npt.ArrayLike) -> Floats:
+    """All outcomes as shares of their maximum, (episodes, outcomes); NaN where missing.
+
+    A score at its edge or beyond is 0 or 1: `Layout.check_outcomes` moved it from there.
+    """
+    shares = np.array(outcomes, np.float64).reshape(len(columns), len(layout.outcomes))
+    for own, node in zip(shares.T, layout.outcomes, strict=True):
+        own /= trials_of(layout, node.likelihood, columns)
+        if isinstance(node.likelihood, Beta):
+            edge = node.likelihood.edge
+            own[own <= edge], own[own >= 1.0 - edge] = 0.0, 1.0
+    return shares
 
 
 def log_density(

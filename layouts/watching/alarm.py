@@ -25,7 +25,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.likelihood import LEAST, LEAST_SIZE, trials_of
 from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial
 from animalcat.layouts.watching.beyond import LIFTS
-from animalcat.layouts.watching.hindsight import fails
+from animalcat.layouts.watching.hindsight import Belief, fails
 from animalcat.layouts.watching.settled import SHIFTS, ScoredPrediction, SettledBets
 from animalcat.layouts.watching.strata import Group, Stratification
 
@@ -113,6 +113,7 @@ class Alarm:
         groups: list[Group] = [way.group for way in ways]
         groups.extend("time" for _ in _TIMED)
         self._groups = groups
+        self._single = np.array([way.group == "feature" for way in ways], np.bool_)
         cells = int(self._sizes.sum())
         self._logs = np.zeros((cells, len(SHIFTS)))
         self._sums = np.zeros((cells, 3))
@@ -126,7 +127,7 @@ class Alarm:
         self._numbers: list[int] = []
         self._raised_at: int | None = None
         self._log_evidence = 0.0
-        self._settled = [SettledBets(cells, len(_RESTARTS)) for _ in LIFTS]
+        self._settled = SettledBets(len(LIFTS), cells, len(_RESTARTS))
         self._parents = self._found_parents()
         self._streak = 0.0
         self._streak_sums = np.zeros(3)
@@ -164,50 +165,49 @@ class Alarm:
         moments = self._moment()
         self._moments.append(moments)
         quiet = self._episodes <= QUIET
-        each = scored.beyond or (scored.predicted,) * len(LIFTS)
-        laid_bets = [
-            settled.lay(predicted, scored.observed)
-            for settled, predicted in zip(self._settled, each, strict=True)
-        ]
+        each = np.array(scored.beyond or (scored.predicted,) * len(LIFTS))
+        laid = self._settled.lay(each, scored.observed)
         self._before = scored
         if quiet:
             return
-        self._streak += laid_bets[0].streak
-        self._streak_sums += laid_bets[0].bad * _counted(scored)
+        self._streak += laid.streak
+        self._streak_sums += laid.bad * _counted(scored)
         here = self._labels[:, row] if self._labels.size else np.zeros(0, np.int64)
         known = here >= 0
         cells = self._starts[: len(self._labels)] + here
-        alone = cells[known & self._of("feature")]
+        alone = cells[known & self._single]
         places = np.concatenate([cells[known], self._starts[len(self._labels) :] + moments])
         self._logs[places] += log_factors
         begun = np.array(_RESTARTS) < self._episodes
         self._restarts[begun] += log_factors
-        for settled, bets in zip(self._settled, laid_bets, strict=True):
-            self._settle(settled, places, alone, bets.factors, scored)
-            settled.restarts[begun] += bets.factors
-            settled.streak += bets.days
+        factors = laid.factors[:, np.newaxis]
+        self._settle(places, alone, factors, scored)
+        self._settled.restarts[:, begun] += factors
+        self._settled.streak += laid.days
         self._whole += _counted(scored)
         self._sums[places] += _counted(scored)
         self._restart_sums[begun] += _counted(scored)
-        self._log_evidence = self._weighted_mean(self._logs, self._restarts, self._streak)
-        for settled in self._settled:
-            stakes = self._beyond_single(settled)
-            settled.log = self._weighted_mean(stakes, settled.restarts, settled.streak)
+        settled = self._settled
+        means = self._weighted_means(
+            np.concatenate([self._logs[np.newaxis], self._beyond_single()]),
+            np.concatenate([self._restarts[np.newaxis], settled.restarts]),
+            np.concatenate([[self._streak], settled.streak]),
+        )
+        self._log_evidence, settled.log = float(means[0]), means[1:]
         if self._raised_at is None and self._log_evidence > np.log(LEVEL):
             self._raised_at = self._numbers[-1]
 
     @property
-    def _least_settled(self) -> SettledBets:
-        """The settled stakes under which the agent is described best.
+    def _least_settled_log(self) -> float:
+        """Logarithm of the least mean settled stake, under which the agent is described best.
 
-        Its mean stake is evidence against all of them: against the layout, however far the agent
-        may be beyond its ranges.
+        It is evidence against all of them: against the layout, however far the agent may be beyond
+        its ranges.
         """
-        return min(self._settled, key=lambda settled: settled.log)
+        return float(self._settled.log.min())
 
     def _settle(
         self,
-        settled: SettledBets,
         places: Ints,
         alone: Ints,
         factors: Floats,
@@ -220,33 +220,34 @@ class Alarm:
         was not. All of them are kept beside, for the pairs.
 
         Args:
-            settled: The bets.
             places: The cells of all strata that the episode is in.
             alone: Those of them that are of a single known feature.
-            factors: What the bets win.
+            factors: (lifts, 1, bets), what the bets win.
             scored: What was predicted and observed.
         """
-        settled.cells[places] += factors
+        settled = self._settled
+        settled.cells[:, places] += factors
         if not alone.size:
             return
-        settled.single[alone] += factors
+        settled.single[:, alone] += factors
         ready = self._sums[alone, 0] > 0.0
         mean = self._sums[alone, 2] / np.maximum(self._sums[alone, 0], 1.0)
         high = np.where(ready, mean, scored.predicted) >= self._mean_predicted
         bets = np.where(high[:, np.newaxis], SHIFTS < 0.0, SHIFTS > 0.0)
-        settled.cells[alone] -= np.where(bets, 0.0, factors)
+        settled.cells[:, alone] -= np.where(bets, 0.0, factors)
 
-    def _beyond_single(self, settled: SettledBets) -> Floats:
+    def _beyond_single(self) -> Floats:
         """The settled stakes; those of pairs are divided by what a single stratum explains.
 
         A pair counts as far as the same bet wins more in it than in either of its features alone.
         """
+        settled = self._settled
         if not self._parents.size:
             return settled.cells
         cells, first, second = self._parents.T
-        explained = np.maximum(settled.single[first], settled.single[second])
+        explained = np.maximum(settled.single[:, first], settled.single[:, second])
         stakes = settled.cells.copy()
-        stakes[cells] -= np.maximum(explained, 0.0)
+        stakes[:, cells] -= np.maximum(explained, 0.0)
         return stakes
 
     def _found_parents(self) -> Ints:
@@ -267,10 +268,6 @@ class Alarm:
             (way, int(start))
             for way, start in zip(self.stratifications, self._starts.tolist(), strict=False)
         ]
-
-    def _of(self, group: Group) -> npt.NDArray[np.bool_]:
-        """Which of the stratifications of instances are of a group."""
-        return np.array(self._groups[: len(self._labels)]) == group
 
     @property
     def _mean_predicted(self) -> float:
@@ -312,25 +309,35 @@ class Alarm:
         kept = [suspect for suspect in suspects if suspect.evidence > least]
         return sorted(kept, key=lambda suspect: -suspect.corrected)
 
-    def stands(
+    @property
+    def standing(self) -> bool | None:
+        """Whether the alarm stands, as far as bets alone tell; None where `fails` has to.
+
+        It does not stand if it is not raised. It does if other stakes exceed `LEVEL` too: bets
+        against predictions that were shifted, all alike, to the agent's recent successes.
+        """
+        if not self.raised:
+            return False
+        return True if self._least_settled_log > np.log(LEVEL) else None
+
+    def fails(
         self,
-        posterior: LivePosterior,
+        belief: Belief,
         evaluator: Evaluator,
         columns: Floats,
         outcomes: Floats,
         rows: Ints,
     ) -> bool:
-        """Whether the alarm is raised and the layout also fails in hindsight.
+        """Whether the layout also fails in hindsight, by which a raised alarm may stand.
 
         An able agent is predicted badly at first because it succeeds more often than predicted,
         everywhere. So a raised alarm also stands where other stakes exceed `LEVEL`, which such an
-        agent does not win: bets against predictions that were shifted, all alike, to the agent's
-        recent successes. They leave it to the agent to be sharper than the layout's slopes, which
-        makes no capability wrong. The agent may also be abler than the ranges reach: the alarm
-        stands only if it does for each of `beyond.LIFTS`.
+        agent does not win (`standing`). They leave it to the agent to be sharper than the layout's
+        slopes, which makes no capability wrong. The agent may also be abler than the ranges reach:
+        the alarm stands only if it does for each of `beyond.LIFTS`.
 
         Args:
-            posterior: The posterior after all of these episodes.
+            belief: What was known after all of these episodes; there may have been more since.
             evaluator: Evaluator of the same layout.
             columns: (episodes, columns): the instances played, as `evaluator.columns` returned
                 them.
@@ -338,30 +345,29 @@ class Alarm:
                 where one is missing.
             rows: (episodes,): the rows of the instances.
         """
-        if not self.raised:
-            return False
-        if self._least_settled.log > np.log(LEVEL):
-            return True
         groups: dict[Group, list[Ints]] = {}
         for way in self.stratifications:
             if way.group in ("feature", "pair"):
                 continue  # the settled bets are about these
             groups.setdefault(way.group, []).append(way.labels[rows])
-        moments = np.array(self._moments, np.int64).reshape(len(rows), len(_TIMED))
+        before = self._moments[: len(rows)]
+        moments = np.array(before, np.int64).reshape(len(rows), len(_TIMED))
         time = [1 + moments[:, k] for k in range(len(_TIMED))]
         numbers = np.arange(len(rows))
         cuts = [start for start in _RESTARTS if start < len(rows)]
         time += [(numbers >= start).astype(np.int64) for start in cuts]
         return all(
-            fails(posterior, evaluator, columns, outcomes, [time, *groups.values()], lift)
+            fails(belief, evaluator, columns, outcomes, [time, *groups.values()], lift)
             for lift in LIFTS
         )
 
     def _deciding(self) -> tuple[Floats, Floats, float]:
         """The stakes of strata, restarts and days by which the alarm stands, so they name it."""
-        least = self._least_settled
-        if least.log > np.log(LEVEL):
-            return self._beyond_single(least), least.restarts, least.streak
+        settled = self._settled
+        if self._least_settled_log > np.log(LEVEL):
+            least = int(settled.log.argmin())
+            stakes = self._beyond_single()[least]
+            return stakes, settled.restarts[least], float(settled.streak[least])
         return self._logs, self._restarts, self._streak
 
     def _moment(self) -> tuple[int, ...]:
@@ -391,22 +397,32 @@ class Alarm:
         weights = np.array([there[g] / whole / number[g] for g in self._groups])
         return weights.reshape(-1), there["time"] / whole / number["time"]
 
-    def _weighted_mean(self, logs: Floats, again: Floats, streak: float) -> float:
-        """Logarithm of the weighted mean stake, by those of the cells, the restarts and the days.
+    def _weighted_means(self, logs: Floats, again: Floats, streak: Floats) -> Floats:
+        """Logarithms of weighted mean stakes, by those of the cells, the restarts and the days.
 
         Each group of stratifications has its share of the weight, and the stratifications of a
         group have equal parts. Stakes on all instances together belong to the group "time". Within
         one stratification, half is on single strata and half on sets of strata. Strata do not
         overlap, so the product over them of (1 + stake) / 2 is a stake too: the mean, over all sets
         of strata, of the stake that predictions err in every stratum of the set.
+
+        Args:
+            logs: (agents, cells, bets).
+            again: (agents, restarts, bets).
+            streak: (agents,).
+
+        Returns:
+            (agents,).
         """
-        restarts = _log_mean(again.ravel()) + float(np.log(self._restart_weight))
-        restarts = float(np.logaddexp(restarts, streak + np.log(self._restart_weight)))
-        each = np.logaddexp.reduce(logs, axis=1) - np.log(logs.shape[1])
-        single = np.logaddexp.reduceat(each, self._starts) - np.log(self._sizes)
-        sets = np.add.reduceat(np.logaddexp(0.0, each) - np.log(2.0), self._starts)
-        whole = np.logaddexp(single, sets) - np.log(2.0) + np.log(self._weights)
-        return float(np.logaddexp(np.logaddexp.reduce(whole), restarts))
+        share = float(np.log(self._restart_weight))
+        whole = again.reshape(len(again), -1)
+        restarts = np.logaddexp.reduce(whole, axis=1) - np.log(whole.shape[1]) + share
+        restarts = np.logaddexp(restarts, streak + share)
+        each = np.logaddexp.reduce(logs, axis=2) - np.log(logs.shape[2])
+        single = np.logaddexp.reduceat(each, self._starts, axis=1) - np.log(self._sizes)
+        sets = np.add.reduceat(np.logaddexp(0.0, each) - np.log(2.0), self._starts, axis=1)
+        ways = np.logaddexp(single, sets) - np.log(2.0) + np.log(self._weights)
+        return np.asarray(np.logaddexp(np.logaddexp.reduce(ways, axis=1), restarts))
 
 
 def _counted(scored: ScoredPrediction) -> Floats:

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -50,23 +49,36 @@ def lifted(layout: Layout, theta: Floats, lift: float) -> Floats:
     return moved
 
 
+def abler(layout: Layout, theta: Floats) -> list[Floats]:
+    """Move capabilities beyond their ranges, for each of `LIFTS` but the first, which is 0."""
+    moved = [lifted(layout, theta, lift) for lift in LIFTS[1:]]
+    for values in moved:
+        values.flags.writeable = False
+    return moved
+
+
 def expected(
-    posterior: LivePosterior, evaluator: Evaluator, columns: Floats, lift: float = 0.0
+    theta: Floats,
+    weights: Floats,
+    evaluator: Evaluator,
+    columns: Floats,
+    capped: bool = False,
 ) -> tuple[float, ...]:
-    """Predict an instance for an agent that is so far beyond the ranges.
+    """Predict an instance.
 
     Args:
-        posterior: What is known of the agent.
+        theta: (particles, latents): what is known of the agent, perhaps `lifted`.
+        weights: (particles,), summing to 1.
         evaluator: Evaluator of the same layout.
         columns: (1, columns): the instance, as `evaluator.columns` returned it.
-        lift: How far, in shares of each range.
+        capped: Whether to cap what is more than one: what is a probability at the top of a range
+            may be, beyond it.
 
     Returns:
         (outcomes,), the expected value of each as a share of its maximum.
     """
-    theta = lifted(evaluator.layout, posterior.particles, lift)
     each = range(len(evaluator.layout.outcomes))
     p = [evaluator.by_instance(theta, columns, np.float64, k)[0] for k in each]
-    if lift:  # what is a probability at the top of its range would be more than one
+    if capped:
         p = [np.clip(probability, 0.0, 1.0) for probability in p]
-    return tuple(float(posterior.weights @ probability) for probability in p)
+    return tuple(float(weights @ probability) for probability in p)

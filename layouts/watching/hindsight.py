@@ -10,14 +10,13 @@ session, are further from what the posterior now expects of them than chance all
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit, logit, ndtr
 
 from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.spec import Bernoulli
 from animalcat.layouts.watching.beyond import lifted
@@ -42,8 +41,20 @@ PARTS: Final = 3
 agents that change."""
 
 
+class Belief(NamedTuple):
+    """What was known of an agent at some time.
+
+    Attributes:
+        particles: (particles, latents), in the units of the latents.
+        weights: (particles,), summing to 1.
+    """
+
+    particles: Floats
+    weights: Floats
+
+
 def fails(
-    posterior: LivePosterior,
+    belief: Belief,
     evaluator: Evaluator,
     columns: Floats,
     outcomes: Floats,
@@ -56,7 +67,7 @@ def fails(
     predictions of the slope that suits them best.
 
     Args:
-        posterior: The posterior after all of these episodes.
+        belief: What was known after all of these episodes.
         evaluator: Evaluator of the same layout.
         columns: (episodes, columns): the instances played, as `evaluator.columns` returned them.
         outcomes: (episodes,) or (episodes, outcomes), in the order played; NaN where one is
@@ -67,12 +78,12 @@ def fails(
             first.
         lift: How far beyond the ranges an agent near their top is, in shares of the ranges.
     """
-    theta = lifted(evaluator.layout, posterior.particles, lift)
+    theta = lifted(evaluator.layout, belief.particles, lift)
     parts = np.arange(len(outcomes)) * PARTS // max(1, len(outcomes))
     z_scores: list[list[Floats]] = [[] for _ in groups] or [[]]
     for k, y in enumerate(outcomes.reshape(len(outcomes), len(evaluator.layout.outcomes)).T):
         there = np.flatnonzero(~np.isnan(y))
-        known = theta, posterior.weights
+        known = theta, belief.weights
         apart, variance = _residuals(known, evaluator, columns[there], y[there], k)
         for g, ways in enumerate(groups or [[]]):
             z_scores[g] += [

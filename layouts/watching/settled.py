@@ -7,7 +7,6 @@ what it did lately, so they win only where the layout errs here otherwise than t
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -47,102 +46,123 @@ class ScoredPrediction(NamedTuple):
     beyond: tuple[float, ...] = ()
 
 
-class RunningShift:
-    """How the agent's recent successes lie to the predictions, all alike: a shift and a slope.
+class RunningShifts:
+    """How an agent's recent successes lie to several predictions of them: shifts and slopes.
 
     A shift of all logits says that it succeeds more often than predicted, a slope above 1 that its
     successes and failures are sharper apart. Both are the mode of the posterior, with normal
     priors; older outcomes count less.
 
     Attributes:
-        value: The shift.
-        slope: The slope; 1 if it is not looked for.
+        values: (predictions,), the shift of each.
+        slopes: (predictions,); 1 if they are not looked for.
     """
 
-    def __init__(self, fading: float, *, sloped: bool = False) -> None:
+    def __init__(self, count: int, fading: float, *, sloped: bool = False) -> None:
         """Start without a shift.
 
         Args:
+            count: How many predictions of each outcome there are.
             fading: Weight of an outcome, as a share of that of the next one.
             sloped: Whether a slope is looked for too.
         """
-        self._fading = fading
+        self._weights = fading ** np.arange(_MEMORY - 1, -1, -1)
         self._sloped = sloped
-        self._logits: deque[float] = deque(maxlen=_MEMORY)
-        self._observed: deque[float] = deque(maxlen=_MEMORY)
-        self.value = 0.0
-        self.slope = 1.0
+        # Twice as wide as the memory, so that what is remembered is moved only now and then.
+        self._logits = np.empty((count, 2 * _MEMORY))
+        self._observed = np.empty(2 * _MEMORY)
+        self._end = 0
+        self.values = np.zeros(count)
+        self.slopes = np.ones(count)
 
-    def applied(self, predicted: float) -> float:
-        """The prediction with shift and slope, as they are known so far."""
-        return float(expit(self.slope * _logit(predicted) + self.value))
+    def applied(self, logits: Floats) -> Floats:
+        """The predictions with shift and slope, as they are known so far.
 
-    def update(self, predicted: float, observed: float) -> None:
-        """Take in a prediction and what came of it."""
-        self._logits.append(_logit(predicted))
-        self._observed.append(observed)
-        logits, passed = np.array(self._logits), np.array(self._observed)
-        weights = self._fading ** np.arange(len(logits) - 1, -1, -1)
+        Args:
+            logits: (predictions,), as `_logits` makes them.
+        """
+        return np.asarray(expit(self.slopes * logits + self.values))
+
+    def update(self, logits: Floats, observed: float) -> None:
+        """Take in predictions of one outcome, as `_logits` makes them, and what came of it."""
+        if self._end == 2 * _MEMORY:
+            self._logits[:, :_MEMORY] = self._logits[:, _MEMORY:]
+            self._observed[:_MEMORY] = self._observed[_MEMORY:]
+            self._end = _MEMORY
+        self._logits[:, self._end] = logits
+        self._observed[self._end] = observed
+        self._end += 1
+        first = max(self._end - _MEMORY, 0)
+        known = np.ascontiguousarray(self._logits[:, first : self._end])
+        passed = self._observed[first : self._end]
+        weights = self._weights[-len(passed) :]
+        squares = known**2
         for _ in range(3):
-            p = expit(self.slope * logits + self.value)
+            p = expit(self.slopes[:, np.newaxis] * known + self.values[:, np.newaxis])
             apart, spread = weights * (passed - p), weights * p * (1.0 - p)
-            step = (float(apart.sum()) - self.value) / (float(spread.sum()) + 1.0)
-            self.value += float(np.clip(step, -1.0, 1.0))
+            step = (apart.sum(axis=1) - self.values) / (spread.sum(axis=1) + 1.0)
+            self.values = self.values + np.clip(step, -1.0, 1.0)
             if self._sloped:
                 precision = _SLOPE_SD**-2
-                up = float(apart @ logits) - (self.slope - 1.0) * precision
-                step = up / (float(spread @ logits**2) + precision)
-                self.slope = float(np.clip(self.slope + step, *_SLOPES))
+                up = _products(apart, known) - (self.slopes - 1.0) * precision
+                step = up / (_products(spread, squares) + precision)
+                self.slopes = np.clip(self.slopes + step, *_SLOPES)
 
 
 class BetFactors(NamedTuple):
     """What was laid on an outcome, as it came.
 
     Attributes:
-        factors: (bets,), logarithms of the factors of the bets against the shifted prediction.
-        days: Logarithm of the factor of the bet that it is a good or bad day, against it.
+        factors: (lifts, bets), logarithms of the factors of the bets against shifted predictions.
+        days: (lifts,), that of the bet that it is a good or bad day, against them.
         streak: The same bet against the prediction itself.
         bad: Whether it was to be a bad day.
     """
 
     factors: Floats
-    days: float
+    days: Floats
     streak: float
     bad: bool
 
 
 class SettledBets:
-    """The stakes of settled bets, if the agent is so far beyond the ranges.
+    """The stakes of settled bets, for each way in which the agent may be beyond the ranges.
 
     Attributes:
-        cells: (cells, bets), logarithms of the stakes of each stratum that decide.
+        cells: (lifts, cells, bets), logarithms of the stakes of each stratum that decide.
         single: The same of strata of one known feature, with the bets that do not decide.
-        restarts: (restarts, bets), those on all instances after so many episodes.
-        streak: Logarithm of the stake on good and bad days.
-        log: Logarithm of the mean stake.
+        restarts: (lifts, restarts, bets), those on all instances after so many episodes.
+        streak: (lifts,), logarithm of the stake on good and bad days.
+        log: (lifts,), logarithm of the mean stake.
     """
 
-    def __init__(self, cells: int, restarts: int) -> None:
+    def __init__(self, lifts: int, cells: int, restarts: int) -> None:
         """Start with every stake at 1."""
-        self.cells = np.zeros((cells, len(SHIFTS)))
-        self.single = np.zeros((cells, len(SHIFTS)))
-        self.restarts = np.zeros((restarts, len(SHIFTS)))
-        self.streak = 0.0
-        self.log = 0.0
-        self._shift = RunningShift(_FADING, sloped=True)
-        self._days = RunningShift(_QUICK)
+        self.cells = np.zeros((lifts, cells, len(SHIFTS)))
+        self.single = np.zeros((lifts, cells, len(SHIFTS)))
+        self.restarts = np.zeros((lifts, restarts, len(SHIFTS)))
+        self.streak = np.zeros(lifts)
+        self.log = np.zeros(lifts)
+        self._shift = RunningShifts(lifts, _FADING, sloped=True)
+        self._days = RunningShifts(lifts, _QUICK)
 
-    def lay(self, predicted: float, observed: float) -> BetFactors:
-        """Lay bets on an outcome, and learn from it how far the agent is from predictions."""
-        slow, quick = (offset.applied(predicted) for offset in (self._shift, self._days))
+    def lay(self, predicted: Floats, observed: float) -> BetFactors:
+        """Lay bets on an outcome, and learn from it how far the agent is from predictions.
+
+        Args:
+            predicted: (lifts,), what is predicted of it.
+            observed: What came.
+        """
+        logits = logit(np.minimum(np.maximum(predicted, _CERTAIN), 1.0 - _CERTAIN))
+        slow, quick = (offset.applied(logits) for offset in (self._shift, self._days))
         bets = BetFactors(
-            share_factors(slow, observed),
-            _log_ratio(quick, slow, observed),
-            _log_ratio(quick, predicted, observed),
-            quick < predicted,
+            share_factors(slow[:, np.newaxis], observed),
+            np.array([*map(_log_ratio, quick, slow, [observed] * len(slow))]),
+            _log_ratio(quick[0], predicted[0], observed),
+            bool(quick[0] < predicted[0]),
         )
-        self._shift.update(predicted, observed)
-        self._days.update(predicted, observed)
+        self._shift.update(logits, observed)
+        self._days.update(logits, observed)
         return bets
 
 
@@ -157,12 +177,13 @@ def _log_ratio(better: float, predicted: float, observed: float) -> float:
     return float(np.log(observed * better / p + (1.0 - observed) * (1.0 - better) / (1.0 - p)))
 
 
-def _logit(p: float) -> float:
-    return float(logit(min(max(p, _CERTAIN), 1.0 - _CERTAIN)))
+def _products(a: Floats, b: Floats) -> Floats:
+    """Inner products of equal rows, (rows,)."""
+    return np.array([x @ y for x, y in zip(a, b, strict=True)])
 
 
-def share_factors(predicted: float, observed: float) -> Floats:
-    """Logarithms of the factors for bets on a share in [0, 1], (bets,)."""
+def share_factors(predicted: Floats, observed: float) -> Floats:
+    """Logarithms of the factors for bets on a share in [0, 1], (..., bets)."""
     shifted = expit(logit(predicted) + SHIFTS)
     return np.log(
         observed * shifted / predicted + (1.0 - observed) * (1.0 - shifted) / (1.0 - predicted)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.watching.alarm import Alarm, Suspect, log_factors
-from animalcat.layouts.watching.beyond import LIFTS, expected
+from animalcat.layouts.watching.beyond import abler, expected
+from animalcat.layouts.watching.hindsight import Belief
 from animalcat.layouts.watching.rivals import Examination, examine
 from animalcat.layouts.watching.settled import ScoredPrediction
 from animalcat.layouts.watching.strata import Stratification
@@ -86,14 +87,17 @@ class LayoutWatch(Protocol):
         """Number of episodes after which it gave alarm, for good; None if it did not."""
         ...
 
-    def stands(
-        self, posterior: LivePosterior, columns: Floats, outcomes: Floats, rows: Ints
-    ) -> bool:
-        """Whether the layout is contradicted by all that is known now.
+    @property
+    def standing(self) -> bool | None:
+        """Whether the layout is contradicted; None where `fails` has to tell."""
+        ...
+
+    def fails(self, belief: Belief, columns: Floats, outcomes: Floats, rows: Ints) -> bool:
+        """Whether the layout fails in hindsight, after some of the updates.
 
         Args:
-            posterior: The posterior after all episodes.
-            columns: (episodes, columns): the instances of all updates, in their order.
+            belief: What was known after them.
+            columns: (episodes, columns): the instances of these updates, in their order.
             outcomes: (episodes,) or (episodes, outcomes); NaN where one is missing.
             rows: (episodes,): rows of the instances in the bank.
         """
@@ -132,15 +136,22 @@ class BettingWatch(LayoutWatch):
         """
         self._evaluator = evaluator
         self._alarm = Alarm(ways)
+        self._abler: tuple[Floats, list[Floats]] | None = None
 
     def update(self, play: Play) -> None:
         """Lay the bets on an episode, and settle them."""
         posterior, columns = play.posterior, play.columns
         bets = log_factors(posterior, self._evaluator, columns, play.outcome, play.episode)
         there = np.isfinite(play.observed)
-        abler = [expected(posterior, self._evaluator, columns, lift) for lift in LIFTS[1:]]
+        if self._abler is None or self._abler[0] is not posterior.particles:
+            layout = self._evaluator.layout
+            self._abler = posterior.particles, abler(layout, posterior.particles)
+        others = [
+            expected(theta, posterior.weights, self._evaluator, columns, capped=True)
+            for theta in self._abler[1]
+        ]
         predicted, observed, *beyond = (
-            float(np.mean(np.array(v)[there])) for v in (play.predicted, play.observed, *abler)
+            float(np.mean(np.array(v)[there])) for v in (play.predicted, play.observed, *others)
         )
         scored = ScoredPrediction(predicted, observed, (predicted, *beyond))
         self._alarm.update(play.row, bets, scored, play.number)
@@ -150,11 +161,14 @@ class BettingWatch(LayoutWatch):
         """Number of episodes after which the mean stake first was too high."""
         return self._alarm.raised_at
 
-    def stands(
-        self, posterior: LivePosterior, columns: Floats, outcomes: Floats, rows: Ints
-    ) -> bool:
-        """Whether no able agent would explain the alarm; see `Alarm.stands`."""
-        return self._alarm.stands(posterior, self._evaluator, columns, outcomes, rows)
+    @property
+    def standing(self) -> bool | None:
+        """Whether the alarm stands by bets alone; see `Alarm.standing`."""
+        return self._alarm.standing
+
+    def fails(self, belief: Belief, columns: Floats, outcomes: Floats, rows: Ints) -> bool:
+        """Whether no able agent would explain the alarm; see `Alarm.fails`."""
+        return self._alarm.fails(belief, self._evaluator, columns, outcomes, rows)
 
     def suspects(self) -> list[Suspect]:
         """Strata in which bets have won, those with the most evidence first."""

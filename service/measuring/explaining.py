@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from animalcat import names
 from animalcat.arena_configs.instance import Instance
 from animalcat.envs.types import PHYSICS_STEP, EndedBy
-from animalcat.layouts.explaining.limits import as_shares
 from animalcat.layouts.explaining.session import explain_of
+from animalcat.layouts.model.likelihood import as_shares
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError

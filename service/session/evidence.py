@@ -95,6 +95,9 @@ class Evidence:
         self._open: set[int] = set()
         self._decisions: dict[int, Decision] = {}
         self._tries: Counter[int] = Counter()
+        self._tried: dict[int, list[Episode]] = {}
+        self._seconds = 0.0
+        self._practised = self._successes = 0
         self._faults: Counter[str] = Counter()
         for episode in attempts:
             self.begin(episode)
@@ -172,12 +175,12 @@ class Evidence:
     @property
     def seconds(self) -> float:
         """Seconds played in all but for practice, including attempts that did not count."""
-        return sum(episode.seconds for episode in self.attempts if not episode.practice)
+        return self._seconds
 
     @property
     def practised(self) -> int:
         """Number of practice episodes that are over."""
-        return sum(episode.practice and episode.settled for episode in self.attempts)
+        return self._practised
 
     @property
     def set_aside(self) -> set[str]:
@@ -225,10 +228,15 @@ class Evidence:
         """Note that an attempt, already stored, is over."""
         self.playing.discard(episode.number)
         self.attempts.append(episode)
+        self._tried.setdefault(episode.number, []).append(episode)
+        if not episode.practice:
+            self._seconds += episode.seconds
         if episode.settled:
             self._open.discard(episode.number)
+            self._practised += episode.practice
             if episode.counts:
                 self._counted[episode.number] = episode
+                self._successes += episode.outcome is Outcome.SUCCESS
         elif episode.backend_fault:
             self._faults[episode.decision.instance] += 1
 
@@ -334,10 +342,9 @@ class Evidence:
     async def progress(self) -> Progress:
         """Summarise all outcomes that count, for the session's record."""
         verdict = await self.verdict()
-        counted = self.counted
         return Progress(
-            episodes=len(counted),
-            successes=sum(e.outcome is Outcome.SUCCESS for e in counted),
+            episodes=len(self._counted),
+            successes=self._successes,
             capabilities=await self._think(self.measurement.capabilities, verdict),
             misfit=self.measurement.learner.misfit,
             practised=self.practised,
@@ -393,8 +400,5 @@ class Evidence:
 
     def _before(self, number: int, decision: Decision) -> list[Episode]:
         """Return the attempts at this number and instance that are over."""
-        return [
-            e
-            for e in self.attempts
-            if e.number == number and e.decision.instance == decision.instance
-        ]
+        tried = self._tried.get(number, ())
+        return [e for e in tried if e.decision.instance == decision.instance]
