@@ -75,9 +75,9 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
     ) -> None:
         """Stream the steps of a recorded episode; if it is damaged, end with an error."""
         session, number, attempt = names.parse_episode(request.name)
-        episodes = await self._episodes(session)
+        tries = await self._episodes(session, number)
         if attempt is None:
-            attempt = max((e.attempt for e in episodes if e.episode == number), default=0)
+            attempt = max((e.attempt for e in tries if e.episode == number), default=0)
         key, files = recording_key(session, number, attempt), self._engines.parts.files
         try:
             recording = await asyncio.to_thread(lambda: read_episode(files.fetch(key)))
@@ -96,8 +96,14 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         if recording.damage:
             raise ServiceError(Code.RECORDING_DAMAGED, f"{key} is damaged: {recording.damage}")
 
-    async def _episodes(self, session: str) -> list[sessions_pb2.EpisodeSummary]:
+    async def _episodes(
+        self, session: str, number: int | None = None
+    ) -> list[sessions_pb2.EpisodeSummary]:
         """Return the episodes of a session in the store, or else of one that a person played.
+
+        Args:
+            session: Its id.
+            number: Number of the one that is wanted of a session in the store; None for all.
 
         Raises:
             ServiceError: There is no such session.
@@ -108,7 +114,8 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
             if played:
                 return played
         await self._engines.session(session)
-        attempts = await asyncio.to_thread(parts.store.episodes, session)
+        wanted = EpisodeFilter(number=number)
+        attempts = await asyncio.to_thread(parts.store.episodes, session, wanted)
         return [encode(episode) for episode in attempts]
 
 
