@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.explaining.kinds import PlayedEpisodes
-from animalcat.layouts.explaining.limits import expected, left_out
+from animalcat.layouts.explaining.limits import left_out
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.watching.cues import CueFinding, cue_finding
 
@@ -37,9 +37,9 @@ def find_cues(
     outcome = int(np.isfinite(shares).any(axis=0).argmax())
     y = shares[:, outcome]
     weights = np.ones(len(y)) if played.weights is None else played.weights
-    p = expected(evaluator, draws, columns, outcome)
     known = np.where(np.isfinite(y), y, 0.0)
-    each = left_out(p, known, np.where(np.isfinite(y), weights, 0.0))
+    counts = np.where(np.isfinite(y), weights, 0.0)
+    each = left_out(evaluator, draws, columns, known, counts, outcome)
     return tuple(cue_finding(cue, played.misleading[cue.name], y, each) for cue in cues)
 
 

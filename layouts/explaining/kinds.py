@@ -337,8 +337,8 @@ def _rivals(
     ways = _groupings(evaluator.layout, played, there) if len(there) else []
     if not ways:
         return [], 1.0
-    p = expected(evaluator, draws, columns[there], outcome)
-    base = logit(np.clip(left_out(p, y, weights), EDGE, 1.0 - EDGE))
+    predicted = left_out(evaluator, draws, columns[there], y, weights, outcome)
+    base = logit(np.clip(predicted, EDGE, 1.0 - EDGE))
     tilted = [_tilted(factor * base, y, weights) for factor in _SHARPNESS]
     counts = np.column_stack([weights * y, weights * (1.0 - y)])
     alone = _evidence([np.zeros(len(y), np.int64)], tilted, counts)

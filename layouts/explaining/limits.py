@@ -18,6 +18,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _FAR: Final = 3.0
 """Prior standard deviations at which a capability without an upper end counts as full."""
+_ROWS: Final = 2000
+"""Episodes that are predicted at a time, so that arrays stay small."""
 _PRIOR_DRAWS: Final = 64
 EDGE: Final = 1e-4
 """Predictions are kept this far from 0 and 1, so that no single outcome decides."""
@@ -147,14 +149,34 @@ def expected(evaluator: Evaluator, theta: Floats, columns: Floats, outcome: int 
     return evaluator.by_instance(theta, columns, np.float64, outcome).T
 
 
-def left_out(p: Floats, y: Floats, weights: Floats) -> Floats:
+def left_out(
+    evaluator: Evaluator,
+    draws: Floats,
+    columns: Floats,
+    y: Floats,
+    weights: Floats,
+    outcome: int = 0,
+) -> Floats:
     """Leave-one-out predictions by importance weights, (episodes,).
 
     Args:
-        p: (draws, episodes).
+        evaluator: Evaluator of the layout.
+        draws: (draws, latents) of the posterior that knows all episodes; they weigh the same.
+        columns: (episodes, columns), as `Evaluator.columns` returned them.
         y: (episodes,), shares in [0, 1].
         weights: (episodes,), how many outcomes each counts as.
+        outcome: Index of the outcome in the layout.
     """
+    found = np.empty(len(y))
+    for start in range(0, len(y), _ROWS):
+        part = slice(start, start + _ROWS)
+        p = expected(evaluator, draws, columns[part], outcome)
+        found[part] = _left_out(p, y[part], weights[part])
+    return found
+
+
+def _left_out(p: Floats, y: Floats, weights: Floats) -> Floats:
+    """The same from p, (draws, episodes)."""
     clipped = np.clip(p, EDGE, 1.0 - EDGE)
     likelihood = y * np.log(clipped) + (1.0 - y) * np.log1p(-clipped)
     ratio = np.exp(-(weights * likelihood) + (weights * likelihood).min(axis=0))

@@ -26,6 +26,8 @@ _MODERATE: Final = 1e18
 """Products of two numbers below this and above its inverse are normal numbers in float32."""
 _KEPT: Final = 6
 """Arrays of draws of which the rows are kept: a posterior's, and those of abler agents."""
+_WEIGHTED: Final = 4096
+"""Number of instances processed at a time if some count less than one."""
 _ROWS: Final = 256
 """Number of instances processed at a time if outcomes are not 0 or 1, so that arrays stay small."""
 
@@ -127,9 +129,11 @@ class Evaluator:
         """
         if weights is not None and (partly := weights != 1.0).any():
             whole = self.log_likelihood(theta, columns[~partly], outcomes[~partly])
-            return whole + weights[partly] @ self.pointwise(
-                theta, columns[partly], outcomes[partly]
-            )
+            rows = np.flatnonzero(partly)
+            for start in range(0, len(rows), _WEIGHTED):
+                part = rows[start : start + _WEIGHTED]
+                whole = whole + weights[part] @ self.pointwise(theta, columns[part], outcomes[part])
+            return whole
         from animalcat.layouts.inference.kernels import log_likelihood, schedule  # brings numba
 
         out = np.zeros(len(np.asarray(theta)))

@@ -36,6 +36,8 @@ _SLOPE_SD: Final = 0.75
 """Standard deviation of that slope's prior."""
 _EDGE: Final = 0.005
 """Predictions are kept this far from 0 and 1 where a slope is looked for."""
+_ROWS: Final = 2000
+"""Episodes that are predicted at a time, so that arrays stay small."""
 PARTS: Final = 3
 """Number of parts into which the session is divided; each is tested like a stratum, to notice
 agents that change."""
@@ -126,17 +128,23 @@ def _residuals(
     layout, (theta, weights) = evaluator.layout, known
     likelihood = layout.outcomes[outcome].likelihood
     most = trials_of(layout, likelihood, columns)
-    p = np.clip(evaluator.by_instance(theta, columns, np.float64, outcome), 0.0, 1.0)
-    mean = p @ weights
-    if isinstance(likelihood, Bernoulli):
+    bernoulli = isinstance(likelihood, Bernoulli)
+    mean, variance = np.empty(len(columns)), np.empty(len(columns))
+    for start in range(0, len(columns), _ROWS):
+        part = slice(start, start + _ROWS)
+        p = np.clip(evaluator.by_instance(theta, columns[part], np.float64, outcome), 0.0, 1.0)
+        mean[part] = p @ weights
+        if not bernoulli:
+            size = evaluator.sample_sizes(theta, columns[part], outcome)
+            attempts = most[part, np.newaxis] if size is None else 1.0 + size
+            within = (p * (1.0 - p) / attempts) @ weights
+            between = p**2 @ weights - mean[part] ** 2
+            variance[part] = np.maximum(within + between, 0.0)
+    if bernoulli:
         if len(mean):
             mean = _sharpened(mean, outcomes)
         return outcomes - mean, np.maximum(mean * (1.0 - mean), 0.0)
-    size = evaluator.sample_sizes(theta, columns, outcome)
-    attempts = most[:, np.newaxis] if size is None else 1.0 + size
-    within = (p * (1.0 - p) / attempts) @ weights
-    between = p**2 @ weights - mean**2
-    return outcomes / most - mean, np.maximum(within + between, 0.0)
+    return outcomes / most - mean, variance
 
 
 def _sharpened(mean: Floats, outcomes: Floats) -> Floats:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,6 +53,8 @@ than `PASSED` of all, so that no session ends for what it knows while one was no
 where it would show."""
 _CHANGES: Final = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384)
 """Numbers of episodes after which, or until which, the agent may do worse."""
+_ROWS: Final = 500
+"""Episodes that are compared at a time, so that arrays stay small."""
 _SIZE: Final = 500
 """Draws at each power of the likelihood."""
 _SWEEPS: Final = 4
@@ -211,34 +214,46 @@ def _log_factors(
         expects; and (strata,), the mean share in a stratum that a rival would expect if it kept
         all, 0 where it has no episode.
     """
-    means = [
-        np.clip(evaluator.by_instance(draws.theta, columns, np.float64, k), _CERTAIN, 1 - _CERTAIN)
-        for k in range(len(evaluator.layout.outcomes))
-    ]
-    usual = _log_likelihood(evaluator, columns, outcomes, draws, means, 1.0)
-    whole = draws.log_weights + usual.sum(axis=0)
     # Many strata hold the same episodes; each set is worked out once.
     distinct, places = np.unique(there, axis=0, return_inverse=True)
     some = distinct.any(axis=1)
     chosen = distinct[some].astype(np.float64)
-    mean = np.mean(means, axis=0)
-    factors: list[Floats] = []
-    expected: list[Floats] = []
-    for kept in KEPT:
-        gain = _log_likelihood(evaluator, columns, outcomes, draws, means, kept) - usual
-        rival = whole + chosen @ gain
-        best = rival.max(axis=1, keepdims=True)
-        shares = np.exp(rival - best)
-        sums = shares.sum(axis=1)
-        factors.append(best[:, 0] + np.log(sums))
-        inside = np.einsum("ij,ij->i", chosen, shares @ mean.T) / chosen.sum(axis=1)
-        expected.append(inside / sums)
+    parts = [slice(start, start + _ROWS) for start in range(0, len(columns), _ROWS)]
+    whole = draws.log_weights.copy()
+    gains = np.zeros((len(KEPT), len(chosen), len(whole)))
+    for part in parts:
+        means = _means(evaluator, columns[part], draws)
+        of_rival = partial(_log_likelihood, evaluator, columns[part], outcomes[part], draws, means)
+        usual = of_rival(1.0)
+        whole += usual.sum(axis=0)
+        for gain, kept in zip(gains, KEPT, strict=True):
+            gain += chosen[:, part] @ (of_rival(kept) - usual)
+    weights = np.exp(whole - logsumexp(whole))
+    rivals = whole + gains
+    best = rivals.max(axis=2, keepdims=True)
+    shares = np.exp(rivals - best)
+    sums = shares.sum(axis=2)
+    predicted, inside = np.empty(len(columns)), np.zeros(sums.shape)
+    for part in parts:
+        mean = np.mean(_means(evaluator, columns[part], draws), axis=0)
+        predicted[part] = mean @ weights
+        for total, share in zip(inside, shares, strict=True):
+            total += np.einsum("ij,ij->i", chosen[:, part], share @ mean.T)
+    factors = best[..., 0] + np.log(sums)
+    expected = inside / chosen.sum(axis=1) / sums
     logs, without = np.zeros(len(distinct)), np.zeros(len(distinct))
     logs[some] = logsumexp(factors, axis=0) - np.log(len(KEPT)) - logsumexp(whole)
     without[some] = np.max(expected, axis=0)
-    weights = np.exp(whole - logsumexp(whole))
     index = np.ravel(places)
-    return logs[index], mean @ weights, without[index]
+    return logs[index], predicted, without[index]
+
+
+def _means(evaluator: Evaluator, columns: Floats, draws: _Draws) -> list[Floats]:
+    """What each draw expects of every outcome, (episodes, draws) each."""
+    return [
+        np.clip(evaluator.by_instance(draws.theta, columns, np.float64, k), _CERTAIN, 1 - _CERTAIN)
+        for k in range(len(evaluator.layout.outcomes))
+    ]
 
 
 def _log_likelihood(

@@ -100,6 +100,10 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
     async def _last_attempt(self, session: str, number: int) -> int:
         """Return the last attempt at an episode, of the store or of what a person played; else 0.
 
+        Args:
+            session: Its id.
+            number: Number of the one that is wanted of a session in the store; None for all.
+
         Raises:
             ServiceError: There is no such session.
         """

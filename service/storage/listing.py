@@ -82,7 +82,9 @@ class EpisodeFilter:
     Attributes:
         outcomes: The outcomes that are accepted.
         over: Whether the attempt has ended; None to accept both.
+        number: Number of the episode; None to accept all.
     """
 
     outcomes: tuple[Outcome, ...] = ()
     over: bool | None = None
+    number: int | None = None

@@ -973,6 +973,8 @@ class SqlStore:
             query = query.where(table.c.outcome.in_([outcome.name for outcome in wanted.outcomes]))
         if wanted.over is not None:
             query = query.where(table.c.outcome.is_not(None) == wanted.over)
+        if wanted.number is not None:
+            query = query.where(table.c.number == wanted.number)
         if page.after:
             query = query.where(place > tuple_(*_numbers(page.after, 2)))
         rows, more = self._page(query.order_by(table.c.number, table.c.attempt), page)

@@ -432,7 +432,7 @@ class StorageSuite:
         assert [s.id for s in store.sessions(states)] == ["ann-3", "ann"]
 
     def test_attempts_are_listed_page_by_page(self, store: SqlStore, session: str) -> None:
-        """Attempts are in order of number and attempt, and can be filtered by outcome."""
+        """Attempts are in order of number and attempt, filtered by outcome or number."""
         for number, outcome in enumerate((Outcome.SUCCESS, Outcome.VOID, Outcome.FAILURE)):
             store.open_episode(attempt(session, number))
             store.finish_episode(finished(attempt(session, number), outcome))
@@ -446,6 +446,8 @@ class StorageSuite:
         assert places == [(0, 0), (1, 0), (1, 1), (2, 0)]
         counted = EpisodeFilter(outcomes=(Outcome.SUCCESS, Outcome.FAILURE))
         assert [e.number for e in store.episodes(session, counted)] == [0, 2]
+        tries = store.episodes(session, EpisodeFilter(number=1))
+        assert [(e.number, e.attempt) for e in tries] == [(1, 0), (1, 1)]
         still_open = EpisodeFilter(over=False)
         assert [(e.number, e.attempt) for e in store.episodes(session, still_open)] == [(1, 1)]
 
