@@ -36,6 +36,7 @@ PARTS: Final[Mapping[str, str]] = {
     "trust": "whether warnings are right, and what honesty costs",
     "kill": "processes that are killed and stopped",
     "fuzz": "damaged inputs",
+    "year": "a store with a year of work in it, opened by every list, show and status command",
     "soak": "many agents for a long time",
     "incidents": "a year of incidents with agents that stay (needs root)",
 }

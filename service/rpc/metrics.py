@@ -273,6 +273,8 @@ class _Present:
         processes = {(state,): works[state] for state in ("fitting", "idle")}
         yield _gauges("animalcat_fits", "Processes that make fits.", ["state"], processes)
         yield _gauge("animalcat_fits_waiting", "Fits that wait for a process.", fits.waiting)
+        in_memory = len(self._engines.in_memory)
+        yield _gauge("animalcat_engines", "Sessions that are in memory.", in_memory)
         refused = CounterMetricFamily(
             "animalcat_refusals", "What was refused or ended.", labels=["what"]
         )

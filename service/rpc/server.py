@@ -250,6 +250,8 @@ async def composed(
             claims=claims,
             disk=disk,
             memory=memory,
+            unused_seconds=settings.unused_seconds,
+            unused_bytes=settings.unused_bytes,
         )
         engines = Engines(parts)
         conductors = Conductors(engines)
@@ -356,6 +358,7 @@ async def create_server(
                 tasks.append(asyncio.create_task(engines.keep_claims()))
             tasks.append(asyncio.create_task(standing.readiness.watch()))
             tasks.append(asyncio.create_task(standing.warn()))
+            tasks.append(asyncio.create_task(engines.keep_spare()))
             for door in doors:
                 await door.start()
             local.publish()

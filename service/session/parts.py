@@ -35,6 +35,8 @@ class Parts:
         disk: Says whether there is room for what is to be played.
         memory: Says whether there is memory for it, and whether something has died of having none.
         environment: The environment variables of the server, and so of its simulators.
+        unused_seconds: For how long engines and batteries stay in memory that nobody uses.
+        unused_bytes: How many bytes they may take together.
     """
 
     store: SqlStore
@@ -49,3 +51,5 @@ class Parts:
     disk: Disk = field(default_factory=Disk)
     memory: SpareMemory = field(default_factory=SpareMemory)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    unused_seconds: float = 600.0
+    unused_bytes: int = 512 * 1024**2
