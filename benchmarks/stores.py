@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Table, create_engine, event, insert
+from sqlalchemy import Connection, Table, create_engine, event, insert, update
 from sqlalchemy.engine import Engine
 
 from animalcat.arena_configs.loader import load_text
@@ -306,9 +306,12 @@ class StoreMaker:
                 links.add(BEGINNING, _digest(row, ("id", "spec", "created")))
                 standing = _digest(row, _STANDING)
                 links.add(STANDING, standing)
-                self._write_episodes(
+                passed = self._write_episodes(
                     db, session, spec, played, agent, episodes, recordings, links, standing
                 )
+                counts = {"episodes": episodes, "successes": passed}
+                this = schema.sessions.c.id == session
+                db.execute(update(schema.sessions).where(this).values(counts))
                 if over:
                     kept = self._fit(session, played, agent) if fits else ""
                     text = _profile(session, spec, played, agent)
@@ -331,7 +334,8 @@ class StoreMaker:
         recordings: int,
         links: _Links,
         standing: str,
-    ) -> None:
+    ) -> int:
+        """Write the episodes of a session, and return how many are successes."""
         instances = np.array(sorted(played.candidates))
         chosen = np.concatenate(
             [self._rng.permutation(instances) for _ in range(-(-episodes // len(instances)))]
@@ -360,6 +364,7 @@ class StoreMaker:
             links.add(f"{number}-0", content_digest(row), kept if number < recordings else "")
             rows.add(row)
         rows.write()
+        return int(passes.sum())
 
     def _recordings(self, session: str, played: Played, number: int) -> str:
         """Copy the recording for the first attempts of a session, and return its digest."""
@@ -529,6 +534,10 @@ def _session_row(
         "battery_digest": spec.battery_digest,
         "paused": False,
         "identity": json.dumps(records.IDENTITY.write(NOBODY)),
+        "campaign": None,
+        "episodes": 0,
+        "successes": 0,
+        "practised": 0,
     }
 
 

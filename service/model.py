@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -61,12 +61,14 @@ class BatteryRecord:
         digest: SHA-256 of its content.
         instances: Number of its instances.
         problems: Problems found in its files, one line each.
+        suites: Number of its instances by suite; without those that are of none.
     """
 
     id: str
     digest: str
     instances: int
     problems: tuple[str, ...] = ()
+    suites: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)

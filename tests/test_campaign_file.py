@@ -9,13 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from animalcat.cli.campaign_tables import passed_in
 from animalcat.cli.main import build
 from animalcat.cli.shared.campaign_file import AgentsRun, read_campaign
 from animalcat.cli.shared.ray_agents import passed
-from animalcat.codec import decode
-from animalcat.v1 import sessions_pb2, types_pb2
-from animalcat.values import Episode
 from tests.service.conftest import FILES
 
 FILE = """agents: [builtin:random, builtin:braitenberg]
@@ -95,50 +91,6 @@ def test_an_option_that_would_be_without_effect_is_refused(
     assert ended.exit_code == 2
     assert said in " ".join(ended.output.split())
     assert not data.exists()
-
-
-def episode(
-    number: int,
-    instance: str,
-    outcome: types_pb2.Outcome.ValueType,
-    of: str = "",
-    invalid: str = "",
-) -> Episode:
-    made = sessions_pb2.MadeInstance(offer=of, made_as=sessions_pb2.MADE_AS_TWIN) if of else None
-    return decode(
-        Episode,
-        sessions_pb2.EpisodeSummary(
-            name=f"sessions/mine-1a2b/episodes/{number}-0",
-            episode=number,
-            instance=instance,
-            outcome=outcome,
-            invalid=invalid,
-            decision=sessions_pb2.Decision(
-                instance=instance, reason=sessions_pb2.REASON_LISTED, made=made
-            ),
-        ),
-    )
-
-
-def test_agents_are_paired_on_the_arenas_of_the_battery_also_by_their_twins() -> None:
-    played = [
-        episode(0, "b.0f", types_pb2.OUTCOME_SUCCESS, of="b"),
-        episode(1, "a", types_pb2.OUTCOME_FAILURE),
-        episode(2, "c", types_pb2.OUTCOME_FAULT),
-        episode(3, "d", types_pb2.OUTCOME_SUCCESS, invalid="the lamp was off"),
-    ]
-    assert passed_in(("a", "b", "c", "d"), played) == [False, True, None, None]
-
-
-def test_of_an_arena_that_is_played_again_the_first_outcome_is_paired() -> None:
-    played = [
-        episode(0, "a", types_pb2.OUTCOME_FAILURE, invalid="the lamp was off"),
-        episode(0, "a", types_pb2.OUTCOME_SUCCESS),
-        episode(1, "b.0f", types_pb2.OUTCOME_FAILURE, of="b"),
-        episode(2, "a", types_pb2.OUTCOME_FAILURE),
-        episode(3, "b.0f", types_pb2.OUTCOME_SUCCESS, of="b"),
-    ]
-    assert passed_in(("a", "b"), played) == [True, False]
 
 
 def test_an_agent_on_ray_knows_the_server_as_the_command_does() -> None:

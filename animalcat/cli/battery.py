@@ -62,11 +62,8 @@ Replace = Annotated[
 def list_batteries(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
     """List batteries by name; with --json also how many instances each suite has."""
     with client_for(server, data) as client:
-        batteries = list(client.list_batteries())
-        rows = [_row(battery) for battery in batteries]
-        if as_json:
-            for row, battery in zip(rows, batteries, strict=True):
-                row["suites"] = _suites(client.get_battery(battery.id).manifest)
+        batteries = client.list_batteries()
+    rows = [_row(battery) | {"suites": dict(battery.suites)} for battery in batteries]
     if not as_json:
         rows = [{**row, "problems": len(row["problems"])} for row in rows]
     print_rows(
@@ -540,15 +537,6 @@ def _row(battery: Battery) -> dict[str, Any]:
         "digest": battery.digest,
         "problems": list(battery.problems),
     }
-
-
-def _suites(manifest: Mapping[str, Any]) -> dict[str, int]:
-    """Numbers of instances by suite; empty where no instance has one."""
-    suites: dict[str, int] = {}
-    for part in manifest.get("parts", ()):
-        if part["suite"]:
-            suites[part["suite"]] = suites.get(part["suite"], 0) + part["instances"]
-    return suites
 
 
 def _show(battery: Battery, as_json: bool) -> None:

@@ -15,7 +15,7 @@ import typer
 
 from animalcat.apart import AgentProcess, Bounds, Permission, give_up
 from animalcat.apart.process import GRACE_SECONDS
-from animalcat.cli.campaign_tables import campaign_json, campaign_row, in_common, show_campaign
+from animalcat.cli.campaign_tables import agents_words, campaign_json, campaign_row, show_campaign
 from animalcat.cli.session.options import (
     Battery,
     Features,
@@ -44,6 +44,7 @@ from animalcat.cli.shared.output import (
     fail,
     print_json,
     print_rows,
+    some,
     status,
 )
 from animalcat.cli.shared.progress import PipeLines, bar, operation_progress
@@ -53,6 +54,8 @@ from animalcat.cli.shared.remote import (
     AsJson,
     Data,
     EngineName,
+    Every,
+    Limit,
     Server,
     client_for,
     data_folder,
@@ -92,6 +95,12 @@ Against = Annotated[
         "evidence that may be looked at at any time.",
         show_default="none",
     ),
+]
+
+
+Pairs = Annotated[
+    bool,
+    typer.Option("--pairs", help="Compare every two agents too; their number grows by the square."),
 ]
 
 
@@ -261,12 +270,14 @@ def resume(
 
 
 @app.command("list")
-def list_campaigns(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
+def list_campaigns(
+    every: Every = False,
+    limit: Limit = None,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
     """List campaigns, newest first."""
-    with client_for(server, data) as client:
-        rows = [campaign_row(campaign) for campaign in client.list_campaigns()]
-    if not as_json:
-        rows = [row | {"agents": ", ".join(row["agents"])} for row in rows]
     columns = [
         "campaign",
         Column("battery", 4),
@@ -276,13 +287,19 @@ def list_campaigns(server: Server = None, data: Data = None, as_json: AsJson = F
         Column("budget", 6),
         Column("reason", 2),
     ]
-    print_rows(rows, columns, as_json=as_json)
+    with client_for(server, data) as client:
+        listed = some(lambda most: client.campaigns(limit=most), every, limit, as_json)
+        rows = map(campaign_row, listed)
+        if not as_json:
+            rows = (row | {"agents": agents_words(row["agents"])} for row in rows)
+        print_rows(rows, columns, as_json=as_json)
 
 
 @app.command()
 def show(
     campaign: CampaignArgument,
     against: Against = "",
+    pairs: Pairs = False,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -291,7 +308,7 @@ def show(
     with client_for(server, data) as client:
         shown = client.get_campaign(campaign)
         _check_against(against, shown.spec.agents)
-        show_campaign(client, shown, as_json, against)
+        show_campaign(client, shown, as_json, against, pairs=pairs)
 
 
 @app.command()
@@ -327,7 +344,7 @@ def report(
         played = [session for session in reported.sessions if session.episodes]
         if len(played) < 2:
             fail(f"{len(played)} of {len(reported.sessions)} agents have played; two are needed")
-        common = in_common(client, reported)
+        common = client.common_outcomes(reported.id)
         results = read_from(client, [session.id for session in played])
     row = campaign_row(reported)
     idle = [session.spec.agent for session in reported.sessions if not session.episodes]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import typer
 
@@ -11,16 +11,22 @@ from animalcat.cli.shared.output import print_json, print_rows
 from animalcat.cli.shared.remote import session_row, timestamp
 from animalcat.cli.shared.table import Column
 from animalcat.client import Client
-from animalcat.values import Campaign, Episode, Session
+from animalcat.values import Campaign, Session
+
+_SHOWN_AGENTS: Final = 8
+"""Agents of a campaign that a list names."""
 
 
-def campaign_json(client: Client, campaign: Campaign, against: str = "") -> dict[str, Any]:
+def campaign_json(
+    client: Client, campaign: Campaign, against: str = "", *, pairs: bool = False
+) -> dict[str, Any]:
     """Return a campaign with its profiles, their comparison, and what all agents played.
 
     Args:
         client: To the server.
         campaign: The campaign.
         against: The agent with which every other one is paired; empty for none.
+        pairs: Whether every two agents are compared.
     """
     # To compare needs the server extra; to list does not.
     from animalcat.lab.comparison import compare_agents
@@ -35,8 +41,8 @@ def campaign_json(client: Client, campaign: Campaign, against: str = "") -> dict
     if posteriors:
         scales = profile_scales(profiles[0][1])
         nodes = {agent: profile["nodes"] for agent, profile in profiles}
-        compared = compare_agents(posteriors, every_pair=True, scales=scales, nodes=nodes)
-    common = in_common(client, campaign)
+        compared = compare_agents(posteriors, every_pair=pairs, scales=scales, nodes=nodes)
+    common = client.common_outcomes(campaign.id)
     paired = compare_each(common, against) if against else {}
     sessions = [session_row(session) for session in campaign.sessions]
     return (
@@ -50,13 +56,15 @@ def campaign_json(client: Client, campaign: Campaign, against: str = "") -> dict
     )
 
 
-def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: str = "") -> None:
+def show_campaign(
+    client: Client, campaign: Campaign, as_json: bool, against: str = "", *, pairs: bool = False
+) -> None:
     """Print what `campaign_json` returns, as tables or as JSON."""
     from animalcat.cli.shared.agent_comparison import print_comparison
     from animalcat.cli.shared.tables import INTERVAL, profile_rows
     from animalcat.layouts.adaptive.paired import compare_each
 
-    row = campaign_json(client, campaign, against)
+    row = campaign_json(client, campaign, against, pairs=pairs)
     if as_json:
         print_json(row)
         return
@@ -101,31 +109,11 @@ def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: st
     print_comparison(row, title="Differences")
 
 
-def in_common(client: Client, campaign: Campaign) -> dict[str, list[bool | None]]:
-    """Return by agent whether it passed the arenas that all play, in order; None: not played."""
-    outcomes: dict[str, list[bool | None]] = {}
-    for session in campaign.sessions:
-        order = session.spec.policy.order
-        outcomes[session.spec.agent] = passed_in(order, client.episodes(session))
-    return outcomes
-
-
-def passed_in(order: Sequence[str], episodes: Iterable[Episode]) -> list[bool | None]:
-    """Return for each instance of a battery whether it, or its twin, was passed; None: not played.
-
-    Of an instance that was played more than once, its first outcome counts.
-
-    Args:
-        order: Names of the instances.
-        episodes: What a session has played, in order.
-    """
-    passed: dict[str, bool] = {}
-    for episode in episodes:
-        if episode.outcome in ("success", "failure") and not episode.invalid:
-            twin = episode.decision.made
-            instance = episode.instance if twin is None else twin.offer
-            passed.setdefault(instance, episode.outcome == "success")
-    return [passed.get(instance) for instance in order]
+def agents_words(agents: Sequence[str]) -> str:
+    """The agents of a campaign in a cell: all of a few, and how many more there are."""
+    shown = ", ".join(agents[:_SHOWN_AGENTS])
+    more = len(agents) - _SHOWN_AGENTS
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _standing(session: Session, common: dict[str, list[bool | None]]) -> dict[str, Any]:

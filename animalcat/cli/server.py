@@ -153,7 +153,7 @@ def _status(client: Client) -> dict[str, Any]:
     try:
         counted: dict[str, Any] = client.run(_in_time(_counted(client.aio)))
     except TimeoutError:
-        counted = {"answers": False, "sessions": {}, "operations": 0, **asdict(UNTOLD)}
+        counted = {"answers": False, "operations": 0, **asdict(UNTOLD)}
     return {
         "address": client.address,
         "milliseconds": milliseconds,
@@ -180,12 +180,10 @@ async def _in_time(asked: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]
 
 async def _counted(client: AsyncClient) -> dict[str, Any]:
     """What the server has and does; where its database hangs, so does this."""
-    sessions = Counter(session.state or "unreadable" for session in await client.list_sessions())
     placed = asdict(await client.placement())
     operations = [operation async for operation in client.operations(states=["running"])]
     return {
         "answers": True,
-        "sessions": dict(sorted(sessions.items())),
         "operations": len(operations),
         **placed,
         "refusals": [

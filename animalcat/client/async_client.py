@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -110,6 +111,7 @@ _Request = TypeVar("_Request")
 _Answer = TypeVar("_Answer")
 _Value = TypeVar("_Value")
 
+_PASSED: Final = {types_pb2.OUTCOME_SUCCESS: True, types_pb2.OUTCOME_FAILURE: False}
 _PAGE: Final = 500
 """Items of a list that are asked for at once."""
 _PAGE_OF_ARENAS: Final = 50
@@ -357,9 +359,11 @@ class AsyncClient:
             return session
         if session:
             return await self.get_session(session)
-        waiting = [candidate async for candidate in self.sessions(states=["waiting"])]
+        found = self.sessions(states=["waiting"], limit=21)
+        waiting = [candidate async for candidate in found]
         if len(waiting) != 1:
-            listed = ", ".join(candidate.id for candidate in waiting[:20]) or "none"
+            more = ", ..." if len(waiting) > 20 else ""
+            listed = ", ".join(candidate.id for candidate in waiting[:20]) + more or "none"
             raise AnimalcatError(
                 f"no session is named, and not exactly one waits for an agent; waiting: {listed}",
                 "INVALID_REQUEST",
@@ -367,11 +371,16 @@ class AsyncClient:
         return waiting[0]
 
     async def list_sessions(self) -> list[Session]:
-        """All sessions, newest first."""
+        """All sessions, newest first; of many take `sessions`, which asks for them as they come."""
         return [session async for session in self.sessions()]
 
     def sessions(
-        self, *, agent: str = "", battery: str = "", states: Iterable[str] = ()
+        self,
+        *,
+        agent: str = "",
+        battery: str = "",
+        states: Iterable[str] = (),
+        limit: int | None = None,
     ) -> AsyncGenerator[Session]:
         """Sessions, newest first, asked for page by page.
 
@@ -379,18 +388,18 @@ class AsyncClient:
             agent: Only those of this agent.
             battery: Only those on this battery, by id or resource name.
             states: Only those in one of these: waiting, running, finished, cancelled, failed.
+            limit: How many at most; None for all.
 
         Raises:
             AnimalcatError: There is no such state.
         """
         request = sessions_pb2.ListSessionsRequest(
-            page_size=_PAGE,
             agent=agent,
             battery=battery_name(battery) if battery else "",
             states=[_number(sessions_pb2.SessionState, state, "state") for state in states],
         )
         return self._pages(
-            self._sessions.ListSessions, request, "sessions", partial(decode, Session)
+            self._sessions.ListSessions, request, "sessions", partial(decode, Session), limit
         )
 
     def watch_session(
@@ -529,7 +538,7 @@ class AsyncClient:
         returns the same campaign.
 
         Args:
-            agents: Names of the agents, 2 to 100, each once.
+            agents: Names of the agents, 2 to 1,000, each once.
             battery: Id or resource name.
             budget: Episodes of all agents together.
             layout: As in `create_session`.
@@ -569,13 +578,35 @@ class AsyncClient:
         answer = await self._read(self._campaigns.GetCampaign, request)
         return decode(Campaign, answer.campaign)
 
+    async def common_outcomes(self, campaign: str) -> dict[str, list[bool | None]]:
+        """By agent, whether it passed the arenas that all play first, in order.
+
+        Of an arena that was played more than once, the first outcome that counts is told; None: it
+        was not played.
+
+        Args:
+            campaign: The campaign's id.
+        """
+        request = campaigns_pb2.GetCampaignRequest(name=names.campaign_name(campaign), common=True)
+        answer = await self._read(self._campaigns.GetCampaign, request)
+        return {
+            agent: [_PASSED.get(outcome) for outcome in played.outcomes]
+            for agent, played in zip(answer.campaign.spec.agents, answer.common, strict=True)
+        }
+
     async def list_campaigns(self) -> list[Campaign]:
-        """All campaigns, newest first."""
-        request = campaigns_pb2.ListCampaignsRequest(page_size=_PAGE)
-        pages = self._pages(
-            self._campaigns.ListCampaigns, request, "campaigns", partial(decode, Campaign)
-        )
-        return [campaign async for campaign in pages]
+        """All campaigns, newest first, without their sessions."""
+        return [campaign async for campaign in self.campaigns()]
+
+    def campaigns(self, *, limit: int | None = None) -> AsyncGenerator[Campaign]:
+        """Campaigns, newest first, without their sessions, asked for page by page.
+
+        Args:
+            limit: How many at most; None for all.
+        """
+        request = campaigns_pb2.ListCampaignsRequest()
+        convert = partial(decode, Campaign)
+        return self._pages(self._campaigns.ListCampaigns, request, "campaigns", convert, limit)
 
     async def end_campaign(self, campaign: str, on_progress: OnProgress | None = None) -> Campaign:
         """End a campaign; each of its sessions that was played has its profile.
@@ -608,7 +639,6 @@ class AsyncClient:
             AnimalcatError: There is no such state.
         """
         request = operations_pb2.ListOperationsRequest(
-            page_size=_PAGE,
             states=[_number(operations_pb2.OperationState, state, "state") for state in states],
         )
         return self._pages(
@@ -703,12 +733,21 @@ class AsyncClient:
         Args:
             session: Which, a person's (`animalcat arena play`) too; None for those of all.
         """
+        return [episode async for episode in self.iter_episodes(session)]
+
+    def iter_episodes(
+        self, session: SessionLike | None = None, *, limit: int | None = None
+    ) -> AsyncGenerator[Episode]:
+        """What `episodes` gives, asked for page by page.
+
+        Args:
+            session: Which; None for the episodes of all, the oldest session first.
+            limit: How many at most; None for all.
+        """
         parent = names.EVERY_SESSION if session is None else session_name(session)
-        request = results_pb2.ListEpisodesRequest(parent=parent, page_size=_PAGE)
-        pages = self._pages(
-            self._episodes.ListEpisodes, request, "episodes", partial(decode, Episode)
-        )
-        return [episode async for episode in pages]
+        request = results_pb2.ListEpisodesRequest(parent=parent)
+        convert = partial(decode, Episode)
+        return self._pages(self._episodes.ListEpisodes, request, "episodes", convert, limit)
 
     async def explain_episode(
         self, session: SessionLike, episode: int, attempt: int | None = None
@@ -879,7 +918,7 @@ class AsyncClient:
 
     async def list_batteries(self) -> list[Battery]:
         """All batteries of the server, by name; without their features."""
-        request = sessions_pb2.ListBatteriesRequest(page_size=_PAGE)
+        request = sessions_pb2.ListBatteriesRequest()
         pages = self._pages(
             self._batteries.ListBatteries, request, "batteries", partial(decode, Battery)
         )
@@ -912,18 +951,17 @@ class AsyncClient:
             battery: Id or resource name.
             arenas: Whether each brings its arena, as YAML.
         """
-        request = sessions_pb2.ListInstancesRequest(
-            parent=battery_name(battery),
-            page_size=_PAGE_OF_ARENAS if arenas else _PAGE,
-            arenas=arenas,
-        )
-        return self._pages(
-            self._batteries.ListInstances, request, "instances", partial(decode, Instance)
-        )
+        request = sessions_pb2.ListInstancesRequest(parent=battery_name(battery), arenas=arenas)
+        convert, most = partial(decode, Instance), _PAGE_OF_ARENAS if arenas else _PAGE
+        return self._pages(self._batteries.ListInstances, request, "instances", convert, most=most)
 
-    async def list_layouts(self) -> list[Layout]:
-        """The layouts of the server without their texts, the shipped ones first."""
-        request = layouts_pb2.ListLayoutsRequest(page_size=_PAGE)
+    async def list_layouts(self, *, texts: bool = False) -> list[Layout]:
+        """The layouts of the server, the shipped ones first.
+
+        Args:
+            texts: Whether those have their texts that are not shipped.
+        """
+        request = layouts_pb2.ListLayoutsRequest(texts=texts)
         pages = self._pages(self._layouts.ListLayouts, request, "layouts", partial(decode, Layout))
         return [layout async for layout in pages]
 
@@ -952,12 +990,27 @@ class AsyncClient:
         request: Any,
         field: str,
         convert: Callable[[Any], _Value],
+        limit: int | None = None,
+        most: int = _PAGE,
     ) -> AsyncGenerator[_Value]:
-        """What a list holds, page by page."""
-        while True:
+        """What a list holds, page by page.
+
+        Args:
+            method: Asks for a page.
+            request: What is asked for.
+            field: Where the answer has the items.
+            convert: Makes a value of an item.
+            limit: How many items at most; None for all.
+            most: Most items of a page.
+        """
+        left = sys.maxsize if limit is None else limit
+        while left:
+            request.page_size = min(left, most)
             answer = await self._read(method, request)
-            for message in getattr(answer, field):
+            items = getattr(answer, field)
+            for message in items:
                 yield convert(message)
+            left -= len(items)
             request.page_token = answer.next_page_token
             if not request.page_token:
                 return

@@ -5,6 +5,7 @@ Campaigns: several agents on one battery, with one budget that goes where they o
 
 from animalcat.v1 import operations_pb2 as _operations_pb2
 from animalcat.v1 import sessions_pb2 as _sessions_pb2
+from animalcat.v1 import types_pb2 as _types_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -56,7 +57,7 @@ class CampaignSpec(_message.Message):
     """
     @_builtins.property
     def agents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of the agents, 2 to 100, each once."""
+        """Names of the agents, 2 to 1,000, each once."""
 
     @_builtins.property
     def session(self) -> _sessions_pb2.SessionSpec:
@@ -121,6 +122,8 @@ class Campaign(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     MAX_WORKERS_FIELD_NUMBER: _builtins.int
     WAITS_FOR_FIELD_NUMBER: _builtins.int
+    EPISODES_FIELD_NUMBER: _builtins.int
+    OVER_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "campaigns/{campaign}"."""
     reason: _builtins.str
@@ -131,13 +134,17 @@ class Campaign(_message.Message):
     """Why no agent can play on until a person does something, in words; empty where some can, and where
     another server has the campaign.
     """
+    episodes: _builtins.int
+    """Episodes of all its sessions that count."""
+    over: _builtins.bool
+    """Whether all its sessions are over."""
     @_builtins.property
     def spec(self) -> Global___CampaignSpec:
         """What it was made with."""
 
     @_builtins.property
     def sessions(self) -> _containers.RepeatedCompositeFieldContainer[_sessions_pb2.Session]:
-        """Its sessions, in the order of the agents."""
+        """Its sessions, in the order of the agents; in lists none."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
@@ -153,10 +160,12 @@ class Campaign(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         max_workers: _builtins.int = ...,
         waits_for: _builtins.str = ...,
+        episodes: _builtins.int = ...,
+        over: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "max_workers", b"max_workers", "name", b"name", "reason", b"reason", "sessions", b"sessions", "spec", b"spec", "waits_for", b"waits_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "episodes", b"episodes", "max_workers", b"max_workers", "name", b"name", "over", b"over", "reason", b"reason", "sessions", b"sessions", "spec", b"spec", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -230,16 +239,20 @@ class GetCampaignRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
+    COMMON_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "campaigns/{campaign}"."""
+    common: _builtins.bool
+    """Whether the answer has the outcomes on the arenas that all agents play first."""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
+        common: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["common", b"common", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -252,22 +265,56 @@ class GetCampaignResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CAMPAIGN_FIELD_NUMBER: _builtins.int
+    COMMON_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def campaign(self) -> Global___Campaign:
         """The campaign."""
+
+    @_builtins.property
+    def common(self) -> _containers.RepeatedCompositeFieldContainer[Global___CommonOutcomes]:
+        """In the order of its sessions, what each made of the arenas that all agents play first; only if
+        asked for.
+        """
 
     def __init__(
         self,
         *,
         campaign: Global___Campaign | None = ...,
+        common: _abc.Iterable[Global___CommonOutcomes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["campaign", b"campaign"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["campaign", b"campaign"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["campaign", b"campaign", "common", b"common"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetCampaignResponse: _TypeAlias = GetCampaignResponse  # noqa: Y015
+
+@_typing.final
+class CommonOutcomes(_message.Message):
+    """What a session made of the arenas that all agents of its campaign play first."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedScalarFieldContainer[_types_pb2.Outcome.ValueType]:
+        """In the order in which they are listed. Of an arena that was played more than once, the first
+        outcome counts; OUTCOME_UNSPECIFIED: it was not played, or its outcome does not count.
+        """
+
+    def __init__(
+        self,
+        *,
+        outcomes: _abc.Iterable[_types_pb2.Outcome.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcomes", b"outcomes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CommonOutcomes: _TypeAlias = CommonOutcomes  # noqa: Y015
 
 @_typing.final
 class ListCampaignsRequest(_message.Message):

@@ -526,6 +526,26 @@ class GetPlacementResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class SessionsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ENGINE_FIELD_NUMBER: _builtins.int
     WORKERS_FIELD_NUMBER: _builtins.int
     MAX_WORKERS_FIELD_NUMBER: _builtins.int
@@ -535,6 +555,7 @@ class GetPlacementResponse(_message.Message):
     FITS_WAITING_FIELD_NUMBER: _builtins.int
     LACKS_FIELD_NUMBER: _builtins.int
     REFUSALS_FIELD_NUMBER: _builtins.int
+    SESSIONS_FIELD_NUMBER: _builtins.int
     engine: _builtins.str
     """Who starts simulators and fits: "local" or "ray"."""
     max_workers: _builtins.int
@@ -563,6 +584,10 @@ class GetPlacementResponse(_message.Message):
     def refusals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Refusal]:
         """What was refused or ended since the server started, the most frequent first, at most 100."""
 
+    @_builtins.property
+    def sessions(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Number of sessions by the name of their state: "waiting", "running", ..."""
+
     def __init__(
         self,
         *,
@@ -575,10 +600,11 @@ class GetPlacementResponse(_message.Message):
         fits_waiting: _builtins.int = ...,
         lacks: _abc.Iterable[_builtins.str] | None = ...,
         refusals: _abc.Iterable[Global___Refusal] | None = ...,
+        sessions: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backlog", b"backlog", "campaign_workers", b"campaign_workers", "engine", b"engine", "fits", b"fits", "fits_waiting", b"fits_waiting", "lacks", b"lacks", "max_workers", b"max_workers", "refusals", b"refusals", "workers", b"workers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backlog", b"backlog", "campaign_workers", b"campaign_workers", "engine", b"engine", "fits", b"fits", "fits_waiting", b"fits_waiting", "lacks", b"lacks", "max_workers", b"max_workers", "refusals", b"refusals", "sessions", b"sessions", "workers", b"workers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -42,6 +42,7 @@ class Battery:
         digest: SHA-256 of the content, in hexadecimal.
         instances: How many instances it has.
         problems: Problems that were found in its files, one sentence each.
+        suites: Number of its instances by suite; without those that are of none.
         features: Meta-features that its instances may have, by name; empty in lists.
         manifest: What is in it, where it comes from and what was not solved, as the schema
             `battery_manifest` has it; empty in lists.
@@ -51,6 +52,7 @@ class Battery:
     digest: str
     instances: int
     problems: tuple[str, ...]
+    suites: Mapping[str, int] = field(default_factory=dict[str, int])
     features: tuple[Feature, ...] = ()
     manifest: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
 

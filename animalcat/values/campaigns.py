@@ -44,11 +44,14 @@ class Campaign:
     Attributes:
         id: Names it in commands and calls.
         spec: What it was made with.
-        sessions: Its sessions, in the order of the agents.
+        sessions: Its sessions, in the order of the agents; none in lists, which say how far they
+            are.
         reason: Why no more is handed out; empty while it goes on.
         created: When, in UTC.
         max_workers: Most simulators that play it at once on one server; 0: no limit of its own.
         waits_for: Why no agent can play on until a person does something; empty where some can.
+        episodes: Episodes of all agents that counted.
+        over: Whether no further episode will follow in any of its sessions.
     """
 
     id: str
@@ -58,6 +61,8 @@ class Campaign:
     created: datetime
     max_workers: int = 0
     waits_for: str = ""
+    episodes: int = 0
+    over: bool = False
 
     @property
     def name(self) -> str:
@@ -65,22 +70,12 @@ class Campaign:
         return names.campaign_name(self.id)
 
     @property
-    def episodes(self) -> int:
-        """Episodes of all agents that counted."""
-        return sum(session.episodes for session in self.sessions)
-
-    @property
-    def over(self) -> bool:
-        """Whether no further episode will follow in any of its sessions."""
-        return all(session.over for session in self.sessions)
-
-    @property
     def about(self) -> str:
         """How many agents it has, on which battery, and how far it is, in a line."""
         session = self.spec.session
         ended = f"; {self.reason}" if self.reason else ""
         return (
-            f"{self.id}: {len(self.sessions)} agents on {session.battery}, {self.episodes} of "
+            f"{self.id}: {len(self.spec.agents)} agents on {session.battery}, {self.episodes} of "
             f"{self.spec.allocation.budget} episodes{ended}"
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum, auto
 
@@ -140,6 +140,7 @@ class ProcessPlacement:
         fits_waiting: Fits and compilations of layouts that wait for one of these.
         lacks: What the server lacks, so that nothing new begins, in words.
         refusals: What was refused or ended since the server started, the most frequent first.
+        sessions: Number of sessions by the name of their state; those without any are left out.
     """
 
     engine: str
@@ -151,3 +152,4 @@ class ProcessPlacement:
     fits_waiting: int
     lacks: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    sessions: Mapping[str, int] = field(default_factory=dict[str, int])

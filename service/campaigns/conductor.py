@@ -121,7 +121,7 @@ class Conductor:
         self._news.set()
 
     async def _sessions(self) -> list[Session]:
-        return [await self._engines.session(session) for session in self.campaign.sessions]
+        return await self._engines.sessions_of(self.campaign.sessions)
 
     async def _measured(self, session: Session) -> Session:
         if session.state.over:
@@ -190,8 +190,8 @@ class Conductors:
 
     async def resume(self) -> None:
         """Go on with every campaign that has sessions left to play or to conclude."""
-        for campaign in await asyncio.to_thread(self._engines.parts.store.campaigns):
-            self.start(campaign)  # it ends at once if nothing is left to do
+        for campaign in await asyncio.to_thread(self._engines.parts.store.unfinished_campaigns):
+            self.start(campaign)
 
     def start(self, campaign: StoredCampaign) -> None:
         """Conduct a campaign, unless that is being done already or its record is unreadable."""
@@ -205,6 +205,11 @@ class Conductors:
             task = asyncio.create_task(conductor.run(), name=f"campaign {campaign.id}")
             task.add_done_callback(_log_failure)
             self._tasks[campaign.id] = task
+
+    def waits(self, campaign: str) -> bool:
+        """Return whether a conductor has found that a campaign waits for a person."""
+        conductor = self._conductors.get(campaign)
+        return conductor is not None and bool(conductor.waits_for)
 
     def waits_for(self, campaign: str, sessions: Sequence[Session]) -> str:
         """Return why no agent of a campaign can play on until a person does something.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -38,6 +39,7 @@ from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.library.plugins import usable
 from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.artefacts import Artefacts
+from animalcat.service.storage.listing import Listing, Page
 from animalcat.service.storage.sql import SqlStore
 
 FAMILY_SIZE: Final = 450
@@ -101,13 +103,21 @@ class BatteryLibrary:
         record = await asyncio.to_thread(self._store.battery, battery)
         if record is None:
             await asyncio.to_thread(usable, "family", battery)  # the server may not run it, perhaps
-            known = [b.id for b in await asyncio.to_thread(self._store.batteries)]
+            known = await asyncio.to_thread(self._store.battery_ids)
             raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, sorted({*known, *SHIPPED}))
         return record
 
-    async def all(self) -> list[BatteryRecord]:
-        """List all batteries in order of id."""
-        return await asyncio.to_thread(self._store.batteries)
+    async def list(self, page: Page, contains: str) -> Listing[BatteryRecord]:
+        """List batteries in order of id.
+
+        Args:
+            page: Which page.
+            contains: What their ids have in them; empty for all.
+
+        Raises:
+            BadPageError: The page's token did not come from such a list.
+        """
+        return await asyncio.to_thread(self._store.batteries, page, contains)
 
     async def delete(self, battery: str) -> None:
         """Delete a battery; its arenas go too, unless another battery has the same content.
@@ -119,7 +129,7 @@ class BatteryLibrary:
         async with self._building:
             record = await asyncio.to_thread(self._store.battery, battery)
             if record is None:
-                known = [b.id for b in await asyncio.to_thread(self._store.batteries)]
+                known = await asyncio.to_thread(self._store.battery_ids)
                 raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, known)
             last = await asyncio.to_thread(self._store.delete_battery, battery)
             if last:
@@ -249,7 +259,11 @@ class BatteryLibrary:
 
     async def _keep(self, battery: str, content: Battery, replace: bool) -> BatteryRecord:
         """Let a name stand for a battery; unasked it is not taken from another one."""
-        record = BatteryRecord(battery, content.digest, len(content.instances), content.problems)
+        suites = Counter(instance.suite for instance in content.instances if instance.suite)
+        number = len(content.instances)
+        record = BatteryRecord(
+            battery, content.digest, number, content.problems, dict(sorted(suites.items()))
+        )
         before = await asyncio.to_thread(self._store.battery, battery)
         if before is not None and before.digest != content.digest and not replace:
             old, new = map(names.short_digest, (before.digest, content.digest))

@@ -38,7 +38,7 @@ from animalcat.service.model import BatteryRecord
 from animalcat.service.operations import Operations
 from animalcat.service.reporting.manifest import manifest
 from animalcat.service.rpc.asked import checked_id
-from animalcat.service.rpc.paging import paged
+from animalcat.service.rpc.paging import paged, stored
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
@@ -195,7 +195,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         """List the instances of a battery in order of name."""
         record = await self._library.get(names.parse_battery(request.parent))
         battery = await self._engines.battery(record.digest)
-        page = paged(battery.instances, lambda instance: instance.name, request)
+        page = paged(battery.instances, lambda instance: instance.name, request, battery.index.get)
         texts = [""] * len(page)
         if request.arenas:
             texts = await asyncio.to_thread(lambda: [*map(battery.arena_yaml, page)])
@@ -217,8 +217,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         self, request: sessions_pb2.ListBatteriesRequest, context: Any
     ) -> sessions_pb2.ListBatteriesResponse:
         """List the batteries of this server."""
-        records = [record for record in await self._library.all() if request.contains in record.id]
-        page = paged(records, lambda record: record.id, request)
+        page = await self._library.list(stored(request), request.contains)
         return sessions_pb2.ListBatteriesResponse(
             batteries=map(_told, page),
             next_page_token=page.next,
@@ -282,8 +281,11 @@ def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
 
 
 def _told(battery: BatteryRecord) -> sessions_pb2.Battery:
-    described = values.Battery(battery.id, battery.digest, battery.instances, battery.problems)
-    return encode(described)
+    return encode(
+        values.Battery(
+            battery.id, battery.digest, battery.instances, battery.problems, battery.suites
+        )
+    )
 
 
 def _features(battery: Battery) -> list[Feature]:

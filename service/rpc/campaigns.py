@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -28,10 +28,18 @@ from animalcat.service.rpc.requests import Requests
 from animalcat.service.rpc.sessions import Sessions
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.listing import CampaignFilter
-from animalcat.v1 import campaigns_pb2, campaigns_pb2_grpc, sessions_pb2
-from animalcat.values import MAX_EPISODES, Campaign, CampaignSpec, OperationKind, SessionSpec
+from animalcat.service.storage.sql import CampaignCounts
+from animalcat.v1 import campaigns_pb2, campaigns_pb2_grpc, sessions_pb2, types_pb2
+from animalcat.values import (
+    MAX_EPISODES,
+    Campaign,
+    CampaignSpec,
+    OperationKind,
+    Session,
+    SessionSpec,
+)
 
-MAX_AGENTS: Final = 100
+MAX_AGENTS: Final = 1000
 """Most agents of one campaign."""
 MAX_TAKE: Final = 1_000_000
 """Greatest number by which campaigns that are otherwise the same are told apart."""
@@ -107,14 +115,19 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             ),
         )
         self._conductors.start(stored)
-        return campaigns_pb2.CreateCampaignResponse(campaign=await self._told(stored))
+        created = await self._engines.sessions_of(stored.sessions)
+        return campaigns_pb2.CreateCampaignResponse(campaign=self._told(stored, created))
 
     async def GetCampaign(  # noqa: N802
         self, request: campaigns_pb2.GetCampaignRequest, context: Any
     ) -> campaigns_pb2.GetCampaignResponse:
         """Return one campaign."""
         campaign = await self._stored(names.parse_campaign(request.name))
-        return campaigns_pb2.GetCampaignResponse(campaign=await self._told(campaign))
+        sessions = await self._engines.sessions_of(campaign.sessions)
+        common = await self._common(sessions) if request.common else []
+        return campaigns_pb2.GetCampaignResponse(
+            campaign=self._told(campaign, sessions), common=common
+        )
 
     async def ListCampaigns(  # noqa: N802
         self, request: campaigns_pb2.ListCampaignsRequest, context: Any
@@ -127,8 +140,14 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         page = await asyncio.to_thread(
             self._engines.parts.store.campaigns, wanted, paging.stored(request)
         )
+        counted = await asyncio.to_thread(
+            self._engines.parts.store.campaign_counts, [campaign.id for campaign in page]
+        )
         return campaigns_pb2.ListCampaignsResponse(
-            campaigns=[await self._told(campaign) for campaign in page],
+            campaigns=[
+                await self._listed(campaign, counted.get(campaign.id, CampaignCounts(0, 0)))
+                for campaign in page
+            ],
             next_page_token=page.next,
         )
 
@@ -155,9 +174,9 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
                 "version wrote it; otherwise cancel its sessions and delete it",
             )
 
-        for session in campaign.sessions:
-            if not (await self._engines.session(session)).state.over:
-                await self._engines.claim(session)  # another server would play on
+        for session in await self._engines.sessions_of(campaign.sessions):
+            if not session.state.over:
+                await self._engines.claim(session.id)  # another server would play on
                 break
 
         async def work(tick: Tick) -> str:
@@ -179,9 +198,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         async def count() -> None:
             with self._engines.parts.bus.watch(*campaign.sessions) as events:
                 while True:
-                    sessions = [
-                        await self._engines.session(session) for session in campaign.sessions
-                    ]
+                    sessions = await self._engines.sessions_of(campaign.sessions)
                     over = sum(session.state.over for session in sessions)
                     tick(over, len(sessions), "making profiles")
                     await events.get()
@@ -196,29 +213,70 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         store = self._engines.parts.store
         stored = await asyncio.to_thread(store.campaign, campaign)
         if stored is None:
-            known = await asyncio.to_thread(store.campaigns)
-            raise unknown(
-                Code.UNKNOWN_CAMPAIGN,
-                "campaign",
-                campaign,
-                [other.id for other in known],
-            )
+            known = await asyncio.to_thread(store.campaign_ids)
+            raise unknown(Code.UNKNOWN_CAMPAIGN, "campaign", campaign, known)
         return stored
 
-    async def _told(self, campaign: StoredCampaign) -> campaigns_pb2.Campaign:
-        """Return what clients are told of a campaign."""
-        sessions = [await self._engines.session(session) for session in campaign.sessions]
-        return encode(
-            Campaign(
-                campaign.id,
-                campaign.spec,
-                tuple(sessions),
-                campaign.unreadable or campaign.reason,
-                campaign.created,
-                campaign.max_workers,
-                self._conductors.waits_for(campaign.id, sessions),
-            )
+    def _told(
+        self, campaign: StoredCampaign, sessions: Sequence[Session]
+    ) -> campaigns_pb2.Campaign:
+        """Return what clients are told of a campaign with its sessions."""
+        counted = CampaignCounts(
+            sum(session.episodes for session in sessions),
+            sum(not session.over for session in sessions),
         )
+        waits_for = self._conductors.waits_for(campaign.id, sessions)
+        return encode(_campaign(campaign, counted, waits_for, sessions))
+
+    async def _listed(
+        self, campaign: StoredCampaign, counted: CampaignCounts
+    ) -> campaigns_pb2.Campaign:
+        """Return what lists tell of a campaign: how far its sessions are, and not each of them."""
+        waits_for = ""
+        if self._conductors.waits(campaign.id):
+            sessions = await self._engines.sessions_of(campaign.sessions)
+            waits_for = self._conductors.waits_for(campaign.id, sessions)
+        return encode(_campaign(campaign, counted, waits_for))
+
+    async def _common(self, sessions: Sequence[Session]) -> list[campaigns_pb2.CommonOutcomes]:
+        """Return what sessions made of the arenas that come first, in the order of the sessions."""
+        first = {s.id: s.spec.practice + len(s.spec.policy.order) for s in sessions}
+        played = await asyncio.to_thread(self._engines.parts.store.first_outcomes, first)
+        return [
+            campaigns_pb2.CommonOutcomes(
+                outcomes=[
+                    _OUTCOMES[played[session.id].get(instance)]
+                    for instance in session.spec.policy.order
+                ]
+            )
+            for session in sessions
+        ]
+
+
+_OUTCOMES: Final[Mapping[bool | None, types_pb2.Outcome.ValueType]] = {
+    True: types_pb2.OUTCOME_SUCCESS,
+    False: types_pb2.OUTCOME_FAILURE,
+    None: types_pb2.OUTCOME_UNSPECIFIED,
+}
+
+
+def _campaign(
+    campaign: StoredCampaign,
+    counted: CampaignCounts,
+    waits_for: str,
+    sessions: Sequence[Session] = (),
+) -> Campaign:
+    return Campaign(
+        campaign.id,
+        campaign.spec,
+        tuple(sessions),
+        campaign.unreadable or campaign.reason,
+        campaign.created,
+        campaign.max_workers,
+        waits_for,
+        counted.episodes,
+        not counted.going_on,
+    )
 
 
 def asked_campaign(message: campaigns_pb2.CampaignSpec) -> CampaignSpec:

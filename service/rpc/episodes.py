@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from animalcat import names
 from animalcat.codec import encode, word
@@ -16,9 +19,12 @@ from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.artefacts import recording_key
-from animalcat.service.storage.listing import EpisodeFilter
+from animalcat.service.storage.listing import BadPageError, EpisodeFilter, Page
 from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2, types_pb2
-from animalcat.values import Outcome
+from animalcat.values import Episode, Outcome
+
+_PEOPLE: Final = "people/"
+"""What the token of a page begins with that shows what people played, after all sessions."""
 
 
 class Episodes(results_pb2_grpc.EpisodesServicer):
@@ -31,29 +37,25 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         self, request: results_pb2.ListEpisodesRequest, context: Any
     ) -> results_pb2.ListEpisodesResponse:
         """List all attempts of one session or of all, in order, including those a person played."""
-        wanted = EpisodeFilter(outcomes=_outcomes(request))
-        parts = self._engines.parts
+        wanted, asked = EpisodeFilter(outcomes=_outcomes(request)), paging.stored(request)
+        store, data = self._engines.parts.store, self._engines.parts.data
         if request.parent != names.EVERY_SESSION:
-            sessions = [names.parse_session(request.parent)]
-            if await asyncio.to_thread(parts.store.session, sessions[0]) is not None:
-                page = await asyncio.to_thread(
-                    parts.store.episodes, sessions[0], wanted, paging.stored(request)
-                )
-                return results_pb2.ListEpisodesResponse(
-                    episodes=[encode(episode) for episode in page], next_page_token=page.next
-                )
-        else:
-            known = [session.id for session in reversed(await self._engines.sessions())]
-            played = await asyncio.to_thread(recordings.sessions, parts.data)
-            sessions = [*known, *(session for session in played if session not in known)]
-        matching = [
-            episode
-            for session in sessions
-            for episode in await self._episodes(session)
-            if not wanted.outcomes or episode.outcome in request.outcomes
-        ]
-        shown = paging.paged(matching, lambda episode: episode.name, request)
-        return results_pb2.ListEpisodesResponse(episodes=shown, next_page_token=shown.next)
+            session = names.parse_session(request.parent)
+            if await asyncio.to_thread(store.has_session, session):
+                page = await asyncio.to_thread(store.episodes, session, wanted, asked)
+                return _listed(page, page.next)
+            if not await asyncio.to_thread(recordings.places, data, session):
+                await self._engines.session(session)  # an error
+            return await asyncio.to_thread(_played, data, [session], request, asked)
+        if not asked.after.startswith(_PEOPLE):
+            page = await asyncio.to_thread(store.all_episodes, wanted, asked)
+            if page.next or not await asyncio.to_thread(recordings.sessions, data):
+                return _listed(page, page.next)
+            return _listed(page, _PEOPLE)
+        people = await asyncio.to_thread(recordings.sessions, data)
+        known = await asyncio.to_thread(store.sessions_by_id, people)
+        people = [session for session in people if session not in known]
+        return await asyncio.to_thread(_played, data, people, request, asked)
 
     async def ExplainEpisode(  # noqa: N802
         self, request: results_pb2.ExplainEpisodeRequest, context: Any
@@ -75,9 +77,8 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
     ) -> None:
         """Stream the steps of a recorded episode; if it is damaged, end with an error."""
         session, number, attempt = names.parse_episode(request.name)
-        episodes = await self._episodes(session)
         if attempt is None:
-            attempt = max((e.attempt for e in episodes if e.episode == number), default=0)
+            attempt = await self._last_attempt(session, number)
         key, files = recording_key(session, number, attempt), self._engines.parts.files
         try:
             recording = await asyncio.to_thread(lambda: read_episode(files.fetch(key)))
@@ -96,20 +97,61 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         if recording.damage:
             raise ServiceError(Code.RECORDING_DAMAGED, f"{key} is damaged: {recording.damage}")
 
-    async def _episodes(self, session: str) -> list[sessions_pb2.EpisodeSummary]:
-        """Return the episodes of a session in the store, or else of one that a person played.
+    async def _last_attempt(self, session: str, number: int) -> int:
+        """Return the last attempt at an episode, of the store or of what a person played; else 0.
 
         Raises:
             ServiceError: There is no such session.
         """
         parts = self._engines.parts
-        if await asyncio.to_thread(parts.store.session, session) is None:
-            played = await asyncio.to_thread(recordings.episodes, parts.data, session)
-            if played:
-                return played
-        await self._engines.session(session)
-        attempts = await asyncio.to_thread(parts.store.episodes, session)
-        return [encode(episode) for episode in attempts]
+        if await asyncio.to_thread(parts.store.has_session, session):
+            return await asyncio.to_thread(parts.store.last_attempt, session, number) or 0
+        played = await asyncio.to_thread(recordings.places, parts.data, session)
+        if not played:
+            await self._engines.session(session)  # an error
+        return max((attempt for place, attempt in played if place == number), default=0)
+
+
+def _listed(page: Iterable[Episode], following: str) -> results_pb2.ListEpisodesResponse:
+    return results_pb2.ListEpisodesResponse(
+        episodes=[encode(episode) for episode in page], next_page_token=following
+    )
+
+
+def _played(
+    data: Path, people: Sequence[str], request: results_pb2.ListEpisodesRequest, page: Page
+) -> results_pb2.ListEpisodesResponse:
+    """Return a page of what people played; only what it shows is read.
+
+    Args:
+        data: The data directory.
+        people: Ids of their sessions, sorted.
+        request: Says which outcomes are wanted.
+        page: Which page.
+
+    Raises:
+        BadPageError: The page's token did not come from such a list.
+    """
+    last = ("", -1, -1)
+    if after := page.after.removeprefix(_PEOPLE):
+        try:
+            session, number, attempt = names.parse_episode(after)
+        except names.BadNameError as error:
+            raise BadPageError(str(error)) from None
+        last = (session, number, attempt or 0)
+    shown: list[sessions_pb2.EpisodeSummary] = []
+    for session in people[bisect_left(people, last[0]) :]:
+        for place in recordings.places(data, session):
+            if (session, *place) <= last:
+                continue
+            if len(shown) == page.limit:
+                return results_pb2.ListEpisodesResponse(
+                    episodes=shown, next_page_token=f"{_PEOPLE}{shown[-1].name}"
+                )
+            episode = recordings.episode(data, session, *place)
+            if not request.outcomes or episode.outcome in request.outcomes:
+                shown.append(episode)
+    return results_pb2.ListEpisodesResponse(episodes=shown)
 
 
 def _outcomes(request: results_pb2.ListEpisodesRequest) -> tuple[Outcome, ...]:

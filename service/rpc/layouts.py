@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from animalcat import names
 from animalcat.layouts.library import LAYOUTS, load_layout, text_of, variants
 from animalcat.service.errors import Code, unknown
 from animalcat.service.model import LayoutRecord
-from animalcat.service.rpc.paging import paged
+from animalcat.service.rpc.paging import stored
+from animalcat.service.storage.listing import BadPageError, Page
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import layouts_pb2, layouts_pb2_grpc
+
+_SHIPPED: Final = "shipped"
+"""What the token of a page begins with whose last layout is a shipped one."""
 
 
 class Layouts(layouts_pb2_grpc.LayoutsServicer):
@@ -26,23 +30,39 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
         self, request: layouts_pb2.ListLayoutsRequest, context: Any
     ) -> layouts_pb2.ListLayoutsResponse:
         """List the layouts of this server."""
-        page = paged(await self._known(), lambda layout: layout.digest, request)
-        return layouts_pb2.ListLayoutsResponse(
-            layouts=map(_to_proto, page), next_page_token=page.next
-        )
+        first = await asyncio.to_thread(shipped)
+        digests, asked = [layout.digest for layout in first], stored(request)
+        shown: list[LayoutRecord] = []
+        kind, _, last = asked.after.partition("/")
+        if not asked.after or kind == _SHIPPED:
+            begin = 0
+            if last:
+                if last not in digests:
+                    raise BadPageError("the page's token is of another version; start anew")
+                begin = digests.index(last) + 1
+            shown = list(first[begin : begin + asked.limit])
+            asked = Page(asked.limit - len(shown))
+        following = f"{_SHIPPED}/{shown[-1].digest}" if shown else ""
+        if asked.limit:
+            page = await asyncio.to_thread(self._store.layouts, asked, digests)
+            shown, following = [*shown, *page], page.next
+        told = [_to_proto(layout, text=request.texts and layout not in first) for layout in shown]
+        return layouts_pb2.ListLayoutsResponse(layouts=told, next_page_token=following)
 
     async def GetLayout(  # noqa: N802
         self, request: layouts_pb2.GetLayoutRequest, context: Any
     ) -> layouts_pb2.GetLayoutResponse:
         """Return one layout with its text."""
         wanted = names.parse_layout(request.name)
+        found = await asyncio.to_thread(self._store.layout, wanted)
+        for layout in await asyncio.to_thread(shipped):
+            named = layout.name == wanted and request.variant in (layout.variant, "")
+            if layout.digest == wanted or named:
+                found = layout
+                break
+        if found is not None:
+            return layouts_pb2.GetLayoutResponse(layout=_to_proto(found, text=True))
         known = await self._known()
-        for layout in known:
-            named = _is_shipped(layout) and layout.name == wanted
-            if layout.digest == wanted or (named and request.variant in (layout.variant, "")):
-                message = _to_proto(layout)
-                message.text = layout.text
-                return layouts_pb2.GetLayoutResponse(layout=message)
         raise unknown(
             Code.UNKNOWN_LAYOUT,
             "layout",
@@ -74,11 +94,12 @@ def _is_shipped(layout: LayoutRecord) -> bool:
     return layout in shipped()
 
 
-def _to_proto(layout: LayoutRecord) -> layouts_pb2.Layout:
+def _to_proto(layout: LayoutRecord, *, text: bool) -> layouts_pb2.Layout:
     return layouts_pb2.Layout(
         name=names.layout_name(layout.digest),
         title=layout.name,
         variant=layout.variant,
         digest=layout.digest,
         shipped=_is_shipped(layout),
+        text=layout.text if text else "",
     )

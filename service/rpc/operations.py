@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -90,6 +91,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         """Say who starts simulators and fits, where they are, and what sessions wait for."""
         going_on = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
         sessions = await self._engines.sessions(going_on, Page(MOST_WAITING))
+        counted = await asyncio.to_thread(self._engines.parts.store.count_sessions)
         placement = self._engines.parts.workers.status()
         fits = self._engines.parts.fitter.fitting()
         return encode(
@@ -105,6 +107,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
                 fits_waiting=fits.waiting,
                 lacks=tuple(await self._limits.lacks()),
                 refusals=tuple(map(_told, self._refusals.all()[:MOST_REFUSALS])),
+                sessions={name.lower(): number for name, number in sorted(counted.items())},
             )
         )
 

@@ -24,8 +24,13 @@ _OWN: Final = ("page_size", "page_token")
 _T = TypeVar("_T")
 
 
-def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Listing[_T]:
-    """Return the page of a list that a request asks for by its `page_size` and `page_token`.
+def paged(
+    items: Sequence[_T],
+    key: Callable[[_T], str],
+    request: Message,
+    find: Callable[[str], int | None] | None = None,
+) -> Listing[_T]:
+    """Return the page of a list in memory that a request asks for by its size and token.
 
     A token names the last item before its page, so that nothing is shown twice or left out if items
     are added meanwhile. It is valid only for the list and the filters that it came from.
@@ -34,6 +39,7 @@ def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Li
         items: The whole list, already filtered.
         key: Returns a key that is unique to an item and never changes.
         request: The request. All fields but those of the page define the list.
+        find: Returns the place of an item by its key, or None; None to look through the list.
 
     Raises:
         ServiceError: The token belongs to another list, or its item is gone.
@@ -43,11 +49,12 @@ def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Li
     start = 0
     if token:
         after = _after(token, _digest(request))
-        start = next((k for k, item in enumerate(items, 1) if key(item) == after), 0)
-        if not start:
+        place = _looked_for(items, key, after) if find is None else find(after)
+        if place is None:
             raise ServiceError(
                 Code.BAD_PAGE, f"{after!r} is no longer in the list; start with the first page"
             )
+        start = place + 1
     shown = items[start : start + size]
     more = start + size < len(items)
     return Listing(shown, _token(key(shown[-1]), _digest(request)) if more else "")
@@ -56,6 +63,10 @@ def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Li
 def stored(request: Message) -> Page:
     """Return which page of one of the store's lists a request asks for."""
     return Page(_size(request), getattr(request, "page_token"))  # noqa: B009
+
+
+def _looked_for(items: Sequence[_T], key: Callable[[_T], str], wanted: str) -> int | None:
+    return next((k for k, item in enumerate(items) if key(item) == wanted), None)
 
 
 def _size(request: Message) -> int:

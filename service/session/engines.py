@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -147,13 +147,8 @@ class Engines:
     async def _found(self, session: str) -> Session:
         found = await asyncio.to_thread(self.parts.store.session, session)
         if found is None:
-            known = await asyncio.to_thread(self.parts.store.sessions)
-            raise unknown(
-                Code.UNKNOWN_SESSION,
-                "session",
-                session,
-                [s.id for s in known],
-            )
+            known = await asyncio.to_thread(self.parts.store.session_ids)
+            raise unknown(Code.UNKNOWN_SESSION, "session", session, known)
         return found
 
     async def session(self, session: str) -> Session:
@@ -164,6 +159,17 @@ class Engines:
         """
         engine = self._engines.get(session)
         return engine.session if engine is not None else await self._found(session)
+
+    async def sessions_of(self, ids: Sequence[str]) -> list[Session]:
+        """Return sessions in the order of their ids, each as its engine knows it if it has one.
+
+        Raises:
+            ServiceError: One of them does not exist.
+        """
+        known = {s: self._engines[s].session for s in ids if s in self._engines}
+        wanted = [session for session in ids if session not in known]
+        known |= await asyncio.to_thread(self.parts.store.sessions_by_id, wanted)
+        return [known[s] if s in known else await self._found(s) for s in ids]
 
     async def sessions(
         self, wanted: SessionFilter = SessionFilter(), page: Page = Page()

@@ -120,6 +120,7 @@ class Looker:
             if stored is not None and stored.state is SessionState.UNREADABLE:
                 problems.append(f"its record cannot be read: {stored.reason}")
             elif stored is not None:
+                _compare_counts(problems, self._store, session)
                 problems += self._of_battery(stored)
                 problems += self._of_layout(stored)
                 notes += _notes(self._store, stored)
@@ -219,6 +220,16 @@ def _told(problems: list[str], what: str) -> Generator[None]:
         problems.append(f"{what} cannot be read: {error.strerror or type(error).__name__}")
     except (DamagedArchiveError, ServiceError, ValueError) as error:
         problems.append(f"{what} cannot be read: {error}")
+
+
+def _compare_counts(problems: list[str], store: SqlStore, session: str) -> None:
+    """Compare the numbers that lists show of a session with its attempts."""
+    kept, counted = store.recount(session)
+    for what, is_now, is_so in zip(
+        ("episodes", "successes", "practice"), kept, counted, strict=True
+    ):
+        if is_now != is_so:
+            problems.append(f"its number of {what} was changed: it is {is_now}, and not {is_so}")
 
 
 def _compare_battery(problems: list[str], files: Artefacts, wanted: str) -> None:

@@ -45,6 +45,8 @@ batteries: Final = Table(
     Column("digest", String(64), nullable=False),
     Column("instances", Integer, nullable=False),
     Column("problems", JSON, nullable=False),
+    Column("suites", JSON, nullable=False),
+    Index("batteries_by_digest", "digest"),
 )
 
 layouts: Final = Table(
@@ -54,6 +56,7 @@ layouts: Final = Table(
     Column("name", String(200), nullable=False),
     Column("variant", String(200), nullable=False),
     Column("text", Text, nullable=False),
+    Index("layouts_by_name", "name", "variant", "digest"),
 )
 
 sessions: Final = Table(
@@ -78,8 +81,18 @@ sessions: Final = Table(
     Column("paused", Boolean, nullable=False),
     # Who plays it; it may become known after the session has begun.
     Column("identity", JSON, nullable=False),
+    # Derived for lists: how many of its episodes count, how many of those are successes, and how
+    # many were practice. Each change of an attempt changes them in the same transaction.
+    Column("episodes", Integer, nullable=False),
+    Column("successes", Integer, nullable=False),
+    Column("practised", Integer, nullable=False),
+    # The campaign to which it belongs; null if to none.
+    Column("campaign", String(100), nullable=True),
     Index("sessions_by_agent", "agent", "seq"),
     Index("sessions_by_battery", "battery_digest"),
+    Index("sessions_by_battery_name", "battery", "seq"),
+    Index("sessions_by_state", "state", "seq"),
+    Index("sessions_by_campaign", "campaign"),
 )
 
 campaigns: Final = Table(
@@ -95,6 +108,17 @@ campaigns: Final = Table(
     Column("battery", String(100), nullable=False),
     Column("battery_digest", String(64), nullable=False),
     Column("max_workers", Integer, nullable=False),
+    Index("campaigns_by_battery", "battery", "seq"),
+    Index("campaigns_by_digest", "battery_digest"),
+)
+
+GOING_ON: Final = text("reason = ''")
+"""Which campaigns hand out episodes; literal, so that a database sees that the index is for it."""
+Index(
+    "campaigns_going_on",
+    campaigns.c.seq,
+    sqlite_where=GOING_ON,
+    postgresql_where=GOING_ON,
 )
 
 _SESSION: Final = "sessions.id"
@@ -135,6 +159,16 @@ Index(
     unique=True,
     sqlite_where=_COUNTS,
     postgresql_where=_COUNTS,
+)
+
+AWAITED: Final = text("ruling = 'AWAITED'")
+"""Which attempts wait for a person's ruling; literal, as above."""
+Index(
+    "episodes_awaited",
+    episodes.c.session,
+    episodes.c.number,
+    sqlite_where=AWAITED,
+    postgresql_where=AWAITED,
 )
 
 certificates: Final = Table(

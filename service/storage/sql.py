@@ -7,11 +7,11 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -21,7 +21,7 @@ from sqlalchemy import (
     Select,
     String,
     Table,
-    Text,
+    case,
     cast,
     create_engine,
     delete,
@@ -31,6 +31,7 @@ from sqlalchemy import (
     select,
     text,
     tuple_,
+    union_all,
     update,
 )
 from sqlalchemy.exc import (
@@ -103,6 +104,8 @@ from animalcat.values import (
 
 DATABASE: Final = "animalcat.sqlite"
 """File of the database in a data directory."""
+_AT_ONCE: Final = 500
+"""Most ids that a query names."""
 _WAL_TRIES: Final = 100
 _WAL_PAUSE_SECONDS: Final = 0.05
 """How often, and how long after one another, a new connection tries to write ahead."""
@@ -231,6 +234,7 @@ class SqlStore:
             "digest": battery.digest,
             "instances": battery.instances,
             "problems": list(battery.problems),
+            "suites": dict(battery.suites),
         }
         with self._changing() as db:
             changed = db.execute(update(table).where(table.c.id == battery.id).values(values))
@@ -245,11 +249,30 @@ class SqlStore:
             ).one_or_none()
         return None if row is None else _battery(row)
 
-    def batteries(self) -> list[BatteryRecord]:
-        """List all batteries in order of id."""
+    def batteries(self, page: Page = Page(), contains: str = "") -> Listing[BatteryRecord]:
+        """List batteries in order of id.
+
+        Args:
+            page: Which page.
+            contains: What their ids have in them, in the same case; empty for all.
+
+        Raises:
+            BadPageError: The page's token did not come from such a list.
+        """
+        table = schema.batteries
+        query = select(table).order_by(table.c.id)
+        if page.after:
+            query = query.where(table.c.id > _name(page.after, "battery"))
+        if contains:  # LIKE does not heed the case on SQLite
+            query = query.where(func.replace(table.c.id, contains, "") != table.c.id)
+        rows, more = self._page(query, page)
+        return Listing(map(_battery, rows), f"battery/{rows[-1].id}" if more else "")
+
+    def battery_ids(self) -> list[str]:
+        """Return the ids of all batteries in order."""
+        table = schema.batteries
         with self._reader.connect() as db:
-            rows = db.execute(select(schema.batteries).order_by(schema.batteries.c.id)).all()
-        return [_battery(row) for row in rows]
+            return list(db.scalars(select(table.c.id).order_by(table.c.id)))
 
     def delete_battery(self, battery: str) -> bool:
         """Delete a battery.
@@ -291,12 +314,27 @@ class SqlStore:
             row = db.execute(select(table).where(table.c.digest == digest)).one_or_none()
         return None if row is None else LayoutRecord(*row)
 
-    def layouts(self) -> list[LayoutRecord]:
-        """List all layouts in order of name, variant and digest."""
+    def layouts(self, page: Page = Page(), but: Collection[str] = ()) -> Listing[LayoutRecord]:
+        """List layouts in order of name, variant and digest.
+
+        Args:
+            page: Which page.
+            but: Digests of those that are left out.
+
+        Raises:
+            BadPageError: The page's token did not come from such a list.
+        """
         table = schema.layouts
         order = (table.c.name, table.c.variant, table.c.digest)
-        with self._reader.connect() as db:
-            return [LayoutRecord(*row) for row in db.execute(select(table).order_by(*order))]
+        query = select(table).where(table.c.digest.not_in(but)).order_by(*order)
+        if page.after:
+            last = self.layout(_name(page.after, "layout"))
+            if last is None:
+                raise _bad_page(page.after)
+            query = query.where(tuple_(*order) > tuple_(last.name, last.variant, last.digest))
+        rows, more = self._page(query, page)
+        following = f"layout/{rows[-1].digest}" if more else ""
+        return Listing((LayoutRecord(*row) for row in rows), following)
 
     def create_session(
         self,
@@ -349,6 +387,9 @@ class SqlStore:
                     battery_digest=spec.battery_digest,
                     paused=False,
                     identity=records.IDENTITY.write(NOBODY),
+                    episodes=0,
+                    successes=0,
+                    practised=0,
                 )
             )
             _add_link(db, name, BEGINNING)
@@ -360,6 +401,12 @@ class SqlStore:
         with self._reader.connect() as db:
             row = db.execute(_session_query().where(schema.sessions.c.id == session)).one_or_none()
         return None if row is None else _session(row)
+
+    def has_session(self, session: str) -> bool:
+        """Return whether there is a session with this id, readable or not."""
+        this = select(schema.sessions.c.seq).where(schema.sessions.c.id == session)
+        with self._reader.connect() as db:
+            return db.scalar(this) is not None
 
     def requested(self, request_id: str) -> Session | None:
         """Return the session that was created under this request id; None if there is none."""
@@ -381,9 +428,47 @@ class SqlStore:
         if wanted.battery:
             query = query.where(table.c.battery == wanted.battery)
         if wanted.states:
-            query = query.where(table.c.state.in_([state.name for state in wanted.states]))
+            query = query.where(_in_states(wanted, page))
         rows, following = self._newest(query, table.c.seq, page)
         return Listing(map(_session, rows), following)
+
+    def sessions_by_id(self, ids: Iterable[str]) -> dict[str, Session]:
+        """Return sessions by their ids, as they stood at one time; unknown ids are left out."""
+        wanted, found = list(ids), dict[str, Session]()
+        with self._reader.connect() as db:
+            for k in range(0, len(wanted), _AT_ONCE):
+                these = schema.sessions.c.id.in_(wanted[k : k + _AT_ONCE])
+                for row in db.execute(_session_query().where(these)):
+                    found[row.id] = _session(row)
+        return found
+
+    def session_ids(self) -> list[str]:
+        """Return the ids of all sessions, newest first, without reading their specifications."""
+        table = schema.sessions
+        with self._reader.connect() as db:
+            return list(db.scalars(select(table.c.id).order_by(table.c.seq.desc())))
+
+    def recount(self, session: str) -> tuple[SessionCounts, SessionCounts]:
+        """Return what is kept of a session's numbers, and what its attempts say they are.
+
+        Raises:
+            KeyError: There is no such session.
+        """
+        table, played = schema.sessions, schema.episodes
+        with self._reader.connect() as db:
+            kept = db.execute(
+                select(table.c.episodes, table.c.successes, table.c.practised).where(
+                    table.c.id == session
+                )
+            ).one_or_none()
+            if kept is None:
+                raise KeyError(f"no session {session}")
+            rows = db.execute(
+                select(played.c.outcome, played.c.counts, played.c.invalid).where(
+                    played.c.session == session
+                )
+            )
+            return SessionCounts(*kept), _summed(_counted(*row) for row in rows)
 
     def count_sessions(self) -> dict[str, int]:
         """Return the number of sessions by the name of their state, without reading their specs."""
@@ -492,6 +577,7 @@ class SqlStore:
             asked = table.c.request_id == own["request_id"]
             if db.scalar(select(table.c.id).where(asked)) is not None:
                 own["request_id"] = None
+            own["campaign"] = None  # which does not come along
             load(db, table, [list(own.values())])
             for part in OF_SESSION:
                 load(db, part, rows[part.name])
@@ -604,6 +690,10 @@ class SqlStore:
                     max_workers=campaign.max_workers,
                 )
             )
+            for k in range(0, len(campaign.sessions), _AT_ONCE):
+                its_own = schema.sessions.c.id.in_(campaign.sessions[k : k + _AT_ONCE])
+                free = its_own & schema.sessions.c.campaign.is_(None)
+                db.execute(update(schema.sessions).where(free).values(campaign=campaign.id))
         return campaign
 
     def campaign(self, campaign: str) -> StoredCampaign | None:
@@ -618,6 +708,12 @@ class SqlStore:
         with self._reader.connect() as db:
             return _campaign_of(db, session)
 
+    def campaign_ids(self) -> list[str]:
+        """Return the ids of all campaigns, newest first, without reading their specifications."""
+        table = schema.campaigns
+        with self._reader.connect() as db:
+            return list(db.scalars(select(table.c.id).order_by(table.c.seq.desc())))
+
     def campaigns(
         self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
     ) -> Listing[StoredCampaign]:
@@ -631,9 +727,37 @@ class SqlStore:
         if wanted.battery:
             query = query.where(table.c.battery == wanted.battery)
         if wanted.going_on is not None:
-            query = query.where((table.c.reason == "") == wanted.going_on)
+            query = query.where(schema.GOING_ON if wanted.going_on else table.c.reason != "")
         rows, following = self._newest(query, table.c.seq, page)
         return Listing(map(_campaign, rows), following)
+
+    def unfinished_campaigns(self) -> list[StoredCampaign]:
+        """List the campaigns that hand out episodes or have a session that is not over."""
+        table, sessions = schema.campaigns, schema.sessions
+        states = [state.name for state in SessionState if not state.over]
+        played = select(sessions.c.campaign).where(
+            sessions.c.state.in_(states), sessions.c.campaign.is_not(None)
+        )
+        parts = (select(table).where(schema.GOING_ON), select(table).where(table.c.id.in_(played)))
+        with self._reader.connect() as db:
+            found = {row.seq: row for part in parts for row in db.execute(part)}
+        return [_campaign(found[seq]) for seq in sorted(found, reverse=True)]
+
+    def campaign_counts(self, campaigns: Iterable[str]) -> dict[str, CampaignCounts]:
+        """Return how far the sessions of campaigns are, by the campaign's id."""
+        table = schema.sessions
+        states = [state.name for state in SessionState if not state.over]
+        query = (
+            select(
+                table.c.campaign,
+                func.sum(table.c.episodes),
+                func.sum(case((table.c.state.in_(states), 1), else_=0)),
+            )
+            .where(table.c.campaign.in_(list(campaigns)))
+            .group_by(table.c.campaign)
+        )
+        with self._reader.connect() as db:
+            return {row[0]: CampaignCounts(int(row[1]), int(row[2])) for row in db.execute(query)}
 
     def delete_campaign(self, campaign: str) -> None:
         """Delete a campaign. Its sessions stay, and may then be deleted.
@@ -654,6 +778,8 @@ class SqlStore:
                         f"session {session.id} of campaign {campaign} is not over; end the "
                         "campaign first"
                     )
+            left = sessions.c.campaign == campaign
+            db.execute(update(sessions).where(left).values(campaign=None))
             db.execute(delete(table).where(table.c.id == campaign))
 
     def end_campaign(self, campaign: str, reason: str) -> StoredCampaign:
@@ -749,6 +875,7 @@ class SqlStore:
                 update(table).where(attempt).values(episode_values(episode)),
                 f"episode {episode.number} of {episode.session} counts already",
             )
+            _count(db, episode)
             _add_link(db, episode.session, f"{episode.number}-{episode.attempt}", recording)
 
     def invalidate_episode(self, session: str, number: int, attempt: int, reason: str) -> Episode:
@@ -781,6 +908,8 @@ class SqlStore:
                 raise ValueError(f"episode {number}-{attempt} of {session} does not count anyway")
             still = this & table.c.counts
             if db.execute(update(table).where(still).values(counts=False, invalid=reason)).rowcount:
+                before = _counted(row.outcome, row.counts, row.invalid)
+                _change_counts(db, session, SessionCounts(*(-part for part in before)))
                 _add_link(db, session, f"{number}-{attempt}")
             return _episode(db.execute(select(table).where(this)).one())
 
@@ -818,6 +947,7 @@ class SqlStore:
             for attempt in judged:
                 this = (table.c.number == attempt.number) & (table.c.attempt == attempt.attempt)
                 db.execute(update(table).where(waits & this).values(episode_values(attempt)))
+                _count(db, attempt)
                 _add_link(db, session, f"{attempt.number}-{attempt.attempt}")
             return judged
 
@@ -841,6 +971,68 @@ class SqlStore:
         rows, more = self._page(query.order_by(table.c.number, table.c.attempt), page)
         following = f"{rows[-1].number}-{rows[-1].attempt}" if more else ""
         return Listing(map(_episode, rows), following)
+
+    def last_attempt(self, session: str, number: int) -> int | None:
+        """Return the last attempt at an episode of a session; None if there is none."""
+        table = schema.episodes
+        this = (table.c.session == session) & (table.c.number == number)
+        with self._reader.connect() as db:
+            return db.scalar(select(func.max(table.c.attempt)).where(this))
+
+    def all_episodes(
+        self, wanted: EpisodeFilter = EpisodeFilter(), page: Page = Page()
+    ) -> Listing[Episode]:
+        """List the attempts of all sessions: by session, oldest first, then as `episodes` does.
+
+        Raises:
+            BadPageError: The page's token did not come from such a list.
+        """
+        table, sessions = schema.episodes, schema.sessions
+        place = (sessions.c.seq, table.c.number, table.c.attempt)
+        query = select(table, sessions.c.seq).join(sessions, sessions.c.id == table.c.session)
+        if wanted.outcomes:
+            query = query.where(table.c.outcome.in_([outcome.name for outcome in wanted.outcomes]))
+        if wanted.over is not None:
+            query = query.where(table.c.outcome.is_not(None) == wanted.over)
+        if page.after:
+            last = _numbers(page.after, 3)
+            # The first says the same in part, and lets a database begin at the right session.
+            query = query.where(sessions.c.seq >= last[0], tuple_(*place) > tuple_(*last))
+        rows, more = self._page(query.order_by(*place), page)
+        following = f"{rows[-1].seq}-{rows[-1].number}-{rows[-1].attempt}" if more else ""
+        return Listing(map(_episode, rows), following)
+
+    def first_outcomes(self, sessions: Mapping[str, int]) -> dict[str, dict[str, bool]]:
+        """Return whether sessions passed the instances that they played first.
+
+        Args:
+            sessions: By the session's id, how many of its episodes.
+
+        Returns:
+            By the session's id: whether each instance of the battery was passed, itself or its
+            twin. Of one that was played more than once, the first outcome that counts is told.
+            What did not count, and what cannot be read, is left out.
+        """
+        table = schema.episodes
+        columns = (table.c.session, table.c.number, table.c.outcome, table.c.decision)
+        ended = [outcome.name for outcome in Outcome if outcome.counts]
+        found: dict[str, dict[str, bool]] = {session: {} for session in sessions}
+        wanted = list(sessions)
+        with self._reader.connect() as db:
+            for k in range(0, len(wanted), _AT_ONCE):
+                these = table.c.session.in_(wanted[k : k + _AT_ONCE])
+                early = table.c.number < max(sessions.values())
+                query = select(*columns).where(
+                    these, early, table.c.outcome.in_(ended), table.c.invalid == ""
+                )
+                place = (table.c.session, table.c.number, table.c.attempt)
+                for row in db.execute(query.order_by(*place)):
+                    if row.number < sessions[row.session]:
+                        with suppress(UnreadableError):
+                            chosen = records.DECISION.read(row.decision).chosen
+                            passed = row.outcome == Outcome.SUCCESS.name
+                            found[row.session].setdefault(chosen, passed)
+        return found
 
     def _newest(
         self, query: Select[Any], seq: ColumnElement[int], page: Page
@@ -1157,8 +1349,20 @@ def _numbers(token: str, n: int) -> list[int]:
     """Return the numbers in a page's token."""
     parts = token.split("-")
     if len(parts) != n or not all(part.isdecimal() and part.isascii() for part in parts):
-        raise BadPageError(f"{token[:40]!r} is not the token of a page; start with the first page")
+        raise _bad_page(token)
     return [int(part) for part in parts]
+
+
+def _name(token: str, what: str) -> str:
+    """Return the name in a page's token."""
+    kind, _, name = token.partition("/")
+    if kind != what or not name:
+        raise _bad_page(token)
+    return name
+
+
+def _bad_page(token: str) -> BadPageError:
+    return BadPageError(f"{token[:40]!r} is not the token of a page; start with the first page")
 
 
 def _insert(db: Connection, statement: Any, taken: str) -> None:
@@ -1170,25 +1374,83 @@ def _insert(db: Connection, statement: Any, taken: str) -> None:
 
 def _session_query() -> Select[Any]:
     table, played = schema.sessions, schema.episodes
-    # Counting per session makes a page of a long list cost only its own sessions.
-    counted = select(func.count()).where(played.c.session == table.c.id, played.c.counts)
-    passed = counted.where(played.c.outcome == Outcome.SUCCESS.name)
-    # What was passed or failed and does not count, though nobody declared it invalid.
-    ended = played.c.outcome.in_([outcome.name for outcome in Outcome if outcome.counts])
-    practised = select(func.count()).where(
-        played.c.session == table.c.id, ~played.c.counts, played.c.invalid == "", ended
-    )
     numbers = func.aggregate_strings(cast(played.c.number, String), ",")
-    awaited = select(numbers).where(
-        played.c.session == table.c.id, played.c.ruling == Ruling.AWAITED.name
-    )
-    return select(
-        table,
-        awaited.correlate(table).scalar_subquery().label("unjudged"),
-        practised.correlate(table).scalar_subquery().label("practised"),
-        counted.correlate(table).scalar_subquery().label("episodes"),
-        passed.correlate(table).scalar_subquery().label("successes"),
-    )
+    awaited = select(numbers).where(played.c.session == table.c.id, schema.AWAITED)
+    return select(table, awaited.correlate(table).scalar_subquery().label("unjudged"))
+
+
+def _in_states(wanted: SessionFilter, page: Page) -> ColumnElement[bool]:
+    """Which sessions are in states; of a page of a list over all agents, found state by state.
+
+    So a page costs as much where few of many sessions, or nearly all, are in these states.
+    """
+    table = schema.sessions
+    names = [state.name for state in wanted.states]
+    if not page.limit or wanted.agent or wanted.battery:
+        return table.c.state.in_(names)
+    parts: list[Select[Any]] = []
+    for name in names:
+        part = select(table.c.seq).where(table.c.state == name)
+        if page.after:
+            part = part.where(table.c.seq < _numbers(page.after, 1)[0])
+        newest = part.order_by(table.c.seq.desc()).limit(page.limit + 1).subquery()
+        parts.append(select(newest.c.seq))
+    return table.c.seq.in_(union_all(*parts))
+
+
+class SessionCounts(NamedTuple):
+    """What is kept of the numbers of a session's attempts.
+
+    Attributes:
+        episodes: How many count.
+        successes: How many of those are successes.
+        practised: How many were passed or failed for practice.
+    """
+
+    episodes: int
+    successes: int
+    practised: int
+
+
+class CampaignCounts(NamedTuple):
+    """How far the sessions of a campaign are.
+
+    Attributes:
+        episodes: How many of their episodes count.
+        going_on: How many of them are not over.
+    """
+
+    episodes: int
+    going_on: int
+
+
+def _counted(outcome: str | None, counts: bool, invalid: str) -> SessionCounts:
+    """What an attempt adds to the numbers of its session."""
+    passed = outcome == Outcome.SUCCESS.name
+    # What was passed or failed and does not count, though nobody declared it invalid.
+    practice = not counts and not invalid and (passed or outcome == Outcome.FAILURE.name)
+    return SessionCounts(int(counts), int(counts and passed), int(practice))
+
+
+def _summed(parts: Iterable[SessionCounts]) -> SessionCounts:
+    episodes = successes = practised = 0
+    for part in parts:
+        episodes, successes = episodes + part.episodes, successes + part.successes
+        practised += part.practised
+    return SessionCounts(episodes, successes, practised)
+
+
+def _count(db: Connection, ended: Episode) -> None:
+    """Add an attempt that has just come to its end to the numbers of its session."""
+    outcome = None if ended.outcome is None else ended.outcome.name
+    _change_counts(db, ended.session, _counted(outcome, ended.counts, ended.invalid))
+
+
+def _change_counts(db: Connection, session: str, by: SessionCounts) -> None:
+    table = schema.sessions
+    if any(by):
+        changed = {name: table.c[name] + part for name, part in by._asdict().items()}
+        db.execute(update(table).where(table.c.id == session).values(changed))
 
 
 def _requested(db: Connection, request_id: str) -> Session | None:
@@ -1330,12 +1592,10 @@ def _campaign(row: Row[Any]) -> StoredCampaign:
 
 
 def _campaign_of(db: Connection, session: str) -> StoredCampaign | None:
-    table = schema.campaigns
-    # The database looks through the texts, so that only what may have it is read.
-    rows = db.execute(
-        select(table).where(cast(table.c.sessions, Text).contains(session, autoescape=True))
-    )
-    return next((_campaign(row) for row in rows if session in _sessions_of(row)), None)
+    table, sessions = schema.campaigns, schema.sessions
+    query = select(table).join(sessions, sessions.c.campaign == table.c.id)
+    row = db.execute(query.where(sessions.c.id == session)).one_or_none()
+    return None if row is None else _campaign(row)
 
 
 def _no_spec(agent: str, battery: str) -> SessionSpec:
@@ -1358,9 +1618,10 @@ def _sessions_of(row: Row[Any]) -> tuple[str, ...]:
 def _battery(row: Row[Any]) -> BatteryRecord:
     try:
         problems = tuple(records.read_json("problems", row.problems))
+        suites = dict(records.read_json("suites", row.suites))
     except UnreadableError as error:
-        problems = (f"unreadable: {error}",)
-    return BatteryRecord(row.id, row.digest, row.instances, problems)
+        problems, suites = (f"unreadable: {error}",), dict[str, int]()
+    return BatteryRecord(row.id, row.digest, row.instances, problems, suites)
 
 
 def _certificate(row: Row[Any]) -> StoredCertificate:

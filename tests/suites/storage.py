@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from animalcat.arena_configs.instance import Instance
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
@@ -31,6 +32,8 @@ from animalcat.values import (
     CapabilityStatus,
     Decision,
     Episode,
+    MadeAs,
+    MadeInstance,
     Outcome,
     Ruling,
     SessionSpec,
@@ -445,6 +448,101 @@ class StorageSuite:
         assert [e.number for e in store.episodes(session, counted)] == [0, 2]
         still_open = EpisodeFilter(over=False)
         assert [(e.number, e.attempt) for e in store.episodes(session, still_open)] == [(1, 1)]
+
+    def test_attempts_of_all_sessions_are_listed_page_by_page(
+        self, store: SqlStore, session: str
+    ) -> None:
+        """They are in order of session, number and attempt, whatever the session is called."""
+        made = [session, "b", "a"]
+        for name in made[1:]:
+            store.create_session(name, SPEC, NOW)
+        for number, name in enumerate((*made, session)):
+            store.open_episode(attempt(name, number))
+            store.finish_episode(finished(attempt(name, number)))
+        for size in (1, 3):
+            places: list[tuple[str, int]] = []
+            page = Page(size)
+            while page.limit:
+                found = store.all_episodes(page=page)
+                places += [(e.session, e.number) for e in found]
+                page = Page(size if found.next else 0, found.next)
+            assert places == [(session, 0), (session, 3), ("b", 1), ("a", 2)]
+        with pytest.raises(BadPageError):
+            store.all_episodes(page=Page(1, "1-2"))
+
+    def test_numbers_of_attempts_are_kept(self, store: SqlStore, session: str) -> None:
+        """What lists show of a session is what its attempts say, after each change of them."""
+        ends = [
+            (Outcome.SUCCESS, DECISION),
+            (Outcome.FAILURE, DECISION),
+            (Outcome.SUCCESS, replace(DECISION, reason="practice")),
+            (Outcome.VOID, DECISION),
+        ]
+        for number, (outcome, decision) in enumerate(ends):
+            opened = replace(attempt(session, number), decision=decision)
+            store.open_episode(opened)
+            failed = Ruling.AWAITED if outcome is Outcome.VOID else None
+            store.finish_episode(replace(finished(opened, outcome), ruling=failed))
+            assert store.recount(session)[0] == store.recount(session)[1]
+        assert store.recount(session)[0] == (2, 1, 1)
+        store.invalidate_episode(session, 0, 0, "a bad day")
+        store.invalidate_episode(session, 0, 0, "again")
+        assert store.recount(session) == ((1, 0, 1), (1, 0, 1))
+        store.judge_failures(session, Ruling.FAILURE)
+        assert store.recount(session) == ((2, 0, 1), (2, 0, 1))
+        found = store.sessions_by_id([session, "x"])[session]
+        assert (found.episodes, found.successes, found.practised, found.unjudged) == (2, 0, 1, ())
+
+    def test_first_outcomes_are_those_that_count(self, store: SqlStore, session: str) -> None:
+        """Of an arena that was played again the first outcome is told, and a twin stands for it."""
+        twin = MadeInstance("b", Instance("b.0f", "", {}, 0.0, 10, 1, ""), "", MadeAs.TWIN)
+        played = [
+            (Outcome.FAILURE, "a", None),
+            (Outcome.SUCCESS, "a", None),
+            (Outcome.FAULT, "c", None),
+            (Outcome.FAILURE, "b.0f", twin),
+            (Outcome.SUCCESS, "a", None),
+            (Outcome.SUCCESS, "d", None),
+        ]
+        for number, (outcome, name, made) in enumerate(played):
+            opened = replace(
+                attempt(session, number), decision=replace(DECISION, instance=name, made=made)
+            )
+            store.open_episode(opened)
+            store.finish_episode(finished(opened, outcome))
+        store.invalidate_episode(session, 0, 0, "the lamp was off")
+        store.create_session("idle", SPEC, NOW)
+        told = store.first_outcomes({session: 5, "idle": 5})
+        assert told == {session: {"a": True, "b": False}, "idle": {}}
+
+    def test_pages_of_states_are_pages_of_the_list(self, store: SqlStore) -> None:
+        """Sessions of some states come newest first, and a page begins where the last one ended."""
+        states = [SessionState.WAITING, SessionState.RUNNING, SessionState.CANCELLED]
+        for number in range(9):
+            made = store.create_session(f"s{number}", SPEC, NOW).id
+            store.set_state(made, states[number % 3])
+        wanted = SessionFilter(states=(SessionState.WAITING, SessionState.CANCELLED))
+        first = store.sessions(wanted, Page(4))
+        assert [s.id for s in first] == ["s8", "s6", "s5", "s3"]
+        assert [s.id for s in store.sessions(wanted, Page(4, first.next))] == ["s2", "s0"]
+
+    def test_campaigns_that_are_over_are_not_gone_on_with(
+        self, store: SqlStore, session: str
+    ) -> None:
+        """One that ended goes on as long as one of its sessions does."""
+        spec = CampaignSpec(("x", "y"), SPEC, Allocation(200))
+        for name in ("c", "d"):
+            own = store.create_session(name, SPEC, NOW).id
+            store.create_campaign(StoredCampaign(name, spec, (own,), NOW))
+        assert [c.id for c in store.unfinished_campaigns()] == ["d", "c"]
+        store.end_campaign("c", "enough")
+        store.set_state("d", SessionState.CANCELLED)
+        assert [c.id for c in store.unfinished_campaigns()] == ["d", "c"]
+        store.set_state("c", SessionState.CANCELLED)
+        assert [c.id for c in store.unfinished_campaigns()] == ["d"]
+        store.end_campaign("d", "enough")
+        assert store.unfinished_campaigns() == []
+        assert store.campaign_counts(["c", "d", "x"]) == {"c": (0, 0), "d": (0, 0)}
 
     def test_campaigns_are_listed_page_by_page(self, store: SqlStore, session: str) -> None:
         """Campaigns can be filtered by battery, and by whether they go on."""

@@ -7,11 +7,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from animalcat.cli.shared.output import fail, print_rows
+from animalcat.cli.shared.output import fail, print_rows, some
 from animalcat.cli.shared.remote import (
     AsJson,
     Data,
     EpisodeArgument,
+    Every,
+    Limit,
     Server,
     client_for,
     episode_row,
@@ -39,6 +41,8 @@ def list_(
             show_default="every session",
         ),
     ] = "",
+    every: Every = False,
+    limit: Limit = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -48,8 +52,6 @@ def list_(
     An episode that was repeated has several attempts, and all are listed. What a person played has
     the reason "person".
     """
-    with client_for(server, data) as client:
-        rows = [episode_row(episode) for episode in client.episodes(session or None)]
     columns = [
         Column("session", 9 if session else 0),
         "episode",
@@ -61,7 +63,11 @@ def list_(
         Column("ended_by", 3),
         Column("reason", 6),
     ]
-    print_rows(rows, columns, as_json=as_json)
+    with client_for(server, data) as client:
+        listed = some(
+            lambda most: client.iter_episodes(session or None, limit=most), every, limit, as_json
+        )
+        print_rows(map(episode_row, listed), columns, as_json=as_json)
 
 
 @app.command()

@@ -160,8 +160,7 @@ def _kept(server: str | None, data: Path | None) -> list[values.Layout]:
     if not server and not home.is_dir():
         return []
     with client_for(server, data) as client:
-        brought = [layout for layout in client.list_layouts() if not layout.shipped]
-        return [client.get_layout(layout.digest) for layout in brought]
+        return [layout for layout in client.list_layouts(texts=True) if not layout.shipped]
 
 
 def _of_session(session: str, server: str | None, data: Path | None) -> values.Layout:

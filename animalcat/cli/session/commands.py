@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -36,6 +36,7 @@ from animalcat.cli.shared.output import (
     print_json,
     print_rows,
     remark,
+    some,
     status,
 )
 from animalcat.cli.shared.remote import (
@@ -44,6 +45,8 @@ from animalcat.cli.shared.remote import (
     AllowPlugin,
     AsJson,
     Data,
+    Every,
+    Limit,
     Server,
     SessionArgument,
     client_for,
@@ -225,11 +228,14 @@ def extend(
 
 
 @app.command("list")
-def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
+def list_sessions(
+    every: Every = False,
+    limit: Limit = None,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
     """List sessions, newest first."""
-    with client_for(server, data) as client:
-        sessions = list(client.list_sessions())
-    rows = [session_row(session) for session in sessions]
     columns = [
         "session",
         Column("agent", 4),  # the session's id has most of it
@@ -241,8 +247,17 @@ def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = Fa
         Column("successes", 2),
         Column("reason", 5),
     ]
-    print_rows(rows, columns, as_json=as_json)
-    if any(session.withheld for session in sessions):
+    withheld = False
+
+    def rows(client: Client) -> Iterator[dict[str, Any]]:
+        nonlocal withheld
+        for session in some(lambda most: client.sessions(limit=most), every, limit, as_json):
+            withheld |= session.withheld
+            yield session_row(session)
+
+    with client_for(server, data) as client:
+        print_rows(rows(client), columns, as_json=as_json)
+    if withheld:
         remark(WITHHELD)
 
 

@@ -51,6 +51,20 @@ AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=OUTPUT),
 ]
+Every = Annotated[
+    bool,
+    typer.Option("--all", help="List all, not only the first 100.", rich_help_panel=OUTPUT),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        min=1,
+        help="How many to list at most.",
+        show_default="100, and all with --json",
+        rich_help_panel=OUTPUT,
+    ),
+]
 EpisodeArgument = Annotated[
     str,
     typer.Argument(

@@ -26,7 +26,9 @@ def upgrade() -> None:
         sa.Column("digest", sa.String(64), nullable=False),
         sa.Column("instances", sa.Integer, nullable=False),
         sa.Column("problems", sa.JSON, nullable=False),
+        sa.Column("suites", sa.JSON, nullable=False),
     )
+    op.create_index("batteries_by_digest", "batteries", ["digest"])
     op.create_table(
         "layouts",
         sa.Column("digest", sa.String(64), primary_key=True),
@@ -34,6 +36,7 @@ def upgrade() -> None:
         sa.Column("variant", sa.String(200), nullable=False),
         sa.Column("text", sa.Text, nullable=False),
     )
+    op.create_index("layouts_by_name", "layouts", ["name", "variant", "digest"])
     op.create_table(
         "sessions",
         sa.Column("seq", sa.Integer, primary_key=True, autoincrement=True),
@@ -51,9 +54,16 @@ def upgrade() -> None:
         sa.Column("battery_digest", sa.String(64), nullable=False),
         sa.Column("paused", sa.Boolean, nullable=False),
         sa.Column("identity", sa.JSON, nullable=False),
+        sa.Column("episodes", sa.Integer, nullable=False),
+        sa.Column("successes", sa.Integer, nullable=False),
+        sa.Column("practised", sa.Integer, nullable=False),
+        sa.Column("campaign", sa.String(100), nullable=True),
     )
     op.create_index("sessions_by_agent", "sessions", ["agent", "seq"])
     op.create_index("sessions_by_battery", "sessions", ["battery_digest"])
+    op.create_index("sessions_by_battery_name", "sessions", ["battery", "seq"])
+    op.create_index("sessions_by_state", "sessions", ["state", "seq"])
+    op.create_index("sessions_by_campaign", "sessions", ["campaign"])
     op.create_table(
         "campaigns",
         sa.Column("seq", sa.Integer, primary_key=True, autoincrement=True),
@@ -65,6 +75,16 @@ def upgrade() -> None:
         sa.Column("battery", sa.String(100), nullable=False),
         sa.Column("battery_digest", sa.String(64), nullable=False),
         sa.Column("max_workers", sa.Integer, nullable=False),
+    )
+    op.create_index("campaigns_by_battery", "campaigns", ["battery", "seq"])
+    op.create_index("campaigns_by_digest", "campaigns", ["battery_digest"])
+    going_on = sa.text("reason = ''")
+    op.create_index(
+        "campaigns_going_on",
+        "campaigns",
+        ["seq"],
+        sqlite_where=going_on,
+        postgresql_where=going_on,
     )
     op.create_table(
         "episodes",
@@ -95,6 +115,14 @@ def upgrade() -> None:
         unique=True,
         sqlite_where=counts,
         postgresql_where=counts,
+    )
+    awaited = sa.text("ruling = 'AWAITED'")
+    op.create_index(
+        "episodes_awaited",
+        "episodes",
+        ["session", "number"],
+        sqlite_where=awaited,
+        postgresql_where=awaited,
     )
     op.create_table(
         "certificates",
