@@ -29,7 +29,7 @@ from animalcat.service.storage.belonging import KEPT
 from animalcat.service.storage.rows import PlainRow
 from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.service.upkeep.backup import OTHERS
-from animalcat.service.upkeep.bundle import Source, reading, sync_folder, write_whole
+from animalcat.service.upkeep.bundle import Source, reading, sync_disk, sync_folder, write_whole
 from animalcat.service.upkeep.place import (
     DataError,
     Place,
@@ -155,7 +155,7 @@ def _restore(path: Path, source: Source, settings: Settings, stage: Path, tell: 
         _build(content / DATABASE, rows)
         shutil.rmtree(stage / "unpacked", ignore_errors=True)
         tell("making it safe on the disk")
-        os.sync()
+        sync_disk(stage)
         told = json.dumps([str(path.resolve()), asdict(restored)])
         write_whole(stage / _READY, told.encode())
         _move_in(settings, stage)
@@ -186,7 +186,6 @@ def _move_in(settings: Settings, stage: Path) -> None:
         if entry.name == DATABASE:
             for ending in ("-wal", "-shm"):
                 (home / f"{DATABASE}{ending}").unlink(missing_ok=True)
-            os.sync()
             entry.replace(target)
         elif entry.name in OTHERS and target.exists() and any(target.iterdir()):
             shutil.rmtree(entry)  # this place has tokens and keys of its own
@@ -237,7 +236,7 @@ def _commit_shared(settings: Settings, content: Path, rows: Any) -> None:
         mark = store.id()
         if settings.artefacts:
             _send(settings, content)
-        os.sync()
+        sync_disk(content)
         for entry in sorted(content.iterdir()):
             target = settings.home / entry.name
             if entry.name in OTHERS and target.exists() and any(target.iterdir()):

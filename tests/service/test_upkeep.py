@@ -348,12 +348,12 @@ def test_what_is_killed_is_done_again(original: Path, tmp_path: Path, form: str)
     while killed(at, call):
         with pytest.raises(DataError, match=r"no whole backup|there is no"):
             stores.restore(path, tmp_path / "r")
-        at += 2
-    assert at > 3
+        at = 2 * at + 1
+    assert at > 7
     at, call = 1, f"data.restore({str(path)!r}, {str(tmp_path / 'r')!r}, tell=tell)"
     while killed(at, call):
-        at += 2
-    assert at > 3
+        at = 2 * at + 1
+    assert at > 7
     assert rows(tmp_path / "r") == rows(original)
     assert files(tmp_path / "r") == files(original)
     assert not list((tmp_path / "r").glob(".restoring-*"))
