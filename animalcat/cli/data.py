@@ -223,7 +223,11 @@ def prune(
     ] = None,
     state: Annotated[
         list[SessionState] | None,
-        typer.Option(help="Sessions in this state. Repeat it for several."),
+        typer.Option(
+            metavar="STATE",
+            help="Sessions in this state: waiting, finished, cancelled or failed. Repeat it for "
+            "several.",
+        ),
     ] = None,
     older_than: Annotated[
         str,

@@ -585,6 +585,7 @@ class SqlStore:
             asked = table.c.request_id == own["request_id"]
             if db.scalar(select(table.c.id).where(asked)) is not None:
                 own["request_id"] = None
+            own["campaign"] = None  # which does not come along
             load(db, table, [list(own.values())])
             for part in OF_SESSION:
                 load(db, part, rows[part.name])

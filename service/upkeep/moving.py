@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.belonging import check_belonging
 from animalcat.service.storage.errors import AlreadyFinishedError, InUseError
 from animalcat.service.storage.rows import OF_SESSION, PlainRow, named
-from animalcat.service.upkeep.bundle import copy
+from animalcat.service.upkeep.bundle import copy, sync_disk
 from animalcat.service.upkeep.place import (
     DataError,
     Place,
@@ -112,7 +111,7 @@ def _moved(source: Place, target: Place, session: str, tell: Tell, remove: Remov
     if layout is not None:
         target.store.put_layout(layout)
     if not there:
-        os.sync()
+        sync_disk(target.home)
         with suppress(AlreadyFinishedError):  # another call was quicker: it is compared below
             target.store.adopt(rows)
     tell(f"comparing {session} with its chain in {target.name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -9,9 +10,9 @@ import shutil
 import tarfile
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlalchemy import Table
 
@@ -28,7 +29,7 @@ from animalcat.service.storage.belonging import KEPT
 from animalcat.service.storage.rows import PlainRow
 from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.service.upkeep.backup import OTHERS
-from animalcat.service.upkeep.bundle import Source, reading, sync_folder
+from animalcat.service.upkeep.bundle import Source, reading, sync_disk, sync_folder, write_whole
 from animalcat.service.upkeep.place import (
     DataError,
     Place,
@@ -42,7 +43,7 @@ from animalcat.service.upkeep.place import (
 _STAGE: Final = ".restoring-"
 """Begins the name of the folder within a data directory in which a backup is put together."""
 _READY: Final = "ready"
-"""File in that folder once all is in it, and only names have to be changed."""
+"""File in that folder once all is in it, and only names have to be changed: what it is."""
 _KEYS: Final = re.compile(
     rf"(?:{RECORDINGS}|{CERTIFICATES})/[^/.][^/]*/[^/.][^/]*|{BATTERIES}/[0-9a-f]{{64}}\.tar"
     rf"|(?:{'|'.join(OTHERS)})(?:/[^/.][^/]*)+"
@@ -101,13 +102,15 @@ def restore(path: Path, settings: Settings, tell: Tell = silent) -> Restored:
     """
     home = settings.home
     with said(settings, home), _own(settings):
-        _finish_earlier(settings)
+        finished = _finish_earlier(settings)
+        if finished is not None and finished[0] == str(path.resolve()):
+            return finished[1]
         _insist_on_empty(settings)
         with _stage(home) as stage, reading(path, stage / "unpacked") as source:
-            return _restore(source, settings, stage, tell)
+            return _restore(path, source, settings, stage, tell)
 
 
-def _restore(source: Source, settings: Settings, stage: Path, tell: Tell) -> Restored:
+def _restore(path: Path, source: Source, settings: Settings, stage: Path, tell: Tell) -> Restored:
     manifest = source.manifest
     if manifest["schema"] != schema.REVISION:
         raise DataError(
@@ -133,6 +136,14 @@ def _restore(source: Source, settings: Settings, stage: Path, tell: Tell) -> Res
         if key.startswith(f"{BATTERIES}/"):
             _unpack_battery(target)
     tables = manifest["tables"]
+    restored = Restored(
+        place_name(settings),
+        str(manifest["made"]),
+        int(tables["sessions"]["rows"]),
+        int(tables["episodes"]["rows"]),
+        number,
+        tuple(manifest["damaged"]),
+    )
 
     def rows(table: Table) -> Iterator[PlainRow]:
         tell(f"storing {table.name}")
@@ -144,18 +155,11 @@ def _restore(source: Source, settings: Settings, stage: Path, tell: Tell) -> Res
         _build(content / DATABASE, rows)
         shutil.rmtree(stage / "unpacked", ignore_errors=True)
         tell("making it safe on the disk")
-        os.sync()
-        (stage / _READY).touch()
-        sync_folder(stage)
+        sync_disk(stage)
+        told = json.dumps([str(path.resolve()), asdict(restored)])
+        write_whole(stage / _READY, told.encode())
         _move_in(settings, stage)
-    return Restored(
-        place_name(settings),
-        str(manifest["made"]),
-        int(tables["sessions"]["rows"]),
-        int(tables["episodes"]["rows"]),
-        number,
-        tuple(manifest["damaged"]),
-    )
+    return restored
 
 
 def _build(file: Path, rows: Any) -> None:
@@ -182,7 +186,6 @@ def _move_in(settings: Settings, stage: Path) -> None:
         if entry.name == DATABASE:
             for ending in ("-wal", "-shm"):
                 (home / f"{DATABASE}{ending}").unlink(missing_ok=True)
-            os.sync()
             entry.replace(target)
         elif entry.name in OTHERS and target.exists() and any(target.iterdir()):
             shutil.rmtree(entry)  # this place has tokens and keys of its own
@@ -191,6 +194,7 @@ def _move_in(settings: Settings, stage: Path) -> None:
                 target.rmdir()  # an empty one
             entry.rename(target)
     sync_folder(home)
+    (stage / _READY).unlink()
 
 
 def _set_marks(settings: Settings, database: Path) -> None:
@@ -232,7 +236,7 @@ def _commit_shared(settings: Settings, content: Path, rows: Any) -> None:
         mark = store.id()
         if settings.artefacts:
             _send(settings, content)
-        os.sync()
+        sync_disk(content)
         for entry in sorted(content.iterdir()):
             target = settings.home / entry.name
             if entry.name in OTHERS and target.exists() and any(target.iterdir()):
@@ -277,12 +281,23 @@ def _own(settings: Settings) -> Generator[None]:
             raise
 
 
-def _finish_earlier(settings: Settings) -> None:
-    """Finish what was killed while names were changed, and remove what was killed before that."""
+def _finish_earlier(settings: Settings) -> tuple[str, Restored] | None:
+    """Finish what was killed while names were changed, and remove what was killed before that.
+
+    Returns:
+        The backup of what was finished, and what that was; None if nothing was.
+    """
+    finished: tuple[str, Restored] | None = None
     for stage in settings.home.glob(f"{_STAGE}*"):
         if (stage / _READY).exists():
+            path, told = cast(
+                "tuple[str, dict[str, Any]]", json.loads((stage / _READY).read_text())
+            )
+            told["damaged"] = tuple(told["damaged"])
             _move_in(settings, stage)
+            finished = path, Restored(**told)
         shutil.rmtree(stage)
+    return finished
 
 
 def _insist_on_empty(settings: Settings) -> None:
@@ -320,7 +335,8 @@ def _stage(home: Path) -> Generator[Path]:
     try:
         yield stage
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        if not (stage / _READY).exists():  # else the next call finishes it
+            shutil.rmtree(stage, ignore_errors=True)
 
 
 def _insist_on_key(key: Any) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from typer.testing import CliRunner
 from animalcat import data as stores
 from animalcat.cli.main import build
 from animalcat.data import DataError, Part
-from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.service.storage.rows import TABLES, PlainRow
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.upkeep import backup, moving, restore
@@ -31,8 +30,7 @@ from animalcat.values import SessionState
 from benchmarks.stores import StoreMaker
 from tests import postgres
 from tests.disk import full_disk
-from tests.service.conftest import walk
-from tests.service.test_restart import battery, counted, create, finish
+from tests.service.test_restart import Server, battery, counted, create, finish, held
 
 FORMS = ("bundle", "b.tar.zst", "b.tar.gz", "b.zip")
 
@@ -188,7 +186,7 @@ def test_an_interrupted_look_goes_on_and_reads_again_what_was_written(store: Pat
 def test_what_is_restored_is_the_same(original: Path, tmp_path: Path, form: str) -> None:
     made = stores.backup(original, tmp_path / form)
     assert (made.sessions, made.episodes, made.damaged) == (8, 34, ())
-    assert not [path for path in tmp_path.rglob(".*")], "nothing half done is left"
+    assert not list(tmp_path.rglob(".*")), "nothing half done is left"
     target = tmp_path / "restored"
     stores.restore(tmp_path / form, target)
     assert rows(target) == rows(original)
@@ -289,6 +287,11 @@ def no_check(*_: object) -> None:
     """Room is believed to be there, and is not."""
 
 
+def no_room(_: Path) -> int:
+    """Bytes that are free."""
+    return 1000
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_disk_that_fills_up_harms_nothing(
     original: Path, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
@@ -308,8 +311,8 @@ def test_a_disk_that_fills_up_harms_nothing(
             assert not (tmp_path / "new").exists()
     assert tree(tmp_path / "good") == before
     assert files(original) == own
-    monkeypatch.setattr("animalcat.service.upkeep.place.free_bytes", lambda folder: 1000)
-    with pytest.raises(DataError, match="takes about .* MiB left"):
+    monkeypatch.setattr("animalcat.service.upkeep.place.free_bytes", no_room)
+    with pytest.raises(DataError, match=r"takes about .* MiB left"):
         stores.backup(original, tmp_path / form)
 
 
@@ -343,14 +346,14 @@ def test_what_is_killed_is_done_again(original: Path, tmp_path: Path, form: str)
     path, at = tmp_path / form, 1
     call = f"data.backup({str(original)!r}, {str(path)!r}, tell=tell)"
     while killed(at, call):
-        with pytest.raises(DataError, match="no whole backup|there is no"):
+        with pytest.raises(DataError, match=r"no whole backup|there is no"):
             stores.restore(path, tmp_path / "r")
-        at += 2
-    assert at > 3
+        at = 2 * at + 1
+    assert at > 7
     at, call = 1, f"data.restore({str(path)!r}, {str(tmp_path / 'r')!r}, tell=tell)"
     while killed(at, call):
-        at += 2
-    assert at > 3
+        at = 2 * at + 1
+    assert at > 7
     assert rows(tmp_path / "r") == rows(original)
     assert files(tmp_path / "r") == files(original)
     assert not list((tmp_path / "r").glob(".restoring-*"))
@@ -363,19 +366,20 @@ def test_a_restore_killed_while_names_change_is_finished(
     rename = Path.rename
 
     def fails(path: Path, target: Path) -> Path:
-        if path.name == "certificates":
-            shutil.copytree(path.parent.parent, tmp_path / "kept")
+        if path.name == "recordings":
             raise KeyboardInterrupt
         return rename(path, target)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", fails)
-        stores.restore(tmp_path / "b", tmp_path / "r")
-    (tmp_path / "kept").rename(tmp_path / "r" / ".restoring-killed")
-    with pytest.raises(DataError, match="is not empty"):  # since that one is whole by now
-        stores.restore(tmp_path / "b", tmp_path / "r")
+        with pytest.raises(KeyboardInterrupt):
+            stores.restore(tmp_path / "b", tmp_path / "r")
+    assert (tmp_path / "r" / "batteries").is_dir()
+    assert not (tmp_path / "r" / "animalcat.sqlite").exists()
+    assert stores.restore(tmp_path / "b", tmp_path / "r").sessions == 8
     assert rows(tmp_path / "r") == rows(original)
     assert files(tmp_path / "r") == files(original)
+    assert not list((tmp_path / "r").glob(".restoring-*"))
 
 
 def test_nothing_goes_unasked_and_nothing_that_is_needed(store: Path) -> None:
@@ -536,9 +540,10 @@ def test_a_move_that_is_cut_short_is_finished(
             raise KeyboardInterrupt
         return function(*args, **given)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(owner, name, cut)
-        stores.move(one, store, target)
+        with pytest.raises(KeyboardInterrupt):
+            stores.move(one, store, target)
     everything = {key.rpartition("/")[2] for key in {**files(store), **files(target)} if one in key}
     assert everything >= {key.rpartition("/")[2] for key in before if one in key}
     stores.move(one, store, target)
@@ -583,62 +588,56 @@ def test_either_database_restores_into_the_other(store: Path, tmp_path: Path) ->
         claims.release(two)
         assert stores.prune(shared, plan, store=url).done == 1
         with closing(SqlStore(url)) as opened:
-            assert opened.create_session("new", replace(SPEC(opened), agent="x"), NOW(opened)).id
+            newest = opened.sessions()[0]
+            fresh = opened.create_session("new", newest.spec, newest.created)
+            assert opened.sessions()[0] == fresh, "it is numbered higher than what was restored"
         assert stores.verify(shared, store=url).damage == ()
-
-
-def SPEC(opened: SqlStore) -> Any:  # noqa: N802
-    spec = opened.sessions()[0].spec
-    return replace(spec, stop=StoppingRule(max_episodes=3))
-
-
-def NOW(opened: SqlStore) -> Any:  # noqa: N802
-    return opened.sessions()[0].created
 
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_session_that_is_restored_goes_on_to_the_bit(
     start: Callable[[Path], Any], tmp_path: Path
 ) -> None:
-    """The backup is made by another process while the server plays, and so is the pruning."""
+    """Another process backs up, verifies and prunes while the server plays."""
     arenas = battery(9)
     async with start(tmp_path / "whole") as service:
         name = await create(service, arenas, 5, 1, certify=False)
         whole, profile = await finish(service, name, 1)
     played, session = tmp_path / "played", name.split("/")[1]
-    words = ["-m", "animalcat", "data"]
     async with start(played) as service:
         assert await create(service, arenas, 5, 1, certify=False) == name
         other = await service.create(1, seed=9, certify=False)
         await service.play(other)
-        async with service.agent(name, agent="builtin:random") as stream:
-            await stream.receive("welcome")
-            for _ in range(2):
-                await stream.episode(walk)
-            await stream.receive("episode_start")
-            await command_beside(*words, "backup", tmp_path / "b.zip", "--data", played)
-            done = await command_beside(*words, "verify", "--data", played)
-            assert "all is as it was stored: 2 sessions" in done
-            plan = [*words, "prune", session, other.split("/")[1], "--yes", "--data", played]
-            said = await command_beside(*plan)
-            assert f"{session} stays: it is being played" in said
-            assert "of 1 sessions" in said
-            assert [s.id for s in await service.running.engines.sessions()] == [session]
+    server = Server(played)
+    with held(server.address, name, 2, tmp_path / "held"):
+        beside("backup", tmp_path / "b.zip", "--data", played)
+        told = beside("verify", "--data", played)
+        assert "all is as it was stored: 2 sessions" in told
+        told = beside("prune", session, other.split("/")[1], "--yes", "--data", played)
+        assert f"{session} stays: it is being played" in told
+        assert "of 1 sessions" in told
+        assert stores.show(played).sessions[0].session == session
+        with pytest.raises(DataError, match="is being played"):
+            stores.move(session, played, tmp_path / "target")
+        server.stop(signal.SIGKILL)
     assert stores.verify(played).damage == ()
     stores.restore(tmp_path / "b.zip", tmp_path / "again")
     async with start(tmp_path / "again") as service:
-        again = await service.list_episodes(name)
-        assert len(counted(again)) == 2
+        before = counted(await service.list_episodes(name))
+        assert before == counted(whole)[:2]
         assert len(await service.list_episodes(other)) == 1
-    del whole, profile
+        again, resumed = await finish(service, name, 1)
+    assert counted(again) == counted(whole)
+    assert resumed["nodes"] == profile["nodes"]
 
 
-async def command_beside(*words: Any) -> str:
-    import asyncio
-
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *map(str, words), stdout=subprocess.PIPE
+def beside(*words: Any) -> str:
+    """What a command prints in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "animalcat", "data", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    out, _ = await process.communicate()
-    assert process.returncode == 0, out
-    return out.decode()
+    assert done.returncode == 0, done.stderr
+    return done.stdout
