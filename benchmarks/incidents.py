@@ -36,6 +36,14 @@ SECONDS: Final = 30.0
 """How long an incident lasts that passes by itself."""
 STUCK_SECONDS: Final = 400.0
 """Agents that play nothing for so long have come to a standstill."""
+HOG: Final = """import time
+taken = []
+for _ in range(400):
+    taken.append(bytes(1) * (1 << 20))
+    time.sleep(0.02)
+time.sleep(3600)
+"""
+"""A program that takes 400 MiB."""
 DISK_BYTES: Final = 900 << 20
 SPARE_MIB: Final = 64
 GROUPS: Final = Path("/sys/fs/cgroup")
@@ -94,13 +102,14 @@ class Stage:
                 env=environment(),
                 stdout=subprocess.PIPE,
                 stderr=log,
-                preexec_fn=self._enter,
+                preexec_fn=self.enter,
             )
         assert self.server.stdout is not None
         if not self.server.stdout.readline():
             raise RuntimeError(f"the server did not start: {self.log.read_text()[-2000:]}")
 
-    def _enter(self) -> None:
+    def enter(self) -> None:
+        """Put the process that calls it into the server's control group."""
         (self.group / "cgroup.procs").write_text(str(os.getpid()))
 
     def say(self, agent: int) -> list[str]:
@@ -285,8 +294,11 @@ def _incidents(stage: Stage) -> Generator[dict[str, Any]]:
 
     def memory() -> str:
         before, used = _kills(stage.group), _used(stage.group)
-        _limit(stage.group, used + (24 << 20))
+        _limit(stage.group, used + (100 << 20))
+        hog = subprocess.Popen([sys.executable, "-c", HOG], preexec_fn=stage.enter)
         time.sleep(SECONDS)
+        hog.kill()
+        hog.wait()
         _limit(stage.group, 0)
         kills = _kills(stage.group) - before
         if stage.server is not None and stage.server.poll() is not None:

@@ -15,7 +15,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Final, Protocol
 
 from animalcat.arena_configs.loader import load_text
@@ -128,6 +130,8 @@ def _work(make_play: Callable[[Pulse], PlayEpisode] | None, fd: int, pulse: int)
     from animalcat.envs.backends import make_environment
 
     rename(COMM)
+    with suppress(OSError):  # where memory runs out, the kernel ends a simulator before the server
+        Path("/proc/self/oom_score_adj").write_text("300")
     with socket.socket(fileno=fd) as connection:
         threading.Thread(target=_end_with_parent, args=[connection.fileno()], daemon=True).start()
         serve(connection, make_environment, make_play and make_play(Pulse(pulse)))

@@ -24,7 +24,7 @@ from animalcat.cli.shared.output import (
 from animalcat.cli.shared.table import Column
 from animalcat.client import connect
 from animalcat.client.evaluation import EvaluationSummary, PlayedEpisode
-from animalcat.client.staying import Stay, Wish
+from animalcat.client.staying import Pauses, Stay, Wish
 from animalcat.envs.agents import BUILTIN, AgentLoadError, make_agent
 from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
 from animalcat.envs.agents.load import ABOUT, check_name
@@ -85,7 +85,10 @@ def run(
     """Play a session to its end, on a server that runs already."""
     progress = progress_console()
 
+    pauses = Pauses()
+
     def tell(episode: PlayedEpisode) -> None:
+        pauses.begin_anew()  # all was well until now
         fault = ", a fault of the backend" if episode.fault else ""
         progress.print(
             f"episode {episode.episode}: return {episode.episode_return:.3f} "
@@ -116,7 +119,7 @@ def run(
 
         if stay:
             _end_by_sigterm()
-            staying = Stay(play, _say_pause)
+            staying = Stay(play, _say_pause, pauses)
             if not session:
                 for summary in staying.all():
                     _show(summary, as_json=as_json)

@@ -28,6 +28,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -321,6 +322,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with contextlib.suppress(OSError):
         os.nice(5)  # episodes come first
+        Path("/proc/self/oom_score_adj").write_text("500")  # it is made again, the server is not
     serve(sys.stdin.buffer, answers)
 
 

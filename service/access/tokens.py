@@ -295,7 +295,7 @@ class Tokens:
     def _changing(self) -> Generator[dict[str, Token]]:
         """Hand out the tokens to be changed, and write them afterwards as a whole."""
         private_folder(self._folder)
-        with (self._folder / "tokens.lock").open("ab") as lock:
+        with open(self._folder / "tokens.lock", "ab", opener=_privately) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             known = dict(self._read())
             yield known
@@ -372,6 +372,10 @@ def _named(known: Mapping[str, Token], token: str) -> Token:
     if found is None:
         raise TokenError(f"no token has the id {wanted[:40]!r}; list them to see their ids")
     return found
+
+
+def _privately(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _ended_before(token: Token, time: datetime) -> bool:
