@@ -35,6 +35,7 @@ PARTS: Final[Mapping[str, str]] = {
     "trust": "whether warnings are right, and what honesty costs",
     "kill": "processes that are killed and stopped",
     "fuzz": "damaged inputs",
+    "year": "a store with a year of work in it, opened by every list, show and status command",
     "soak": "many agents for a long time",
 }
 """What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""

@@ -546,15 +546,17 @@ def _profile(session: str, spec: SessionSpec, played: Played, agent: _Agent) -> 
     profile = dict(played.profile)
     about = {"session": f"sessions/{session}", "agent": spec.agent, "seed": spec.seed}
     profile["provenance"] = {**profile["provenance"], **about}
-    profile["nodes"] = {
-        name: {
-            **node,
-            "mean": node["mean"] + agent.shift * node["sd"],
-            "hdi": [end + agent.shift * node["sd"] for end in node["hdi"]],
-        }
-        for name, node in profile["nodes"].items()
-    }
+    profile["nodes"] = {name: _moved(node, agent) for name, node in profile["nodes"].items()}
     return json.dumps(profile)
+
+
+def _moved(node: Mapping[str, Any], agent: _Agent) -> dict[str, Any]:
+    """A node of a profile with another mean, unless it would not fit its range then."""
+    by = agent.shift * node["sd"]
+    low, high = node["range"]
+    if high is not None or (low is not None and node["mean"] + by < low + node["sd"]):
+        return dict(node)
+    return {**node, "mean": node["mean"] + by, "hdi": [end + by for end in node["hdi"]]}
 
 
 def _other(fixed: Fixed, number: int, rng: np.random.Generator) -> Fixed:
@@ -651,7 +653,7 @@ def year(
     for k in range(batteries):
         played = maker.battery(f"battery-{k:02}", FAMILY_SIZE if k % 2 else FAMILY_SIZE // 2)
         share = alone // batteries + (k < alone % batteries)
-        open_ = share // 20
+        open_ = -(-share // 20)
         maker.sessions(played, share - open_, each, recordings=1, fits=k == 0)
         maker.sessions(played, open_, each, over=False, recordings=1)
         own = campaigns // batteries + (k < campaigns % batteries)

@@ -89,6 +89,10 @@ class Settings(BaseSettings):
     """Most batteries that are uploaded, imported or built at once; one is made at a time."""
     spare_memory_bytes: int = Field(default=256 * 1024 * 1024, ge=0)
     """Memory that stays free: with less of it, nothing that needs much is begun."""
+    unused_seconds: float = Field(default=600.0, ge=0)
+    """For how long a session's engine or a battery stays in memory that nobody uses."""
+    unused_bytes: int = Field(default=512 * 1024 * 1024, ge=0)
+    """How many bytes those may take together; with more, the longest unused leave at once."""
     spare_disk_bytes: int = Field(default=256 * 1024 * 1024, ge=0)
     """Room on the disk of `home` that stays free: with less, no episode is begun."""
     max_strangers: int = Field(default=256, ge=1)

@@ -91,6 +91,11 @@ class Certifier:
         self._fits: dict[int, asyncio.Task[Checked]] = {}
         self._due: int | None = None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a fit is under way."""
+        return not all(task.done() for task in self._fits.values())
+
     async def load(self) -> None:
         """Read the certificates that are stored."""
         self._stored = await asyncio.to_thread(self._store.certificates, self._session.id)

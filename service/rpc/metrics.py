@@ -147,6 +147,11 @@ class _Present:
         yield GaugeMetricFamily(
             "animalcat_agents", "Agents that are connected.", value=self._engines.agents
         )
+        yield GaugeMetricFamily(
+            "animalcat_engines",
+            "Sessions that are in memory.",
+            value=len(self._engines.in_memory),
+        )
         refused = CounterMetricFamily(
             "animalcat_refusals", "What was refused or ended.", labels=["what"]
         )

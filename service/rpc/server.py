@@ -228,7 +228,17 @@ async def composed(
         disk = Disk(home, settings.spare_disk_bytes)
         bus = EventBus()
         parts = Parts(
-            store, home, files, workers, fitter or fits, bus, here, claims=claims, disk=disk
+            store,
+            home,
+            files,
+            workers,
+            fitter or fits,
+            bus,
+            here,
+            claims=claims,
+            disk=disk,
+            unused_seconds=settings.unused_seconds,
+            unused_bytes=settings.unused_bytes,
         )
         engines = Engines(parts)
         conductors = Conductors(engines)
@@ -319,6 +329,7 @@ async def create_server(
                 claims.listen_at(address)
                 tasks.append(asyncio.create_task(engines.keep_claims()))
             tasks.append(asyncio.create_task(_watch_health(checks, store)))
+            tasks.append(asyncio.create_task(engines.keep_spare()))
             for door in doors:
                 await door.start()
             local.publish()

@@ -49,6 +49,11 @@ class SessionEnder:
         """Whether the session is being ended."""
         return self._task is not None and not self._task.done()
 
+    @property
+    def busy(self) -> bool:
+        """Whether the session is being ended, or a fit or a compilation is under way."""
+        return self.under_way or self._fits.busy
+
     def close(self) -> None:
         """Cancel the fits that are under way, because the server is stopping."""
         self._fits.close()

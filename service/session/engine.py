@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.surroundings import simulator_environment
@@ -26,12 +26,28 @@ from animalcat.service.session.parts import Parts
 from animalcat.service.session.play import play_attempt
 from animalcat.service.session.record import SessionRecord
 from animalcat.service.session.scheduling import NothingToPlayError, Schedule
+from animalcat.service.session.unused import bytes_of
 from animalcat.service.session.workers import Borrower
 from animalcat.service.storage.errors import readable
 from animalcat.values import Cause, Episode, Ruling, Session, SessionState
 
 log = logging.getLogger(__name__)
 _seldom = Seldom()
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _used(
+    method: Callable[Concatenate[SessionEngine, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[SessionEngine, P], Coroutine[Any, Any, R]]:
+    """A method during which its engine does not leave memory."""
+
+    @wraps(method)
+    async def call(self: SessionEngine, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self.in_use():
+            return await method(self, *args, **kwargs)
+
+    return call
 
 
 class SessionEngine:
@@ -50,7 +66,7 @@ class SessionEngine:
         self._parts = parts
         self._record = SessionRecord(session, parts.store, parts.bus)
         self._agents: dict[AgentLink, asyncio.Task[Session]] = {}
-        self._begun = 0
+        self._begun = self._calls = self.uses = 0
         self._state = asyncio.Lock()
         self._schedule = Schedule(self._record, battery, parts)
         self._ending = SessionEnder(self._record, self._schedule, parts)
@@ -79,6 +95,37 @@ class SessionEngine:
         """Number of agents that are connected, or may come back."""
         return len(self._agents)
 
+    @property
+    def idle(self) -> bool:
+        """Whether nobody uses it and it does nothing, so that it may leave memory."""
+        if self._calls or self.playing or self._ending.busy:
+            return False
+        return self.session.over or not (self.session.hindrance or self._schedule.busy)
+
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        """Let the engine not leave memory for the block."""
+        self._calls += 1
+        self.uses += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+
+    @property
+    def loaded(self) -> bool:
+        """Whether what is known of the session is in memory."""
+        return self._schedule.loaded
+
+    def unload(self) -> None:
+        """Forget what is known while nobody uses it; it is built again from what is stored."""
+        self._schedule.unload()
+
+    def weigh(self) -> int:
+        """Return about how many bytes it takes, without its battery."""
+        return bytes_of(self._schedule, without=(self._parts, self._battery, self._record))
+
+    @_used
     async def admit(self, link: AgentLink) -> asyncio.Task[Session]:
         """Let an agent play, after waiting for one that is leaving if all slots are taken.
 
@@ -116,6 +163,7 @@ class SessionEngine:
         task.add_done_callback(_log_failure)
         return task
 
+    @_used
     async def cancel(self) -> Session:
         """Cancel the session and keep what it has learnt so far.
 
@@ -131,11 +179,13 @@ class SessionEngine:
             self._record.check_goes_on()
         return self.session
 
+    @_used
     async def current(self) -> Session:
         """Return the session after taking in everything that is stored."""
         await self._schedule.load()
         return self.session
 
+    @_used
     async def allow(self, episodes: int) -> None:
         """Set the total number of episodes that may begin; agents wait for more beyond it.
 
@@ -144,6 +194,7 @@ class SessionEngine:
         async with self._schedule.changing():
             self._record.allow(episodes)
 
+    @_used
     async def pause(self) -> Session:
         """Pause the session: nothing new begins, and what is being played is played to its end.
 
@@ -154,6 +205,7 @@ class SessionEngine:
             await self._record.set_paused(True)
         return self.session
 
+    @_used
     async def resume(self) -> Session:
         """Let a paused session go on.
 
@@ -166,6 +218,7 @@ class SessionEngine:
             await self._record.set_paused(False)
         return self.session
 
+    @_used
     async def invalidate(self, number: int, attempt: int | None, reason: str) -> Episode:
         """Declare an outcome invalid and measure again without it.
 
@@ -203,6 +256,7 @@ class SessionEngine:
         self._record.tell(invalid)
         return invalid
 
+    @_used
     async def judge(self, ruling: Ruling) -> Session:
         """Say what the episodes count as at which the agent's code failed, and let it go on.
 
@@ -228,6 +282,7 @@ class SessionEngine:
             self._record.tell(episode)
         return self.session
 
+    @_used
     async def dismiss(self, failure: str) -> Session:
         """Take the agents off; what they play is held against nobody.
 
@@ -251,6 +306,7 @@ class SessionEngine:
                 f"before you {before}",
             )
 
+    @_used
     async def conclude(self, end: OtherEnd) -> Session:
         """End the session with its profile as its stopping rule would, once nothing is played.
 
@@ -261,6 +317,7 @@ class SessionEngine:
         await self._schedule.conclude(end)
         return self.session if self.session.state.over else await self._ending.finish()
 
+    @_used
     async def drain(self) -> None:
         """Begin no more episodes, because the server will stop; agents leave when theirs ends."""
         await self._schedule.drain()
@@ -275,11 +332,13 @@ class SessionEngine:
         self._schedule.stop()
         await self._let_go(Cause.SERVER_STOPPED)
 
+    @_used
     async def live_profile(self) -> dict[str, Any]:
         """Return the profile according to the live posterior as it is now, as JSON values."""
         await self._schedule.load()
         return (await self._schedule.evidence.live_report(self.session)).profile
 
+    @_used
     async def posterior(self) -> FitResult:
         """Return the posterior with draws: a finished session's last fit, else the live one."""
         await self._schedule.load()

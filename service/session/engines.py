@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from animalcat import names
 from animalcat.layouts.adaptive.plan import StoppingRule
@@ -19,6 +20,7 @@ from animalcat.service.model import StoredCampaign
 from animalcat.service.session.engine import SessionEngine
 from animalcat.service.session.events import Event
 from animalcat.service.session.parts import Parts
+from animalcat.service.session.unused import Unused, bytes_of, give_back, spare
 from animalcat.service.storage.artefacts import RECORDINGS
 from animalcat.service.storage.errors import readable
 from animalcat.service.storage.listing import Listing, Page, SessionFilter
@@ -26,11 +28,15 @@ from animalcat.values import Episode, Session, SessionState
 
 log = logging.getLogger(__name__)
 
+_MUCH: Final = 16 * 1024**2
+"""Bytes that have left memory, after which it is given back to the system."""
+
 
 class Engines:
     """The engines of all sessions that are not over; used on one event loop only.
 
-    A session has the same engine until it is over, so that it has only one writer.
+    A session has one engine at a time, so that it has only one writer. One that nobody uses leaves
+    memory, and so does a battery.
 
     Attributes:
         parts: What they share.
@@ -41,9 +47,19 @@ class Engines:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.conduct: Callable[[StoredCampaign], None] = lambda campaign: None
-        self._engines: dict[str, SessionEngine] = {}
-        self._batteries: dict[str, Battery] = {}
+        self._engines = Unused[SessionEngine](
+            parts.monotonic,
+            idle=lambda engine: engine.idle,
+            weigh=lambda engine: engine.weigh(),
+            uses=lambda engine: engine.uses,
+            empty=lambda engine: engine.unload(),
+        )
+        self._batteries = Unused[Battery](parts.monotonic, lambda _: True, bytes_of)
         self._making = asyncio.Lock()
+        self._loading: dict[str, asyncio.Lock] = {}
+        self._draining = False
+        self._left = 0
+        self._giving_back: asyncio.Future[None] | None = None
         self._stopping: set[asyncio.Future[None]] = set()
 
     @property
@@ -54,7 +70,12 @@ class Engines:
     @property
     def agents(self) -> int:
         """Number of agents that are connected."""
-        return sum(engine.agents for engine in list(self._engines.values()))
+        return sum(engine.agents for engine in self._engines.values())
+
+    @property
+    def in_memory(self) -> list[str]:
+        """Ids of the sessions whose attempts and posteriors are in memory."""
+        return [engine.session.id for engine in self._engines.values() if engine.loaded]
 
     async def get(self, session: str) -> SessionEngine:
         """Return the engine of a session.
@@ -75,7 +96,10 @@ class Engines:
                     stored, await self.battery(stored.spec.battery_digest), self.parts
                 )
                 await self._forget()
-                self._engines[session] = engine
+                self._engines.put(session, engine)
+                if self._draining:
+                    await engine.drain()
+        self.spare()
         return engine
 
     async def claim(self, session: str) -> None:
@@ -116,7 +140,7 @@ class Engines:
                 log.error("the claims of sessions could not be renewed: %s", error)
                 continue
             for session in mine:
-                if session not in held and (engine := self._engines.pop(session, None)):
+                if session not in held and (engine := self._engines.pop(session)):
                     log.error("session %s is lost to another server", session)
                     self._stopping.add(stop := asyncio.ensure_future(engine.stop()))
                     stop.add_done_callback(self._stopping.discard)
@@ -157,7 +181,7 @@ class Engines:
         Raises:
             ServiceError: There is no such session.
         """
-        engine = self._engines.get(session)
+        engine = self._engines.look(session)
         return engine.session if engine is not None else await self._found(session)
 
     async def sessions_of(self, ids: Sequence[str]) -> list[Session]:
@@ -166,7 +190,7 @@ class Engines:
         Raises:
             ServiceError: One of them does not exist.
         """
-        known = {s: self._engines[s].session for s in ids if s in self._engines}
+        known = {s: e.session for s in ids if (e := self._engines.look(s)) is not None}
         wanted = [session for session in ids if session not in known]
         known |= await asyncio.to_thread(self.parts.store.sessions_by_id, wanted)
         return [known[s] if s in known else await self._found(s) for s in ids]
@@ -180,7 +204,11 @@ class Engines:
             BadPageError: The page's token did not come from a list of the store.
         """
         stored = await asyncio.to_thread(self.parts.store.sessions, wanted, page)
-        shown = (self._engines[s.id].session if s.id in self._engines else s for s in stored)
+        engines = (self._engines.look(session.id) for session in stored)
+        shown = (
+            session if engine is None else engine.session
+            for session, engine in zip(stored, engines, strict=True)
+        )
         return Listing(shown, stored.next)
 
     async def delete(self, session: str) -> None:
@@ -200,7 +228,7 @@ class Engines:
                     Code.IN_USE, f"session {session} is being played; cancel it first"
                 )
             if engine is not None:
-                del self._engines[session]
+                self._engines.pop(session)
                 await engine.stop()
             try:
                 await asyncio.to_thread(
@@ -220,7 +248,7 @@ class Engines:
     async def waiting(self) -> list[str]:
         """Return the ids of the sessions that wait for an agent, or for its return."""
         waiting = SessionFilter(states=(SessionState.WAITING,))
-        left = [s for s, e in self._engines.items() if e.left]
+        left = [engine.session.id for engine in self._engines.values() if engine.left]
         return [*(s.id for s in await self.sessions(waiting)), *left]
 
     async def allow(self, episodes: Mapping[str, int]) -> None:
@@ -238,10 +266,39 @@ class Engines:
             await engine.allow(allowed)
 
     async def battery(self, digest: str) -> Battery:
-        """Return the battery with this digest; once read, it is kept in memory."""
-        if digest not in self._batteries:
-            self._batteries[digest] = await asyncio.to_thread(self._load_battery, digest)
-        return self._batteries[digest]
+        """Return the battery with this digest; once read, it is kept in memory for a while."""
+        lock = self._loading.setdefault(digest, asyncio.Lock())
+        async with lock:  # of two that want it, one reads it
+            battery = self._batteries.get(digest)
+            if battery is None:
+                battery = await asyncio.to_thread(self._load_battery, digest)
+                self._batteries.put(digest, battery)
+                self.spare()
+        if not lock.locked():
+            self._loading.pop(digest, None)
+        return battery
+
+    def spare(self) -> None:
+        """Let the engines and batteries leave memory that nobody has used for long, or that weigh.
+
+        A session whose engine has left is resumed from what is stored when it is used again, as
+        after a restart of the server. It stays this server's: its claim is renewed.
+        """
+        most = self.parts.unused_bytes
+        left = spare((self._engines, self._batteries), self.parts.unused_seconds, most)
+        self._left += left
+        if self._left >= _MUCH:  # else it is soon used again
+            log.info("%.1f MB that nobody used have left memory", self._left / 1e6)
+            self._left = 0
+            self._giving_back = asyncio.ensure_future(asyncio.to_thread(give_back))
+
+    async def keep_spare(self) -> None:
+        """Call `spare` again and again, and drop what is over; it ends by being cancelled."""
+        while True:
+            await asyncio.sleep(max(1.0, min(30.0, self.parts.unused_seconds / 4)))
+            async with self._making:
+                await self._forget()
+            self.spare()
 
     def _load_battery(self, digest: str) -> Battery:
         try:
@@ -259,6 +316,7 @@ class Engines:
 
     async def drain(self) -> None:
         """Begin no more episodes, and wait until those that are played are over and stored."""
+        self._draining = True
         await asyncio.gather(*(engine.drain() for engine in self._engines.values()))
         while self.agents:
             await asyncio.sleep(0.05)
@@ -299,15 +357,16 @@ class Engines:
                 )
             stop = extended(stored, max_episodes, target_sd)
             if engine is not None:
-                del self._engines[session]
+                self._engines.pop(session)
                 await engine.stop()
             await asyncio.to_thread(self.parts.store.extend, session, stop)
 
     async def _forget(self) -> None:
         """Drop the engines of sessions that are over, and give these sessions up."""
-        over = [s for s, e in self._engines.items() if e.session.state.over and not e.playing]
+        engines = [(e.session, e) for e in self._engines.values()]
+        over = [s.id for s, e in engines if s.state.over and not e.playing]
         for session in over:
-            del self._engines[session]
+            self._engines.pop(session)
         if over and self.parts.claims is not None:
             await asyncio.to_thread(self.parts.claims.release, *over)
 

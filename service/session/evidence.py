@@ -155,6 +155,12 @@ class Evidence:
         return evidence
 
     @property
+    def busy(self) -> bool:
+        """Whether an attempt is open, or a fit or another computation is under way."""
+        reaching = self._reach is not None and not self._reach.done()
+        return bool(self.playing) or reaching or self._certifier.busy
+
+    @property
     def begun(self) -> int:
         """How many episodes were begun, which is also the next new number."""
         return len(self._decisions)

@@ -38,6 +38,12 @@ class FinalFits:
             self._warming[layout.digest] = asyncio.create_task(self._warm(layout))
 
     @property
+    def busy(self) -> bool:
+        """Whether a fit or a compilation is under way."""
+        tasks = (*self._warming.values(), self._fitting)
+        return any(task is not None and not task.done() for task in tasks)
+
+    @property
     def words(self) -> str:
         """What a session waits for while its last fit is made."""
         if not self._fitter.fitting().compiling:

@@ -33,6 +33,8 @@ class Parts:
         claims: Claims of sessions, where several servers share the store; None where they do not.
         disk: Says whether there is room for what is to be played.
         environment: The environment variables of the server, and so of its simulators.
+        unused_seconds: For how long engines and batteries stay in memory that nobody uses.
+        unused_bytes: How many bytes they may take together.
     """
 
     store: SqlStore
@@ -46,3 +48,5 @@ class Parts:
     claims: Claims | None = None
     disk: Disk = field(default_factory=Disk)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    unused_seconds: float = 600.0
+    unused_bytes: int = 512 * 1024**2

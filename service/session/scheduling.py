@@ -66,6 +66,20 @@ class Schedule:
         """Why the session is to end although its stopping rule would go on; None if it is not."""
         return self._conclusion
 
+    @property
+    def loaded(self) -> bool:
+        """Whether the evidence is in memory."""
+        return self._evidence is not None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is under way, or would be lost that is not in the store."""
+        if self._loading.locked() or self._books.locked() or self._broken:
+            return True
+        if self._closed or self._conclusion is not None:
+            return True
+        return self._evidence is not None and self._evidence.busy
+
     async def load(self) -> None:
         """Bring the evidence up to date with the store; a second call does nothing."""
         async with self._loading:
@@ -90,7 +104,7 @@ class Schedule:
         """After `break_off`, once nobody plays any more, start again from what is stored."""
         if self._broken:
             self._broken = False
-            self._unload()
+            self.unload()
 
     def stop(self) -> None:
         """Cancel long computations, because the server is stopping."""
@@ -109,7 +123,7 @@ class Schedule:
         """Have the block correct what is stored, then build the evidence from that again."""
         async with self._loading:
             yield
-            self._unload()
+            self.unload()
         await self.load()
 
     async def drain(self) -> None:
@@ -225,7 +239,7 @@ class Schedule:
             await self._books.wait_for(lambda: not self.evidence.playing)
             await self.evidence.take_in_all(certify=certify)
 
-    def _unload(self) -> None:
+    def unload(self) -> None:
         """Drop the evidence; the next `load` builds it again from what is stored."""
         if self._evidence is not None:
             self._evidence.close()

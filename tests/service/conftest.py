@@ -275,11 +275,12 @@ def start(fitter: Helpers) -> Callable[[Path], Any]:
     """Starts servers."""
 
     @asynccontextmanager
-    async def started(data: Path, other: Fitter | None = None) -> AsyncIterator[Service]:
+    async def started(
+        data: Path, other: Fitter | None = None, **settings: Any
+    ) -> AsyncIterator[Service]:
+        asked = Settings(home=data, port=0, **settings)
         async with (
-            create_server(
-                Settings(home=data, port=0), lambda: NOW, other or fitter, fitter.simulators
-            ) as running,
+            create_server(asked, lambda: NOW, other or fitter, fitter.simulators) as running,
             grpc.aio.insecure_channel(running.address) as channel,
         ):
             yield Service(running, data, channel)

@@ -1,0 +1,182 @@
+"""Opens a store with a year of work in it by every list, show and status command.
+
+The store is made by `benchmarks.stores`: 5,000 sessions with 300,000 episodes on 50 batteries, a
+tenth of them in 50 campaigns. Every command is run once to warm the server's caches of the system,
+and then measured; what stands in the table is CPU time, since a wall clock tells of other work too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from animalcat.client import connect
+from benchmarks import postgres
+from benchmarks.stores import StoreMaker, year
+
+SESSIONS: Final = 5000
+EPISODES: Final = 300_000
+BATTERIES: Final = 50
+CAMPAIGNS: Final = 50
+QUICK: Final = 25
+"""How many times smaller a quick store is."""
+SLOWEST: Final = 5
+STORE: Final = "ANIMALCAT_YEAR_STORE"
+"""Variable of the environment: "postgresql" puts the year on PostgreSQL."""
+
+
+class Opened(NamedTuple):
+    """What a command took.
+
+    Attributes:
+        command: The command.
+        client: CPU seconds of the command.
+        server: CPU seconds of the server meanwhile.
+        wall: Seconds.
+        printed: Bytes that it printed.
+    """
+
+    command: str
+    client: float
+    server: float
+    wall: float
+    printed: int
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds of both."""
+        return self.client + self.server
+
+
+def run(quick: bool) -> list[dict[str, Any]]:
+    """Make a year, and open it; rows for the making, the start and the slowest commands."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = ""
+        if os.environ.get(STORE) == "postgresql":
+            url = stack.enter_context(postgres.schema(stack.enter_context(postgres.running())))
+        part = QUICK if quick else 1
+        start = time.process_time()
+        with StoreMaker(folder, url) as maker:
+            campaigns = year(
+                maker,
+                sessions=SESSIONS // part,
+                episodes=EPISODES // part,
+                batteries=BATTERIES // part,
+                campaigns=CAMPAIGNS // part,
+            )
+        made = time.process_time() - start
+        rows = [{"name": "making the store", "value": made, "unit": "s of CPU"}]
+        return rows + rows_of(open_all(folder, url, campaigns[0]))
+
+
+def rows_of(opened: Sequence[Opened]) -> list[dict[str, Any]]:
+    """The start and the slowest commands, as rows."""
+    first, *rest = opened
+    slowest = sorted(rest, key=lambda one: -one.cpu)
+    return [
+        {
+            "name": one.command,
+            "value": one.cpu,
+            "unit": "s of CPU",
+            "note": f"client {one.client:.2f} s, server {one.server:.2f} s; {one.wall:.2f} s of "
+            f"wall; {one.printed / 1e3:.0f} kB",
+        }
+        for one in (first, *slowest[:SLOWEST])
+    ]
+
+
+def open_all(data: Path, url: str, campaign: str) -> list[Opened]:
+    """Start a server on a store, and run every list, show and status command.
+
+    Args:
+        data: The data directory.
+        url: URL of the database; empty for SQLite.
+        campaign: A campaign to show.
+
+    Returns:
+        The start of the server, whose client is nobody, and the commands.
+    """
+    with _server(data, url) as (address, process, started):
+        with connect(address) as client:
+            finished = next(client.sessions(states=["finished"], limit=1))
+            waiting = next(client.sessions(states=["waiting"], limit=1))
+        commands = [
+            *("server status", "session list", "session list --limit 1000"),
+            *("session list --all", "session list --all --json"),
+            f"session show {finished.id}",
+            f"session show {waiting.id}",
+            f"session verify {finished.id}",
+            f"profile show {finished.id}",
+            *("campaign list", "campaign list --all", f"campaign show {campaign}"),
+            *("episode list", f"episode list {finished.id}"),
+            *("battery list", "battery list --json", "layout list"),
+            f"battery show {finished.spec.battery}",
+            f"battery features {finished.spec.battery}",
+        ]
+        for command in commands:
+            _run(command, address, process)
+        return [started, *(_run(command, address, process) for command in commands)]
+
+
+def _run(command: str, address: str, process: int) -> Opened:
+    before, server, begun = _children(), _cpu(process), time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "animalcat", *command.split(), "--server", address],
+        check=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+    )
+    return Opened(
+        command,
+        _children() - before,
+        _cpu(process) - server,
+        time.monotonic() - begun,
+        len(done.stdout),
+    )
+
+
+@contextmanager
+def _server(data: Path, url: str) -> Generator[tuple[str, int, Opened]]:
+    """Yield the address of a server on a store, its process, and what its start took."""
+    begun = time.monotonic()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "animalcat", "serve", "--port", "0", "--json", "--data", data],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"ANIMALCAT_STORE": url},
+    )
+    try:
+        assert server.stdout is not None
+        address: str = json.loads(server.stdout.readline())["address"]
+        took = time.monotonic() - begun
+        started = Opened("starting the server", 0.0, _cpu(server.pid), took, 0)
+        yield address, server.pid, started
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.communicate()
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _cpu(process: int) -> float:
+    """CPU seconds of a process that runs; 0 where it is not known."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
