@@ -9,7 +9,6 @@ repeated with other instances, since asking a learner 300,000 times would take a
 from __future__ import annotations
 
 import json
-import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -547,24 +546,17 @@ def _profile(session: str, spec: SessionSpec, played: Played, agent: _Agent) -> 
     profile = dict(played.profile)
     about = {"session": f"sessions/{session}", "agent": spec.agent, "seed": spec.seed}
     profile["provenance"] = {**profile["provenance"], **about}
-    profile["nodes"] = {
-        name: {
-            **node,
-            "mean": node["mean"] + (moved := _moved(node, agent.shift)),
-            "hdi": [end + moved for end in node["hdi"]],
-        }
-        for name, node in profile["nodes"].items()
-    }
+    profile["nodes"] = {name: _moved(node, agent) for name, node in profile["nodes"].items()}
     return json.dumps(profile)
 
 
-def _moved(node: Mapping[str, Any], shift: float) -> float:
-    """By how much a node's estimate is moved: it stays clear of the ends of the node's range."""
+def _moved(node: Mapping[str, Any], agent: _Agent) -> dict[str, Any]:
+    """A node of a profile with another mean, unless it would not fit its range then."""
+    by = agent.shift * node["sd"]
     low, high = node["range"]
-    mean, clear = node["mean"], 1.2 * node["sd"]
-    down = -math.inf if low is None else min(0.0, low + clear - mean)
-    up = math.inf if high is None else max(0.0, high - clear - mean)
-    return min(max(shift * node["sd"], down), up)
+    if high is not None or (low is not None and node["mean"] + by < low + node["sd"]):
+        return dict(node)
+    return {**node, "mean": node["mean"] + by, "hdi": [end + by for end in node["hdi"]]}
 
 
 def _other(fixed: Fixed, number: int, rng: np.random.Generator) -> Fixed:
@@ -661,7 +653,7 @@ def year(
     for k in range(batteries):
         played = maker.battery(f"battery-{k:02}", FAMILY_SIZE if k % 2 else FAMILY_SIZE // 2)
         share = alone // batteries + (k < alone % batteries)
-        open_ = share // 20
+        open_ = -(-share // 20)
         maker.sessions(played, share - open_, each, recordings=1, fits=k == 0)
         maker.sessions(played, open_, each, over=False, recordings=1)
         own = campaigns // batteries + (k < campaigns % batteries)

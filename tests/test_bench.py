@@ -36,6 +36,10 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         }
     },
     "scaling": {"scaling": {"FEW": (1, 2)}},
+    "year": {
+        "year": {"SESSIONS": 150, "EPISODES": 450, "BATTERIES": 25, "CAMPAIGNS": 25, "SLOWEST": 3},
+        "stores": {"ASKED": 4, "FAMILY_SIZE": 20},
+    },
     "soak": {"soak": {"QUICK_AGENTS": 2, "QUICK_SECONDS": 2.0}},
     "slots": {"slots": {"SLOTS": (1, 2), "EPISODES": 4, "THINKING": 0.0}},
     "report": {"report": {"EPISODES": 20}},
@@ -83,7 +87,10 @@ def measured(part: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, An
             if part == "scaling"
             else pytest.mark.slow
             if part
-            in ("commands", "layouts", "service", "slots", "soak", "unity", "report", "demo")
+            in (
+                *("commands", "layouts", "service", "slots", "soak", "unity", "report", "demo"),
+                "year",
+            )
             else (),
         )
         for part in LESS

@@ -181,7 +181,7 @@ def _move_in(settings: Settings, stage: Path) -> None:
     _set_marks(settings, content / DATABASE if (content / DATABASE).exists() else home / DATABASE)
     if settings.artefacts:
         _send(settings, content)
-    for entry in sorted(content.iterdir(), key=lambda path: path.name == DATABASE):
+    for entry in sorted(content.iterdir(), key=lambda path: (path.name == DATABASE, path.name)):
         target = home / entry.name
         if entry.name == DATABASE:
             for ending in ("-wal", "-shm"):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -104,38 +101,6 @@ async def test_every_change_is_found(start: Callable[[Path], Any], tmp_path: Pat
     assert verified(data, session).problems == ("the recording of attempt 0 at episode 0 is gone",)
     path.write_bytes(content)
     assert verified(data, session) == whole
-
-
-@pytest.mark.slow
-async def test_a_backup_that_is_restored_is_the_same(
-    start: Callable[[Path], Any], tmp_path: Path
-) -> None:
-    """As docs/operations.md says: the database while the server runs, then the files."""
-    data, copy = tmp_path / "data", tmp_path / "copy"
-    async with start(data) as service:
-        name = await service.create(4)
-        async with service.agent(name) as stream:
-            await stream.receive("welcome")
-            await stream.episode(walk)
-            copy.mkdir()
-            with (
-                closing(sqlite3.connect(data / "animalcat.sqlite")) as db,
-                closing(sqlite3.connect(copy / "animalcat.sqlite")) as backup,
-            ):
-                db.backup(backup)
-            for folder in ("batteries", "recordings"):
-                shutil.copytree(data / folder, copy / folder)
-    command = [sys.executable, "-m", "animalcat", "session", "verify", name.split("/")[1], "--json"]
-    done = subprocess.run([*command, "--data", copy], capture_output=True, check=True)
-    assert json.loads(done.stdout)["problems"] == []
-    async with start(copy) as service, service.agent(name) as stream:
-        await stream.receive("welcome")
-        assert (await stream.receive("episode_start")).episode == 1
-    with closing(sqlite3.connect(copy / "animalcat.sqlite")) as db, db:
-        db.execute("DELETE FROM chain")
-    text = subprocess.run([*command[:-1], "--data", copy], capture_output=True, text=True)
-    assert text.returncode == 1
-    assert "the chain is gone" in text.stdout
 
 
 async def test_all_that_was_changed_is_told_at_once(

@@ -32,6 +32,8 @@ from tests import postgres
 from tests.disk import full_disk
 from tests.service.test_restart import Server, battery, counted, create, finish, held
 
+FIELDS = {"certify": False, "action_timeout_seconds": 3600.0}
+"""Of a session whose agent is held while commands run beside it."""
 FORMS = ("bundle", "b.tar.zst", "b.tar.gz", "b.zip")
 
 
@@ -126,7 +128,8 @@ def test_no_store_is_made_by_a_look(tmp_path: Path) -> None:
 def test_every_damage_is_named_with_what_to_do(store: Path) -> None:
     whole = stores.verify(store)
     assert (whole.damage, whole.sessions, whole.batteries) == ((), 8, 2)
-    one, two = of_state(store, "finished")[:2]
+    one, two, three = of_state(store, "finished")[:3]
+    change(store, f"DELETE FROM chain WHERE session = '{three}'")
     recording = store / "recordings" / one / "1-0.mcap"
     content = recording.read_bytes()
     recording.write_bytes(content[:-1] + b"x")
@@ -142,6 +145,7 @@ def test_every_damage_is_named_with_what_to_do(store: Path) -> None:
     for where, words, remedy in (
         (one, "the recording of attempt 0 at episode 1 was changed", "restore BACKUP --repair"),
         (two, "the fit of the profile is gone", "restore BACKUP --repair"),
+        (three, "the chain is gone", "do not rely on this session"),
         (two, "the record of attempt 0 at episode 0 was changed", "do not rely on this session"),
         ("layout aaio", "its text is another than its digest says", "past animalcat"),
     ):
@@ -594,6 +598,7 @@ def test_either_database_restores_into_the_other(store: Path, tmp_path: Path) ->
         assert stores.verify(shared, store=url).damage == ()
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_session_that_is_restored_goes_on_to_the_bit(
     start: Callable[[Path], Any], tmp_path: Path
@@ -601,11 +606,11 @@ async def test_a_session_that_is_restored_goes_on_to_the_bit(
     """Another process backs up, verifies and prunes while the server plays."""
     arenas = battery(9)
     async with start(tmp_path / "whole") as service:
-        name = await create(service, arenas, 5, 1, certify=False)
+        name = await create(service, arenas, 5, 1, **FIELDS)
         whole, profile = await finish(service, name, 1)
     played, session = tmp_path / "played", name.split("/")[1]
     async with start(played) as service:
-        assert await create(service, arenas, 5, 1, certify=False) == name
+        assert await create(service, arenas, 5, 1, **FIELDS) == name
         other = await service.create(1, seed=9, certify=False)
         await service.play(other)
     server = Server(played)
@@ -629,6 +634,13 @@ async def test_a_session_that_is_restored_goes_on_to_the_bit(
         again, resumed = await finish(service, name, 1)
     assert counted(again) == counted(whole)
     assert resumed["nodes"] == profile["nodes"]
+    words = [sys.executable, "-m", "animalcat", "session", "verify", session, "--data"]
+    done = subprocess.run([*words, tmp_path / "again"], capture_output=True, check=True)
+    assert b"is as it was stored" in done.stdout
+    change(tmp_path / "again", "DELETE FROM chain")
+    done = subprocess.run([*words, tmp_path / "again"], capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"the chain is gone" in done.stdout
 
 
 def beside(*words: Any) -> str:
