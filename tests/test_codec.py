@@ -313,7 +313,15 @@ def test_every_field_of_every_message_and_value_has_its_partner() -> None:
     kinds = {pair.kind for pair in codec.PAIRS}
     told = {one for one in vars(values).values() if isinstance(one, type)}
     # What is made of JSON, of other values or of nothing on the wire has no message of its own.
-    alone = {values.Cause, values.Whose, values.End, values.Verdict, values.RecipeText, Identity}
+    alone = {
+        values.PosteriorDraws,
+        values.Cause,
+        values.Whose,
+        values.End,
+        values.Verdict,
+        values.RecipeText,
+        Identity,
+    }
     alone |= {values.RecordedStep, Allocation}
     alone |= {one for one in told if issubclass(one, str)}
     assert told - kinds == alone

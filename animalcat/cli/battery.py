@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
 from animalcat.arena_files import battery_files, is_yaml
+from animalcat.cli.battery_features import CHOICES, choices, print_features, write_features
 from animalcat.cli.calibrate import calibrate
 from animalcat.cli.shared.batteries import find_battery, tell_problems
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
@@ -22,16 +22,10 @@ from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
 from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
-from animalcat.values import Battery, Feature, Instance, RecipeText
+from animalcat.values import Battery, RecipeText
 
 app = typer.Typer(help="List, build, import, show and export batteries.", no_args_is_help=True)
 app.command()(calibrate)
-
-CHOICES: Final = "choices"
-"""The column of a table that says which places are choices."""
-
-KINDS: Final = ("suite", "paradigm", "task", "variant", "control", "control_of")
-"""The columns of a table that say what kind of task an arena is, and of which it is a control."""
 
 TOLD: Final = 20
 """Problems of arena files that an import prints at most."""
@@ -334,7 +328,16 @@ def features(
     name: BatteryArgument,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE.csv", help="Write a CSV file here."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write a table here: CSV, or Parquet where the file is called .parquet.",
+        ),
+    ] = None,
+    form: Annotated[
+        Literal["csv", "parquet"] | None,
+        typer.Option("--format", help="The form of the file, whatever it is called."),
     ] = None,
     server: Server = None,
     data: Data = None,
@@ -343,30 +346,34 @@ def features(
     """Show the meta-features of a battery's arenas.
 
     What no arena could be measured for is said with the reason. The table on the screen leaves out
-    features that no arena has. The CSV file has all of them, in the form that `battery import
-    --features` reads.
+    features that no arena has. A file has all of them; as CSV it is in the form that `battery
+    import --features` reads. Files and JSON are written as the instances come, however many there
+    are.
     """
+    if form and output is None:
+        fail(f"--format {form} goes with -o FILE")
     with client_for(server, data) as client:
         name = find_battery(client, name, where=place(server, data))
         battery = client.get_battery(name)
+        known, drawn = battery.features, _drawn(battery)
+        heads = {f.name: headed(f.name, f.unit) for f in known}
+        if as_json:
+            print_features(name, known, client.instances(name), drawn)
+            return
+        if output is not None:
+            chosen_form = form or ("parquet" if output.suffix.lower() == ".parquet" else "csv")
+            number = write_features(output, chosen_form, heads, client.instances(name))
+            wrote(f"{number} instances", output)
+            _say_drawn(drawn, number)
+            return
         instances = list(client.instances(name))
-    known, drawn = battery.features, _drawn(battery)
-    if as_json:
-        print_json({**_features_json(name, known, instances), "drawn": drawn})
-        return
-    heads = {f.name: headed(f.name, f.unit) for f in known}
     chosen = [CHOICES] if any(instance.places for instance in instances) else []
-    if output is not None:
-        _write(output, heads, instances, chosen)
-        wrote(f"{len(instances)} instances", output)
-        _say_drawn(drawn, len(instances))
-        return
     shown = there([instance.features for instance in instances])
     rows = [
         {
             "instance": instance.name,
             **{heads[key]: instance.features.get(key) for key in shown},
-            CHOICES: _choices(instance),
+            CHOICES: choices(instance),
         }
         for instance in instances
     ]
@@ -453,64 +460,6 @@ def _say_impostors(impostors: Iterable[Mapping[str, Any]]) -> None:
     if rows:
         title = "Agents that go by a cue, and in how many arenas that shows"
         print_rows(rows, list(rows[0]), as_json=False, title=title)
-
-
-def _features_json(
-    name: str, known: Iterable[Feature], instances: Iterable[Instance]
-) -> dict[str, Any]:
-    return {
-        "battery": name,
-        "features": [{"name": f.name, "unit": f.unit, "about": f.description} for f in known],
-        "instances": [
-            {
-                "instance": instance.name,
-                "suite": instance.suite,
-                "paradigm": instance.paradigm,
-                "task": instance.task,
-                "variant": instance.variant,
-                "group": instance.group,
-                "control": instance.control,
-                "control_of": instance.control_of,
-                "features": dict(sorted(instance.features.items())),
-                "missing": dict(sorted(instance.missing.items())),
-                "choices": [
-                    {"right": place.right, "x": place.x, "z": place.z, "radius": place.radius}
-                    for place in instance.places
-                ],
-            }
-            for instance in instances
-        ],
-    }
-
-
-def _write(
-    path: Path,
-    heads: Mapping[str, str],
-    instances: Sequence[Instance],
-    chosen: Sequence[str],
-) -> None:
-    kinds = [kind for kind in KINDS if any(getattr(instance, kind) for instance in instances)]
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["instance", *kinds, *heads.values(), *chosen])
-            for instance in instances:
-                values = [instance.features.get(key, "") for key in heads]
-                said = [getattr(instance, kind) for kind in kinds]
-                writer.writerow(
-                    [instance.name, *said, *values, *(_choices(instance) for _ in chosen)]
-                )
-    except OSError as error:
-        fail(f"{path}: cannot be written: {error.strerror}")
-
-
-def _choices(instance: Instance) -> str:
-    """The places that are choices, in the form of the column `choices`."""
-    return "; ".join(
-        f"{'right' if place.right else 'wrong'} "
-        + " ".join(str(v).removesuffix(".0") for v in (place.x, place.z, place.radius))
-        for place in instance.places
-    )
 
 
 def _drawn(battery: Battery) -> Mapping[str, Sequence[str]]:

@@ -155,7 +155,7 @@ def _built(
     name = layout or "object-permanence"
     path = Path(battery)
     try:
-        if path.suffix == ".csv" or (path / "battery.json").is_file():
+        if path.suffix == ".csv" or (path / "battery.parquet").is_file():
             title, whole = path.stem, stored(path)
         else:
             with client_for(None, data) as client:

@@ -31,8 +31,8 @@ def campaign_json(
     # To compare needs the server extra; to list does not.
     from animalcat.layouts.adaptive.paired import compare_each
     from animalcat.layouts.checking.compare import Posterior
+    from animalcat.layouts.checking.side_by_side import compare_agents
     from animalcat.layouts.fitting.estimates import profile_scales
-    from animalcat.layouts.reporting.side_by_side import compare_agents
 
     played = [session for session in campaign.sessions if session.episodes]
     profiles = [(session.spec.agent, client.profile(session)) for session in played]

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from animalcat.errors import AnimalcatError
-from animalcat.layouts.reporting.side_by_side import (
+from animalcat.layouts.checking.side_by_side import (
     cluster_rows,
     compare_agents,
     difference_rows,

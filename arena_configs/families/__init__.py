@@ -17,7 +17,7 @@ from animalcat.arena_configs.families.claims import (
     claim_errors,
     measure_geometry,
 )
-from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.generate import drawing, generate
 from animalcat.arena_configs.families.instance import FamilyInstance
 from animalcat.arena_configs.families.language import Family
 from animalcat.arena_configs.families.library import (
@@ -36,6 +36,7 @@ __all__ = [
     "Measure",
     "check_claims",
     "claim_errors",
+    "drawing",
     "generate",
     "is_family",
     "load_family",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -136,7 +136,7 @@ def _told(claim: Claim, scope: Mapping[str, float | str]) -> str:
 
 
 def check_claims(
-    family: Family, instances: Sequence[FamilyInstance], measure: Measure, *, played: bool
+    family: Family, instances: Iterable[FamilyInstance], measure: Measure, *, played: bool
 ) -> None:
     """Compare what a family claims with what is measured on its instances.
 
@@ -155,7 +155,7 @@ def check_claims(
 
 
 def claim_errors(
-    family: Family, instances: Sequence[FamilyInstance], measure: Measure, *, played: bool
+    family: Family, instances: Iterable[FamilyInstance], measure: Measure, *, played: bool
 ) -> Iterator[str]:
     """Say which claims do not hold, one instance after the other.
 
@@ -166,11 +166,12 @@ def claim_errors(
         played: Whether it plays the arena.
     """
     measured: dict[str, Mapping[str, float]] = {}
+    held = {d for control in family.controls.values() for d in (*control.takes, *control.keeps)}
     for instance in instances:
         paradigm = family.paradigm(instance.paradigm)
         control = family.controls[instance.control] if instance.control else None
         features = measure(instance.arena)
-        measured[instance.name] = features.values
+        measured[instance.name] = {d: v for d, v in features.values.items() if d in held}
         scope = scope_of(family, paradigm, instance.parameters, variant_of(instance.variant)[0])
         name = f"family {family.name}, instance {instance.name} ({instance.paradigm})"
         wrong = differences(family.claims_of(paradigm, control), scope, features, played=played)

@@ -89,6 +89,21 @@ def generate(
     return made
 
 
+def drawing(family: str, n: int, rng: np.random.Generator) -> Iterator[FamilyInstance]:
+    """Draw the instances that `generate` draws, one after the other.
+
+    Args:
+        family: Name of a family.
+        n: Number of instances.
+        rng: Source of all randomness.
+
+    Raises:
+        ArenaError: As `generate`.
+    """
+    wanted = _DrawRequest(None, None, (), MappingProxyType({}), False)
+    return _instances(load_family(family), n, rng, wanted, set())
+
+
 def check_asked(
     family: Family,
     part: Part | None = None,

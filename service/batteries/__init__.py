@@ -5,8 +5,9 @@ makes instances of arenas and measures them, `validity` lets the planner solve t
 keeps what was found out, `naming` says what kind of task an instance is and which are variants of
 one another, and `feature_table` reads a user's own columns. `spool` keeps on disk what is uploaded.
 `marks` finds arenas that nobody can pass or fail, and `findings` tells what checks of files find.
-`recipes` builds batteries from recipes, `built` keeps them, `writing` writes them, and `estimate`
-says how long it will take. `separation` tells which demands a battery can take apart, and
+`recipes` builds batteries from recipes, `built` keeps them, `writing` writes them, whose instances
+`columns` has on disk and in memory, and `estimate` says how long it will take. `packed` holds many
+drafts in little memory. `separation` tells which demands a battery can take apart, and
 `selection` picks instances so that it can. `balance` tells which looks go with a paradigm, and
 `impostors` by which cues an agent could pass without what arenas ask for.
 """

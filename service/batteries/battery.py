@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +18,7 @@ from animalcat.arena_configs.batteries import Entry, read_recipe
 from animalcat.arena_configs.families import (
     FamilyInstance,
     check_claims,
-    generate,
+    drawing,
     load_family,
 )
 from animalcat.arena_configs.features import (
@@ -27,15 +27,16 @@ from animalcat.arena_configs.features import (
 )
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import STEPS_PER_UNIT, ArenaError, Problem
+from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError, Problem
 from animalcat.arena_configs.nodes import text_of
 from animalcat.arena_configs.origin import Origin
-from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.arena_configs.sequence import episode_arenas, episodes
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.arena_files import battery_files
+from animalcat.service.batteries.columns import InstanceColumns, read_head
 from animalcat.service.batteries.drafts import (
     Draft,
+    Drafts,
     Fixed,
     drawn_fields,
     fixed_arena,
@@ -59,8 +60,9 @@ from animalcat.service.batteries.naming import (
     links_of,
     parse_pattern,
 )
+from animalcat.service.batteries.packed import Packed
 from animalcat.service.batteries.readings import Reading, key_of
-from animalcat.service.batteries.writing import RECIPE, TABLE_VERSION, write_battery
+from animalcat.service.batteries.writing import RECIPE, TABLE, TABLE_VERSION, write_battery
 
 USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
 """Time limit of most arenas of the Animal-AI Olympics, in physics steps."""
@@ -111,7 +113,7 @@ class Battery:
 
     digest: str
     units: Mapping[str, str]
-    instances: tuple[Instance, ...]
+    instances: Sequence[Instance]
     problems: tuple[str, ...]
     folder: Path
     versions: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -124,7 +126,9 @@ class Battery:
     @cached_property
     def index(self) -> Mapping[str, int]:
         """Position of every instance, by name."""
-        return {instance.name: k for k, instance in enumerate(self.instances)}
+        own = self.instances
+        named = own.names if isinstance(own, InstanceColumns) else [each.name for each in own]
+        return {name: k for k, name in enumerate(named)}
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:
@@ -235,7 +239,8 @@ def import_files(
             the pattern does not fit; the message names the place.
     """
     pattern = parse_pattern(names) if names else None
-    drafts: list[Draft] = []
+    drafts: Packed[Draft] = Packed()
+    instances: list[str] = []
     places: list[str] = []
     problems: list[Problem] = []
     refused: list[ArenaError] = []
@@ -258,17 +263,18 @@ def import_files(
         for key, arena in sorted(arenas.items()):
             name = stem if len(arenas) == 1 else f"{stem}.{key}"
             drafts.append(Draft(name, "", arena, instance_seed(seed, name)))
+            instances.append(name)
             places.append(file.path)
     if refused:
         raise joined([*refused, *unfit(drafts)], number + 1, "files")
     if own is not None:
-        own = own.resolved([draft.name for draft in drafts])
-    kinds = kinds_of([draft.name for draft in drafts], pattern, own.kinds if own else {})
-    links = links_of([draft.name for draft in drafts], own.links if own else None)
-    with_kinds = [
+        own = own.resolved(instances)
+    kinds = kinds_of(instances, pattern, own.kinds if own else {})
+    links = links_of(instances, own.links if own else None)
+    with_kinds = Packed(
         draft._replace(kind=kinds[draft.name], link=links.get(draft.name, ControlLink()))
         for draft in drafts
-    ]
+    )
     drawn: dict[str, Sequence[str]] = {}
     for draft in with_kinds:
         try:
@@ -304,24 +310,31 @@ def build_family(
         ValueError: There is no such family.
         ClaimError: The family claims of an instance what is not so.
     """
-    drafts: list[Draft] = []
-    drawn = _drawn(family, n, seed)
-    for instance in drawn:
-        drafts.append(_draft(family, instance, seed))
-        tick(len(drafts), n, "drawing arenas")
+    drawn: Packed[FamilyInstance] = Packed()
+    for instance in drawing(family, n, _generator(family, seed)):
+        drawn.append(instance)
+        tick(len(drawn), n, "drawing arenas")
+    drafts = drawn.mapped(lambda instance: _draft(family, instance, seed))
     battery = store_drafts(drafts, [], store, tick, processes, family=family)
     _check_claims(family, drawn, battery)
     return battery
 
 
-def _check_claims(family: str, drawn: Sequence[FamilyInstance], battery: Battery) -> None:
+def _check_claims(family: str, drawn: Iterable[FamilyInstance], battery: Battery) -> None:
     """Compare what a family claims with what was measured on its instances."""
-    measured = {
-        drawn_instance.arena: MeasuredFeatures({**instance.features}, {**instance.missing})
-        for drawn_instance in drawn
-        for instance in [battery.instances[battery.index[drawn_instance.name]]]
-    }
-    check_claims(load_family(family), drawn, measured.__getitem__, played=True)
+    current = ""
+
+    def each() -> Iterator[FamilyInstance]:
+        nonlocal current
+        for made in drawn:
+            current = made.name
+            yield made
+
+    def measured(_: Arena) -> MeasuredFeatures:
+        instance = battery.instances[battery.index[current]]
+        return MeasuredFeatures({**instance.features}, {**instance.missing})
+
+    check_claims(load_family(family), each(), measured, played=True)
 
 
 def family_readings(family: str, n: int, seed: int, processes: int = 1) -> dict[str, Reading]:
@@ -342,7 +355,11 @@ def family_readings(family: str, n: int, seed: int, processes: int = 1) -> dict[
 
 
 def _drawn(family: str, n: int, seed: int) -> list[FamilyInstance]:
-    return generate(family, n, np.random.default_rng([seed, crc32(family.encode())]))
+    return [*drawing(family, n, _generator(family, seed))]
+
+
+def _generator(family: str, seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, crc32(family.encode())])
 
 
 def _draft(family: str, instance: FamilyInstance, seed: int) -> Draft:
@@ -360,7 +377,7 @@ def load(digest: str, store: Path) -> Battery:
         ValueError: Another version wrote its table.
     """
     folder = store / digest
-    table: dict[str, Any] = json.loads((folder / "battery.json").read_text("utf-8"))
+    table = read_head(folder / TABLE)
     if table["version"] != TABLE_VERSION:
         raise ValueError(
             f"{folder}: its table has version {table['version']}, and this animalcat reads version "
@@ -370,7 +387,7 @@ def load(digest: str, store: Path) -> Battery:
     return Battery(
         digest=digest,
         units=table["units"],
-        instances=tuple(_instance(row) for row in table["instances"]),
+        instances=InstanceColumns(folder / TABLE),
         problems=tuple(table["problems"]),
         folder=folder,
         versions=table["versions"],
@@ -389,14 +406,6 @@ def _named_layout(table: Mapping[str, Any]) -> NamedLayout | None:
     return NamedLayout(*table["layout"]) if "layout" in table else None
 
 
-def _instance(row: Mapping[str, Any]) -> Instance:
-    fields: dict[str, Any] = dict(row)
-    fields["places"] = tuple(MarkedPlace(*place) for place in row.get("places", ()))
-    if "origin" in row:
-        fields["origin"] = Origin(**row["origin"])
-    return Instance(**fields)
-
-
 def read_files(source: Path) -> Iterator[ArenaFile]:
     """Yield the arena files of a folder and its subfolders, or a single file.
 
@@ -408,7 +417,7 @@ def read_files(source: Path) -> Iterator[ArenaFile]:
 
 
 def store_drafts(
-    drafts: Sequence[Draft],
+    drafts: Drafts,
     problems: Sequence[str],
     store: Path,
     tick: Tick,
@@ -436,21 +445,24 @@ def store_drafts(
         ValueError: There is no draft, two have the same name, or the table does not fit.
     """
     ordered = in_order(drafts)
-    fixed: list[Fixed] = []
     timed = with_estimate(tick)
-    for instance in fixed_instances(ordered, processes, timed, battery=family):
-        fixed.append(instance)
-        timed(len(fixed), len(ordered), "measuring arenas")
     units = {name: feature.unit for name, feature in FEATURES.items()}
     if own is not None:
         _check_places(ordered, own)
-        fixed = [_with_own(instance, own, units) for instance in fixed]
-        units = {**own.units, **units}
-    digest = write_battery(fixed, units, store, problems, drawn=drawn, layout=layout)
+    every = units if own is None else {**own.units, **units}
+
+    def fixed() -> Generator[Fixed]:
+        made = fixed_instances(ordered, processes, timed, battery=family)
+        for number, instance in enumerate(made, 1):
+            timed(number, len(ordered), "measuring arenas")
+            yield instance if own is None else _with_own(instance, own, units)
+
+    with closing(fixed()) as instances:
+        digest = write_battery(instances, every, store, problems, drawn=drawn, layout=layout)
     return load(digest, store)
 
 
-def _check_places(drafts: Sequence[Draft], own: FeatureTable) -> None:
+def _check_places(drafts: Drafts, own: FeatureTable) -> None:
     """Refuse marked places in arenas that merge, which could be in any of them."""
     for draft in drafts:
         row, arenas = own.rows[draft.name], len(episode_arenas(draft.arena))
@@ -462,19 +474,21 @@ def _check_places(drafts: Sequence[Draft], own: FeatureTable) -> None:
             )
 
 
-def in_order(drafts: Sequence[Draft]) -> list[Draft]:
+def in_order(drafts: Drafts) -> Packed[Draft]:
     """Drafts in order of their names.
 
     Raises:
         ValueError: There is none, or two have the same name.
     """
-    if not drafts:
+    if not len(drafts):
         raise ValueError("a battery needs at least one arena")
-    ordered = sorted(drafts, key=lambda draft: draft.name)
-    for draft, following in pairwise(ordered):
-        if draft.name == following.name:
-            raise ValueError(f"two files give an instance named {draft.name!r}; rename one")
-    return ordered
+    names = [draft.name for draft in drafts]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    for place, following in pairwise(order):
+        if names[place] == names[following]:
+            raise ValueError(f"two files give an instance named {names[place]!r}; rename one")
+    packed = drafts if isinstance(drafts, Packed) else Packed(drafts)
+    return packed.taken(order)
 
 
 def _with_own(fixed: Fixed, own: FeatureTable, units: Mapping[str, str]) -> Fixed:

@@ -16,6 +16,7 @@ import animalcat
 from animalcat.arena_configs.batteries import Recipe
 from animalcat.folders import cache_folder
 from animalcat.kept import prune_folders, size_limit
+from animalcat.service.batteries.columns import read_head
 from animalcat.service.batteries.readings import code_digest, digest_of
 from animalcat.service.batteries.writing import TABLE, TABLE_VERSION, into_place
 
@@ -60,7 +61,7 @@ class BuiltShelf:
         kept = self._folder / key
         try:
             (source,) = kept.iterdir()
-            json.loads((source / TABLE).read_text("utf-8"))
+            read_head(source / TABLE)
             os.utime(kept)
             _copy(source, store / source.name)
         except (OSError, ValueError):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import closing
-from typing import Final, NamedTuple, TypeVar
+from itertools import islice
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -21,6 +24,7 @@ from animalcat.arena_configs.writer import to_yaml
 from animalcat.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
 from animalcat.service.batteries.naming import ControlLink, TaskKind, some
+from animalcat.service.batteries.packed import Packed
 from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped
 from animalcat.service.batteries.validity import PlannerVerdict, judge
 
@@ -28,6 +32,8 @@ MANY: Final = 100
 """Arenas from which on several processes measure: each takes seconds to start."""
 CHUNK: Final = 8
 """Arenas that a process measures at a time."""
+AHEAD: Final = 4
+"""Chunks that wait for each process, so that none waits for the next."""
 SAMPLE: Final = 4
 """Arenas of a battery that are measured although the project ships what was measured of them."""
 MOST_TOLD: Final = 2500
@@ -53,6 +59,10 @@ class Draft(NamedTuple):
     origin: Origin | None = None
     kind: TaskKind = TaskKind()
     link: ControlLink = ControlLink()
+
+
+Drafts: TypeAlias = Sequence[Draft] | Packed[Draft]
+"""Drafts in their order; many are packed."""
 
 
 class Fixed(NamedTuple):
@@ -172,7 +182,7 @@ def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) ->
 
 
 def fixed_instances(
-    drafts: Sequence[Draft],
+    drafts: Drafts,
     processes: int,
     tick: Tick = silent,
     *,
@@ -197,30 +207,42 @@ def fixed_instances(
         try:
             text = to_yaml(named(draft, fixed_arena))
         except ArenaError as error:
-            others = unfit(drafts[number + 1 :])
+            others = unfit(drafts[k] for k in range(number + 1, len(drafts)))
             raise joined([error, *others], len(drafts), "arenas") from None
         keys.append(key_of(text, draft.seed))
         # Arenas repeat themselves: packed they take a tenth of the memory.
         texts.append(zlib.compress(text.encode(), 1))
         tick(len(texts), len(drafts), "fixing what arenas leave to chance")
     shelf = Shelf()
-    known = {key: reading for key in keys if (reading := shelf.find(key))}
-    jobs = [_Job(draft, known.get(key), solve) for draft, key in zip(drafts, keys, strict=True)]
-    if battery and not all(job.done for job in jobs):
-        trusted = _trusted(battery, dict(zip(keys, jobs, strict=True)))
-        known |= trusted
+    trusted: dict[str, Reading] = {}
+
+    def job(place: int) -> _Job:
+        key = keys[place]
+        return _Job(drafts[place], trusted.get(key) or shelf.find(key), solve)
+
+    def left() -> list[int]:
+        return [place for place in range(len(drafts)) if not job(place).done]
+
+    todo = left()
+    if battery and todo:
+        trusted |= _trusted(battery, solve, {key: k for k, key in enumerate(keys)}, drafts)
         for key, reading in trusted.items():
             shelf.keep(key, reading)
-        jobs = [job._replace(known=known.get(key)) for job, key in zip(jobs, keys, strict=True)]
-    with closing(_examined([job for job in jobs if not job.done], processes)) as examined:
-        for number, (job, packed, key) in enumerate(zip(jobs, texts, keys, strict=True)):
-            reading = job.known
-            if reading is None or not job.done:
+        todo = left()
+    unknown = set(todo)
+    with closing(_examined(map(job, todo), len(todo), processes)) as examined:
+        for number, (packed, key) in enumerate(zip(texts, keys, strict=True)):
+            draft = drafts[number]
+            if number in unknown:
                 reading = next(examined)
                 shelf.keep(key, reading)
+            else:
+                known = job(number)
+                # It may have left the shelf meanwhile.
+                reading = known.known if known.known and known.done else _examine(known)
             text = zlib.decompress(packed).decode()
             # What an instance says of its arena is left to chance in none.
-            yield _made(job.draft, job.draft.arena, text, reading, f"arenas/{number:05}.yaml")
+            yield _made(draft, draft.arena, text, reading, f"arenas/{number:05}.yaml")
 
 
 def unfit(drafts: Iterable[Draft]) -> Iterator[ArenaError]:
@@ -253,15 +275,17 @@ def joined(errors: Sequence[ArenaError], total: int, what: str) -> ArenaError:
     return ArenaError("\n".join(lines))
 
 
-def _trusted(battery: str, jobs: Mapping[str, _Job]) -> dict[str, Reading]:
+def _trusted(
+    battery: str, solve: bool, places: Mapping[str, int], drafts: Drafts
+) -> dict[str, Reading]:
     """Return what the project ships of some arenas, by key; nothing if a sample differs."""
     readings = {
-        key: reading if jobs[key].solve else reading._replace(verdict=None)
+        key: reading if solve else reading._replace(verdict=None)
         for key, reading in shipped(battery).items()
-        if key in jobs and (reading.verdict or not jobs[key].solve)
+        if key in places and (reading.verdict or not solve)
     }
     sample = sorted(readings)[:: max(1, len(readings) // SAMPLE)]
-    same = all(_examine(jobs[key]._replace(known=None)) == readings[key] for key in sample)
+    same = all(_examine(_Job(drafts[places[key]], None, solve)) == readings[key] for key in sample)
     return readings if same else {}
 
 
@@ -294,18 +318,30 @@ def measure_drafts(drafts: Sequence[Draft], processes: int) -> Generator[Reading
     Raises:
         ArenaError: An arena cannot be built; the message names it.
     """
-    yield from _examined([_Job(draft, None, solve=False) for draft in drafts], processes)
+    jobs = (_Job(draft, None, solve=False) for draft in drafts)
+    yield from _examined(jobs, len(drafts), processes)
 
 
-def _examined(jobs: Sequence[_Job], processes: int) -> Generator[Reading]:
-    if processes <= 1 or len(jobs) < MANY:
+def _examined(jobs: Iterator[_Job], count: int, processes: int) -> Generator[Reading]:
+    """Examine jobs in their order; only some are with the processes at a time."""
+    if processes <= 1 or count < MANY:
         yield from map(_examine, jobs)
         return
     pool = process_pool(processes)
+    waiting: deque[Future[list[Reading]]] = deque()
     try:
-        yield from pool.map(_examine, jobs, chunksize=CHUNK)
+        while some := [*islice(jobs, CHUNK)]:
+            waiting.append(pool.submit(_examine_each, some))
+            if len(waiting) >= AHEAD * processes:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _examine_each(jobs: Sequence[_Job]) -> list[Reading]:
+    return [*map(_examine, jobs)]
 
 
 def _examine(job: _Job) -> Reading:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +14,12 @@ from typing import Any, Final
 from animalcat.arena_configs.batteries import Recipe
 from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.instance import Instance
+from animalcat.service.batteries.columns import ColumnsWriter, InstanceColumns, read_head
 from animalcat.service.batteries.drafts import Fixed
 from animalcat.service.batteries.naming import LINK
 
-TABLE: Final = "battery.json"
-"""File of a battery's table, in its folder."""
+TABLE: Final = "battery.parquet"
+"""File of a battery's table, in its folder: a row an instance, and what is said of the whole."""
 RECIPE: Final = "recipe.json"
 """File of the recipe that a battery was built from, in its folder."""
 TABLE_VERSION: Final = 2
@@ -27,7 +27,7 @@ TABLE_VERSION: Final = 2
 
 
 def write_battery(
-    fixed: Sequence[Fixed],
+    fixed: Iterable[Fixed],
     units: Mapping[str, str],
     store: Path,
     problems: Sequence[str] = (),
@@ -40,7 +40,7 @@ def write_battery(
 
     The digest is of the arenas, their features and where these come from. What a recipe says of the
     battery is part of it, and so is then where each instance comes from. What the planner solved is
-    not part of it.
+    not part of it. Instances are written as they come, and only some are held at a time.
 
     Args:
         fixed: The instances in order of name.
@@ -56,34 +56,48 @@ def write_battery(
     Returns:
         The digest.
     """
-    versions = {name: feature.version for name, feature in FEATURES.items()}
-    rows = [_row(item.instance) for item in fixed]
-    table: dict[str, Any] = {
+    head: dict[str, Any] = {
         "version": TABLE_VERSION,
-        "units": units,
-        "versions": versions,
+        "units": dict(units),
+        "versions": {name: feature.version for name, feature in FEATURES.items()},
         "problems": list(problems),
     }
     if recipe is not None:
-        table["recipe"] = recipe
+        head["recipe"] = recipe
     if layout is not None:
-        table["layout"] = list(layout)
-    if any(item.verdict for item in fixed):
-        table["unsolved"] = {
-            item.instance.name: item.verdict.reason
-            for item in fixed
-            if item.verdict and not item.verdict.solved
-        }
+        head["layout"] = list(layout)
     if drawn:
-        table["drawn"] = {name: list(fields) for name, fields in drawn.items()}
-    table["instances"] = rows
-    digest = _digest(table, [item.text.encode() for item in fixed])
-    text = json.dumps(table, indent=1)
-    folder = store / digest
-    if not folder.exists():
-        _write_folder(fixed, text, folder, source)
-    elif (folder / TABLE).read_text("utf-8") != text:
-        _write_table(text, folder)
+        head["drawn"] = {name: list(fields) for name, fields in drawn.items()}
+    store.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=store))
+    try:
+        (temporary / "arenas").mkdir()
+        arenas: list[bytes] = []
+        unsolved: dict[str, str] = {}
+        tried = False
+        with ColumnsWriter(temporary / TABLE, [*units]) as writer:
+            for item in fixed:
+                content = item.text.encode()
+                (temporary / item.instance.arena).write_bytes(content)
+                arenas.append(hashlib.sha256(content).digest())
+                writer.add(_row(item.instance))
+                tried = tried or item.verdict is not None
+                if item.verdict and not item.verdict.solved:
+                    unsolved[item.instance.name] = item.verdict.reason
+            if tried:
+                head["unsolved"] = unsolved
+            writer.finish(head)
+        if source is not None:
+            kept = {"text": source.text, "families": {**source.families}}
+            (temporary / RECIPE).write_text(json.dumps(kept, sort_keys=True), "utf-8")
+        digest = _digest(head, InstanceColumns(temporary / TABLE), arenas)
+        folder = store / digest
+        if not folder.exists():
+            into_place(temporary, folder)
+        elif (folder / TABLE).read_bytes() != (temporary / TABLE).read_bytes():
+            (temporary / TABLE).replace(folder / TABLE)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
     return digest
 
 
@@ -98,30 +112,52 @@ def digest_on_disk(folder: Path) -> str:
         ValueError: Its table cannot be read.
     """
     try:
-        table: dict[str, Any] = json.loads((folder / TABLE).read_text("utf-8"))
-        files = [folder / row["arena"] for row in table["instances"]]
-        return _digest(table, [file.read_bytes() for file in files])
+        head, rows = read_head(folder / TABLE), InstanceColumns(folder / TABLE)
+        files = (folder / rows.row(k)["arena"] for k in range(len(rows)))
+        arenas = [hashlib.sha256(file.read_bytes()).digest() for file in files]
+        return _digest(head, rows, arenas)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{TABLE} is no table of a battery: {error!r}") from error
 
 
-def _digest(table: Mapping[str, Any], arenas: Iterable[bytes]) -> str:
-    """The digest of a battery, by its table and its arenas in the order of the instances."""
-    rows = table["instances"]
-    content: dict[str, Any] = {
-        "version": table["version"],
-        "units": table["units"],
-        "versions": table["versions"],
-        "instances": [{k: v for k, v in row.items() if k != "origin"} for row in rows],
-        "arenas": [hashlib.sha256(arena).hexdigest() for arena in arenas],
+def _digest(head: Mapping[str, Any], rows: InstanceColumns, arenas: Sequence[bytes]) -> str:
+    """The digest of a battery: of one JSON text with sorted keys, made piece by piece.
+
+    Args:
+        head: What the table says of the whole.
+        rows: The instances.
+        arenas: The SHA-256 of each instance's arena.
+    """
+    digest = hashlib.sha256()
+    parts: dict[str, Iterator[str] | str] = {
+        "version": _text(head["version"]),
+        "units": _text(head["units"]),
+        "versions": _text(head["versions"]),
+        "instances": (
+            _text({k: v for k, v in rows.row(place).items() if k != "origin"})
+            for place in range(len(rows))
+        ),
+        "arenas": (_text(arena.hex()) for arena in arenas),
     }
-    if "recipe" in table:
-        content["recipe"] = table["recipe"]
-        content["origins"] = [row.get("origin") for row in rows]
-    if "layout" in table:
-        content["layout"] = table["layout"]
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    if "recipe" in head:
+        parts["recipe"] = _text(head["recipe"])
+        parts["origins"] = (_text(rows.row(k).get("origin")) for k in range(len(rows)))
+    if "layout" in head:
+        parts["layout"] = _text(head["layout"])
+    for number, (key, part) in enumerate(sorted(parts.items())):
+        digest.update(f"{'{,'[number > 0]}{_text(key)}:".encode())
+        if isinstance(part, str):
+            digest.update(part.encode())
+            continue
+        for place, text in enumerate(part):
+            digest.update(f"{'[,'[place > 0]}{text}".encode())
+        digest.update(b"]")
+    digest.update(b"}")
+    return digest.hexdigest()
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _row(instance: Instance) -> dict[str, Any]:
@@ -131,32 +167,6 @@ def _row(instance: Instance) -> dict[str, Any]:
         if not row[name]:
             del row[name]
     return row
-
-
-def _write_folder(fixed: Sequence[Fixed], table: str, folder: Path, source: Recipe | None) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
-    try:
-        (temporary / "arenas").mkdir()
-        for item in fixed:
-            (temporary / item.instance.arena).write_text(item.text, "utf-8")
-        if source is not None:
-            kept = {"text": source.text, "families": {**source.families}}
-            (temporary / RECIPE).write_text(json.dumps(kept, sort_keys=True), "utf-8")
-        _write_table(table, temporary)
-        into_place(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _write_table(table: str, folder: Path) -> None:
-    """Write a table as a whole: readers see the old one or the new one."""
-    handle, name = tempfile.mkstemp(prefix=".new-", dir=folder)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(table)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(name).replace(folder / TABLE)
 
 
 def into_place(temporary: Path, folder: Path) -> None:

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from animalcat import plots
 from animalcat.layouts.adaptive.paired import compare_each
 from animalcat.layouts.checking.compare import TOLD_APART
-from animalcat.layouts.explaining.wording import few_of, percent
-from animalcat.layouts.reporting.side_by_side import (
+from animalcat.layouts.checking.side_by_side import (
     cluster_rows,
     compare_agents,
     difference_rows,
     rank_rows,
 )
+from animalcat.layouts.explaining.wording import few_of, percent
 from animalcat.plots.agents import node_comparison
 from animalcat.plots.given import table_of
 from animalcat.plots.inline import inline_svg

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import nan
 from typing import Any, Final
 
-from animalcat.arena_configs.instance import Instance
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.service.batteries.battery import USUAL_LAYOUT, Battery
 from animalcat.service.batteries.naming import link_of, task_of, variant_of
@@ -72,42 +71,50 @@ def _counts(battery: Battery) -> dict[str, dict[str, int]]:
 
 def _parts(battery: Battery) -> list[dict[str, str | int]]:
     """How much there is of every suite and paradigm."""
-    parts: dict[tuple[str, str], list[Instance]] = {}
+    counts = Counter[tuple[str, str]]()
+    kinds: dict[tuple[str, str], tuple[set[str], set[str], set[str]]] = {}
     for instance in battery.instances:
-        parts.setdefault((instance.suite, instance.paradigm), []).append(instance)
+        part = (instance.suite, instance.paradigm)
+        counts[part] += 1
+        tasks, variants, groups = kinds.setdefault(part, (set(), set(), set()))
+        tasks.add(task_of(instance))
+        variants.add(variant_of(instance))
+        groups.add(battery.groups[instance.name])
     return [
         {
             "suite": suite,
             "paradigm": paradigm,
-            "instances": len(these),
-            "tasks": len({task_of(instance) for instance in these} - {""}),
-            "variants": len({variant_of(instance) for instance in these} - {""}),
-            "groups": len({battery.groups[instance.name] for instance in these}),
+            "instances": counts[suite, paradigm],
+            "tasks": len(tasks - {""}),
+            "variants": len(variants - {""}),
+            "groups": len(groups),
         }
-        for (suite, paradigm), these in sorted(parts.items())
+        for (suite, paradigm), (tasks, variants, groups) in sorted(kinds.items())
     ]
 
 
 def _demands(battery: Battery) -> dict[str, dict[str, Any]]:
+    found = _measured(battery, [*battery.units])
     return {
-        name: {
-            "unit": unit,
-            "version": battery.versions.get(name, 0),
-            "measured": sum(name in instance.features for instance in battery.instances),
-            "missing": _missing(battery, name),
-        }
+        name: {"unit": unit, "version": battery.versions.get(name, 0), **found[name]}
         for name, unit in sorted(battery.units.items())
     }
 
 
-def _missing(battery: Battery, name: str) -> dict[str, int]:
-    """Why a demand is not measured, with numbers of instances."""
-    reasons = Counter(
-        instance.missing.get(name, "not measured")
-        for instance in battery.instances
-        if name not in instance.features
-    )
-    return dict(sorted(reasons.items()))
+def _measured(battery: Battery, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """In how many instances demands are measured, and why not in the others, by name."""
+    measured = Counter[str]()
+    reasons: dict[str, Counter[str]] = {name: Counter() for name in names}
+    for instance in battery.instances:
+        for name in names:
+            if name in instance.features:
+                measured[name] += 1
+            else:
+                reasons[name][instance.missing.get(name, "not measured")] += 1
+    return {
+        name: {"measured": measured[name], "missing": dict(sorted(reasons[name].items()))}
+        for name in names
+    }
 
 
 def _validity(battery: Battery) -> dict[str, Any] | None:
@@ -137,13 +144,7 @@ def _layout(battery: Battery) -> dict[str, Any]:
         covered = coverage(layout, battery)
     except (SpecificationError, ServiceError) as error:
         return {**about, "problem": str(error)}
-    demands = {
-        feature.name: {
-            "measured": sum(feature.name in instance.features for instance in battery.instances),
-            "missing": _missing(battery, feature.name),
-        }
-        for feature in layout.features
-    }
+    demands = _measured(battery, layout.feature_names)
     rows = [one.features for one in battery.instances if one.name in covered.features]
     cues = {
         cue.name: {

@@ -195,13 +195,14 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         """List the instances of a battery in order of name."""
         record = await self._library.get(names.parse_battery(request.parent))
         battery = await self._engines.battery(record.digest)
-        page = paged(battery.instances, lambda instance: instance.name, request, battery.index.get)
-        texts = [""] * len(page)
+        page = paged([*battery.index], str, request)
+        shown = [battery.instances[battery.index[name]] for name in page]
+        texts = [""] * len(shown)
         if request.arenas:
-            texts = await asyncio.to_thread(lambda: [*map(battery.arena_yaml, page)])
-        groups = [battery.groups[instance.name] for instance in page]
+            texts = await asyncio.to_thread(lambda: [*map(battery.arena_yaml, shown)])
+        groups = [battery.groups[instance.name] for instance in shown]
         return sessions_pb2.ListInstancesResponse(
-            instances=map(_instance, page, groups, texts),
+            instances=map(_instance, shown, groups, texts),
             next_page_token=page.next,
         )
 

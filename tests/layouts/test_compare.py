@@ -25,6 +25,7 @@ from animalcat.layouts.checking.compare import (
 )
 from animalcat.layouts.checking.loo import Loo, compare_layouts, loo
 from animalcat.layouts.checking.predict import LayoutAssessor
+from animalcat.layouts.checking.side_by_side import cluster_rows, compare_agents, rank_rows
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitData, FitRequest, FitResult, fit
 from animalcat.layouts.inference.live import LivePosterior
@@ -33,7 +34,6 @@ from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.posterior_table import fit_all, fitted_table, posterior_table
 from animalcat.layouts.reporting.profile import Profile
-from animalcat.layouts.reporting.side_by_side import cluster_rows, compare_agents, rank_rows
 from animalcat.layouts.simulation.simulate import LayoutAgent, simulate_outcomes
 
 Floats = npt.NDArray[np.float64]

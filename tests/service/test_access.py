@@ -190,7 +190,7 @@ LINES = {
     "see what was measured, decided and recorded, or follow it": (
         *("Sessions/WatchSession", "Sessions/VerifySession", "Profiles/GetProfile"),
         *("Profiles/ExportProfile", "Episodes/ListEpisodes", "Episodes/StreamEpisode"),
-        "Episodes/ExplainEpisode",
+        *("Episodes/ExplainEpisode", "Profiles/GetDraws"),
     ),
     "see batteries with their arenas, layouts, and campaigns": (
         *("Batteries/GetBattery", "Batteries/ListBatteries", "Batteries/ListInstances"),

@@ -496,8 +496,8 @@ class TestRequests:
     @pytest.mark.parametrize(
         ("torn", "status", "code", "logged"),
         [
-            (True, grpc.StatusCode.INTERNAL, "INTERNAL", "JSONDecodeError"),
-            (False, grpc.StatusCode.DATA_LOSS, "BATTERY_GONE", "battery.json"),
+            (True, grpc.StatusCode.INTERNAL, "INTERNAL", "ArrowInvalid"),
+            (False, grpc.StatusCode.DATA_LOSS, "BATTERY_GONE", "battery.parquet"),
         ],
     )
     async def test_internal_detail_never_travels(
@@ -512,7 +512,7 @@ class TestRequests:
     ) -> None:
         async with start(tmp_path) as service:
             session = await far(service)
-            for path in (tmp_path / "batteries").rglob("battery.json"):
+            for path in (tmp_path / "batteries").rglob("battery.parquet"):
                 path.unlink()
                 if torn:
                     path.write_text("{")

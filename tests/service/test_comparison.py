@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
+from animalcat.layouts.checking.side_by_side import compare_agents, difference_rows, rank_rows
 from animalcat.layouts.library import load_layout, parse_layout
-from animalcat.layouts.reporting.side_by_side import compare_agents, difference_rows, rank_rows
 from animalcat.plots import read_results
 from animalcat.plots.results import Results
 from animalcat.service.reporting.comparison import (

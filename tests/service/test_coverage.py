@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,9 @@ import pytest
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Exclusion
 from animalcat.service.batteries.battery import ArenaFile, Battery, import_files, load, read_files
+from animalcat.service.batteries.columns import ColumnsWriter, read_head
 from animalcat.service.batteries.marks import UNPASSABLE
+from animalcat.service.batteries.writing import TABLE
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.coverage import SAME_ARENA, coverage, covered_features
 from benchmarks.reproduce.olympics import INSTANCES
@@ -91,8 +92,10 @@ def test_conditions_are_checked_by_the_registry(
 
 def test_a_battery_of_another_version_is_refused(make: Make) -> None:
     battery = make(a=arena(0))
-    table = battery.folder / "battery.json"
-    table.write_text(json.dumps({**json.loads(table.read_text()), "version": 9}))
+    table = battery.folder / TABLE
+    head = read_head(table)
+    with ColumnsWriter(table, [*battery.units]) as writer:
+        writer.finish({**head, "version": 9})
     with pytest.raises(ValueError, match=r"has version 9, and this animalcat reads version \d"):
         load(battery.folder.name, battery.folder.parent)
 

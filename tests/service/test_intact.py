@@ -15,6 +15,8 @@ import pytest
 from animalcat.client.async_client import aconnect
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.service.batteries.columns import ColumnsWriter, InstanceColumns, read_head
+from animalcat.service.batteries.writing import TABLE
 from animalcat.service.measuring.certificates import draws_key
 from animalcat.service.measuring.kept_fits import kept_fit_key
 from animalcat.service.model import StoredCertificate
@@ -117,8 +119,15 @@ async def test_all_that_was_changed_is_told_at_once(
                 await stream.episode(walk)
     assert verified(data, session).problems == ()
     (battery,) = (data / "batteries").glob("*")
-    table, arenas = battery / "battery.json", sorted((battery / "arenas").iterdir())
-    text, arena = table.read_text(), arenas[0].read_text()
+    table, arenas = battery / TABLE, sorted((battery / "arenas").iterdir())
+    whole, arena = table.read_bytes(), arenas[0].read_text()
+    head, rows = read_head(table), InstanceColumns(table)
+    with ColumnsWriter(table, [*head["units"]]) as writer:
+        for row in map(rows.row, range(len(rows))):
+            writer.add({**row, "features": {**row["features"], "rewardDistance": 1.0}})
+        writer.finish(head)
+    other = table.read_bytes()
+    table.write_bytes(whole)
 
     def found() -> list[str]:
         return [problem for problem in verified(data, session).problems if "battery" in problem]
@@ -128,10 +137,10 @@ async def test_all_that_was_changed_is_told_at_once(
     arenas[0].unlink()
     assert f"is gone, or a part of it: there is no {arenas[0].name}" in " ".join(found())
     arenas[0].write_text(arena)
-    for changed in (text.replace('"rewardDistance": ', '"rewardDistance": 1'), "{}", "", "[1]"):
-        table.write_text(changed)
+    for changed in (other, whole[: len(whole) // 2], b"", b"PAR1"):
+        table.write_bytes(changed)
         assert len(found()) == 1, changed
-    table.write_text(text)
+    table.write_bytes(whole)
     assert found() == []
 
     battery.rename(tmp_path / "elsewhere")

@@ -26,13 +26,13 @@ from animalcat.cli.shared.profile_files import read_profiles
 from animalcat.cli.shared.remote import Data
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
+from animalcat.layouts.checking.side_by_side import compare_agents
 from animalcat.layouts.checking.walking import Start, walked
 from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.fitting.estimates import profile_scales, scales_of
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import OutcomeTable
 from animalcat.layouts.reporting.profile import Profile
-from animalcat.layouts.reporting.side_by_side import compare_agents
 from animalcat.plots.given import numbered
 
 Report = dict[str, Any]

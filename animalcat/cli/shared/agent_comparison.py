@@ -10,7 +10,7 @@ import typer
 from animalcat.cli.shared.output import print_rows
 from animalcat.cli.shared.table import Column
 from animalcat.layouts.checking.compare import TOLD_APART
-from animalcat.layouts.reporting.side_by_side import (
+from animalcat.layouts.checking.side_by_side import (
     FEW_RANKS,
     cluster_rows,
     difference_rows,

@@ -12,7 +12,7 @@ from animalcat.cli.shared.output import fail, print_json, status, wrote
 from animalcat.cli.shared.remote import client_for
 from animalcat.files import write_whole
 from animalcat.lab.comparison import agent_names
-from animalcat.layouts.reporting.side_by_side import compare_agents
+from animalcat.layouts.checking.side_by_side import compare_agents
 from animalcat.service.reporting.comparison import Compared, Measured, MixedError, compared
 
 
