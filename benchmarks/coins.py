@@ -380,16 +380,18 @@ def rows(coins: Coins) -> list[dict[str, Any]]:
             "note": f"{database / last.episodes / 1e3:.2g} kB of it in the database",
         },
     ]
-    for back in coins.resumed:
-        made.append(
+    return [
+        *made,
+        *(
             {
                 "name": f"resuming after {back.episodes} episodes",
                 "value": back.seconds,
                 "unit": "s",
                 "note": f"{back.cpu:.3g} s of processor time",
             }
-        )
-    return made
+            for back in coins.resumed
+        ),
+    ]
 
 
 def arenas(count: int) -> list[str]:
@@ -431,20 +433,3 @@ def _cpu_of(pid: int) -> float:
 def _megabytes(pid: int) -> float:
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
-
-
-if __name__ == "__main__":
-    import sys
-
-    print(
-        json.dumps(
-            run(
-                False,
-                int(sys.argv[1]),
-                int(sys.argv[2]),
-                Path(sys.argv[3]),
-                lambda s: print(time.strftime("%H:%M:%S"), s, flush=True),
-            ),
-            indent=1,
-        )
-    )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from importlib import import_module
+from operator import is_not
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -117,6 +118,20 @@ class _ChoiceRecord(NamedTuple):
 
     random: bool = False
     wager: Wager | None = None
+
+
+class _KeptVerdict(NamedTuple):
+    """A verdict, and what it was made of.
+
+    Attributes:
+        key: Objects that are replaced where they change.
+        n: Number of outcomes told.
+        verdict: The verdict.
+    """
+
+    key: tuple[object, ...]
+    n: int
+    verdict: StopVerdict
 
 
 class _Hindsight:
@@ -733,7 +748,7 @@ class Learner:
         self._reseeds: list[_Reseed] = []
         self._standing: bool | _Hindsight = False
         self._looked: _Hindsight | None = None
-        self._kept_verdict: tuple[tuple[object, ...], StopVerdict] | None = None
+        self._kept_verdict: _KeptVerdict | None = None
         self._kept_examination: tuple[StopVerdict, Examination | None] | None = None
         self._restarted = 0
 
@@ -1035,15 +1050,14 @@ class Learner:
     @property
     def _judged_alone(self) -> StopVerdict:
         """The verdict that follows from the posterior and the alarm."""
-        key = self._posterior.particles, self._posterior.weights, self._chooser, self.n
-        if self._kept_verdict is None or any(
-            kept is not now for kept, now in zip(self._kept_verdict[0], key, strict=True)
-        ):
+        key = self._posterior.particles, self._posterior.weights, self._chooser
+        kept = self._kept_verdict
+        if kept is None or kept.n != self.n or any(map(is_not, kept.key, key)):
             verdict = self._stopper.verdict(
                 self._posterior, self._chooser, self._history(), contradicted=self._alarmed
             )
-            self._kept_verdict = key, verdict
-        return self._kept_verdict[1]
+            kept = self._kept_verdict = _KeptVerdict(key, self.n, verdict)
+        return kept.verdict
 
     @property
     def _examined(self) -> Examination | None:

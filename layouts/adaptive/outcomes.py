@@ -14,7 +14,7 @@ from animalcat.layouts.model.growing import Growing
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
-Outcome: TypeAlias = float | tuple[float, ...] | Floats
+Outcome: TypeAlias = float | tuple[float, ...]
 """The outcome of an episode: a number, or one number for each outcome of the layout."""
 MANY: Final = 200
 """From more outcomes on, repeats change weights by group, which differs in the last digits."""
@@ -46,7 +46,7 @@ class WeightedOutcomes(Generic[Instance]):
         self._fresh = Growing(np.int64)
         self._most = 0
         self._plays: Counter[Instance] = Counter()
-        self._latest: dict[Instance, Outcome] = {}
+        self._latest: dict[Instance, Outcome | Floats] = {}
 
     @property
     def instances(self) -> Sequence[Instance]:
@@ -98,7 +98,7 @@ class WeightedOutcomes(Generic[Instance]):
         return instance in self._latest
 
     def tell(
-        self, instance: Instance, outcome: Outcome, chance: float, observed: bool = True
+        self, instance: Instance, outcome: Outcome | Floats, chance: float, observed: bool = True
     ) -> float | None:
         """Take in an outcome.
 

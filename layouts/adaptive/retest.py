@@ -81,6 +81,7 @@ class Retest:
         """
         self._values: Floats = np.linspace(0.0, 1.0, GRID)
         self._logs: Floats = np.log(prior.on_grid())
+        self._gained: dict[int, Floats] = {}
         self.pairs = 0
         """Repeats so far."""
         self.agreements = 0
@@ -106,9 +107,12 @@ class Retest:
             The same shape, in [0, 1]; 1 for an instance that was not played yet.
         """
         before = np.asarray(plays, dtype=np.int64)
-        k = np.arange(1.0, before.max(initial=0) + 1.0)[:, np.newaxis]
-        gained = (_worth(k + 1.0, self._values) - _worth(k, self._values)) @ self._shares
-        return np.concatenate(([1.0], gained))[before]
+        most = int(before.max(initial=0))
+        if most not in self._gained:
+            k = np.arange(1.0, most + 1.0)[:, np.newaxis]
+            gained = (_worth(k + 1.0, self._values) - _worth(k, self._values)) @ self._shares
+            self._gained[most] = np.concatenate(([1.0], gained))
+        return self._gained[most][before]
 
     def update(self, same: bool, chance: float, times: float = 1.0) -> None:
         """Take in a repeat.
@@ -120,6 +124,7 @@ class Retest:
             times: How many repeats it stands for.
         """
         self._logs += times * np.log(_likelihood(self._values, same, chance))
+        self._gained.clear()
         self.pairs += 1
         self.agreements += same
 

@@ -73,7 +73,7 @@ class EqualRows:
         Args:
             weights: (rows,), how many outcomes each of the first rows counts as.
         """
-        sums = np.bincount(self.places[: len(weights)], weights)
+        sums = np.bincount(self.places[: len(weights)], weights).astype(np.float64)
         return Counted(self.firsts[: len(sums)], sums)
 
 

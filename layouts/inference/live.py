@@ -299,7 +299,7 @@ class LivePosterior:
         changed = np.flatnonzero(more)
         if not len(changed):
             return
-        self._weights_told = Growing.of(now)
+        self._weights_told = _grown(now)
         self._weigh(self._log_weights + more[changed] @ self._likelihoods(changed))
         if self.ess < self._size / 2:
             self._move(rng(self.seed, "reweigh", self._latest), told=len(now))
@@ -342,7 +342,8 @@ class LivePosterior:
             return
         sums = self._group_sums(len(weights))
         self._by_group = weights
-        self._weigh(self._log_weights + more @ sums)
+        # No library's product, whose threads wait busily for each other.
+        self._weigh(self._log_weights + (more[:, np.newaxis] * sums).sum(axis=0))
         if self.ess < self._size / 2:
             self._move(rng(self.seed, "reweigh", self._latest), told=self.told)
 
@@ -371,7 +372,7 @@ class LivePosterior:
             there = groups >= 0
             kept = self._weights_told.rows.copy()
             kept[there] = self._by_group[groups[there]]
-            self._weights_told, self._by_group = Growing.of(kept), None
+            self._weights_told, self._by_group = _grown(kept), None
         return self._weights_told
 
     def reseed(self, draws: npt.ArrayLike, told: int, weights: npt.ArrayLike | None = None) -> None:
@@ -691,6 +692,12 @@ def _systematic(weights: Floats, offset: float) -> npt.NDArray[np.int64]:
     total = np.cumsum(weights)
     points: Floats = (np.arange(size) + offset) / size * total[-1]
     return np.minimum(np.digitize(points, total), size - 1).astype(np.int64)
+
+
+def _grown(values: Floats) -> Growing[np.float64]:
+    grown = Growing(np.float64)
+    grown.extend(values)
+    return grown
 
 
 def _told(outcomes: Floats) -> list[float | tuple[float, ...]]:

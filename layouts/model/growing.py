@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,15 +27,9 @@ class Growing(Generic[Scalar]):
             kind: Type of the numbers.
             width: Numbers of a row; None where a row is a single number.
         """
-        self._kept = np.empty((_FIRST,) if width is None else (_FIRST, width), kind)
+        shape = (_FIRST,) if width is None else (_FIRST, width)
+        self._kept: npt.NDArray[Scalar] = np.empty(shape, kind)
         self._length = 0
-
-    @classmethod
-    def of(cls, rows: npt.NDArray[Scalar]) -> Growing[Scalar]:
-        """Begin with some rows."""
-        grown = cls(rows.dtype.type, rows.shape[1] if rows.ndim > 1 else None)
-        grown._kept, grown._length = np.concatenate([rows, grown._kept]), len(rows)
-        return grown
 
     def __len__(self) -> int:
         return self._length
@@ -43,7 +37,7 @@ class Growing(Generic[Scalar]):
     @property
     def rows(self) -> npt.NDArray[Scalar]:
         """All rows, (rows,) or (rows, width); not to be written to."""
-        return cast("npt.NDArray[Scalar]", self._kept[: self._length])
+        return self._kept[: self._length]
 
     def append(self, row: float | bool | Sequence[float] | npt.NDArray[Any]) -> None:
         """Append one row."""
@@ -53,3 +47,11 @@ class Growing(Generic[Scalar]):
             self._kept = grown
         self._kept[self._length] = row
         self._length += 1
+
+    def extend(self, rows: npt.NDArray[Scalar]) -> None:
+        """Append some rows."""
+        end = self._length + len(rows)
+        if end > len(self._kept):
+            self._kept = np.concatenate([self._kept[: self._length], rows, self._kept])
+        self._kept[self._length : end] = rows
+        self._length = end

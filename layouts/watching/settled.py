@@ -72,8 +72,8 @@ class RunningShifts:
         self._logits = np.empty((count, 2 * _MEMORY))
         self._observed = np.empty(2 * _MEMORY)
         self._end = 0
-        self.values = np.zeros(count)
-        self.slopes = np.ones(count)
+        self.values: Floats = np.zeros(count)
+        self.slopes: Floats = np.ones(count)
 
     def applied(self, logits: Floats) -> Floats:
         """The predictions with shift and slope, as they are known so far.

@@ -825,7 +825,9 @@ class SqlStore:
         """
         table = schema.episodes
         with self._writing(episode.session) as db:
-            _one_session(db, episode.session)
+            known = select(schema.sessions.c.id).where(schema.sessions.c.id == episode.session)
+            if db.scalar(known) is None:  # without its counts, which take longer the more there is
+                raise KeyError(f"no session {episode.session}")
             counted = db.scalar(
                 select(func.count()).where(
                     table.c.session == episode.session,

@@ -19,7 +19,7 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.explaining import kinds
 from animalcat.layouts.explaining.kinds import KINDS, PlayedEpisodes, RivalExplanation, find_kind
-from animalcat.layouts.explaining.limits import as_shares, costs
+from animalcat.layouts.explaining.limits import costs
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import (
     Verdict,

@@ -13,7 +13,7 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.simulation.simulate import LayoutAgent
 from animalcat.layouts.simulation.synthetic import op_battery, synthetic_agents
 from animalcat.layouts.watching.alarm import Alarm, ScoredPrediction, log_factors
-from animalcat.layouts.watching.hindsight import LEVEL, fails
+from animalcat.layouts.watching.hindsight import LEVEL, Belief, fails
 from animalcat.layouts.watching.strata import stratifications
 
 Floats = npt.NDArray[np.float64]
@@ -40,7 +40,11 @@ def watched(truth: Floats, episodes: int = 150) -> tuple[bool, bool]:
         )
         alarm.update(row, factors, ScoredPrediction(float(predicted), y))
         posterior.update(columns[row, : len(OP.features)], y, episode)
-    return alarm.raised, alarm.stands(posterior, evaluator, columns[rows], outcomes, rows)
+    belief = Belief(posterior.particles, posterior.weights)
+    stands = alarm.standing
+    if stands is None:
+        stands = alarm.fails(belief, evaluator, columns[rows], outcomes, rows)
+    return alarm.raised, stands
 
 
 def test_an_able_agent_is_described_and_no_surprise() -> None:

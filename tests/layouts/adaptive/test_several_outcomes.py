@@ -21,6 +21,7 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 from animalcat.layouts.watching.alarm import Alarm, ScoredPrediction, log_factors
+from animalcat.layouts.watching.hindsight import Belief
 from animalcat.layouts.watching.strata import stratifications
 
 from .several import choose_several
@@ -212,7 +213,9 @@ def test_a_session_of_several_outcomes(name: Any) -> None:
     assert after[1] < 0.4 * before[1]
     rows = np.array(played)
     columns = bank.evaluator.columns(features[played])
-    assert not alarm.stands(posterior, bank.evaluator, columns, y[rows], rows)
+    belief = Belief(posterior.particles, posterior.weights)
+    assert not alarm.standing
+    assert not alarm.fails(belief, bank.evaluator, columns, y[rows], rows)
 
 
 def test_no_stake_is_expected_to_grow() -> None:
