@@ -462,6 +462,7 @@ async def serve(
     """
     all_descriptors()
     stop, hurry = asyncio.Event(), asyncio.Event()
+    in_terminal = os.isatty(0)
     loop, supervisor = asyncio.get_running_loop(), Supervisor()
 
     def interrupt() -> None:
@@ -493,6 +494,9 @@ async def serve(
             supervisor.ready(server.address)
 
         def hang_up() -> None:
+            if in_terminal and not os.isatty(0):  # it was closed, and nobody means to reload
+                interrupt()
+                return
             reloads.add(task := asyncio.create_task(reload()))
             task.add_done_callback(reloads.discard)
 

@@ -88,7 +88,7 @@ def service(script: Script, slots: int = 1, *, welcome: bool = True) -> Iterator
     gateway_pb2_grpc.add_AgentGatewayServicer_to_server(Gateway(), server)
     sessions_pb2_grpc.add_SessionsServicer_to_server(Sessions(), server)
     checks = health.HealthServicer()
-    checks.set("", health_pb2.HealthCheckResponse.SERVING)
+    checks.set("animalcat.v1.AgentGateway", health_pb2.HealthCheckResponse.SERVING)
     health_pb2_grpc.add_HealthServicer_to_server(checks, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
