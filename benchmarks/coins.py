@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import resource
 import signal
@@ -402,7 +403,7 @@ def arenas(count: int) -> list[str]:
         x, z, gx, gz = generator.uniform(3.0, 37.0, 4).round(2).tolist()
         size = float(np.exp(generator.uniform(np.log(0.5), np.log(4.0))).round(2))
         turn = float(generator.integers(0, 36) * 10)
-        if np.hypot(x - gx, z - gz) > 2.0 + size:
+        if math.hypot(x - gx, z - gz) > 2.0 + size:
             texts.append(ARENA.format(x=x, z=z, gx=gx, gz=gz, size=size, turn=turn))
     return texts
 
