@@ -39,6 +39,7 @@ from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.model.calibration import Calibration
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.likelihood import as_shares
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 from animalcat.layouts.model.units import plain_unit
 from animalcat.layouts.reporting.profile import NodeWords, Profile
