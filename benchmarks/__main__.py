@@ -39,6 +39,7 @@ PARTS: Final[Mapping[str, str]] = {
     "year": "a store with a year of work in it, opened by every list, show and status command",
     "soak": "many agents for a long time",
     "incidents": "a year of incidents with agents that stay (needs root)",
+    "coins": "a long session on arenas that are coins, killed and resumed",
 }
 """What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""
 KEPT: Final = ("adaptive", "recovery", "impostors", "trust")
@@ -67,15 +68,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NUMBER",
         help="how many damaged inputs fuzz throws; 100000, or 1500 with --quick",
     )
+    parser.add_argument("--episodes", type=int, metavar="NUMBER", help="episodes of coins; 20000")
+    parser.add_argument(
+        "--kill", type=int, default=0, metavar="TIMES", help="how often coins kills the server"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     wanted = parser.parse_args(arguments)
     if wanted.keep is not None and not {*wanted.parts} <= {*KEPT}:
         parser.error(f"--keep goes with {', '.join(KEPT)}")
     if wanted.inputs is not None and (wanted.parts != ["fuzz"] or wanted.inputs < 100):
         parser.error("--inputs goes with fuzz, and is at least 100")
+    if (wanted.episodes is not None or wanted.kill) and wanted.parts != ["coins"]:
+        parser.error("--episodes and --kill go with coins")
+    options: dict[str, list[Any]] = {
+        **{part: [wanted.keep] for part in KEPT},
+        "fuzz": [wanted.inputs],
+        "coins": [wanted.episodes, wanted.kill],
+    }
     results: dict[str, list[dict[str, Any]]] = {}
     for part in wanted.parts:
-        more = [wanted.keep] if part in KEPT else [wanted.inputs] if part == "fuzz" else []
+        more = options.get(part, [])
         with status(f"measuring {part}"):
             results[part] = importlib.import_module(f"benchmarks.{part}").run(wanted.quick, *more)
         if not wanted.json:

@@ -401,7 +401,7 @@ def arenas(count: int) -> list[str]:
     texts: list[str] = []
     while len(texts) < count:
         x, z, gx, gz = generator.uniform(3.0, 37.0, 4).round(2).tolist()
-        size = float(np.exp(generator.uniform(np.log(0.5), np.log(4.0))).round(2))
+        size = round(0.5 * 8.0 ** float(generator.random()), 2)
         turn = float(generator.integers(0, 36) * 10)
         if math.hypot(x - gx, z - gz) > 2.0 + size:
             texts.append(ARENA.format(x=x, z=z, gx=gx, gz=gz, size=size, turn=turn))

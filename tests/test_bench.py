@@ -19,7 +19,7 @@ from animalcat.cli.bench import PARTS
 from animalcat.cli.demo import WALKS
 from animalcat.cli.main import build
 from benchmarks import __main__ as laboratory
-from benchmarks import fresh
+from benchmarks import coins, fresh
 
 LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "sensors": {},
@@ -55,11 +55,11 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 
 ELSEWHERE: Final = {
     *("simulator", "fidelity", "against", "twin", "fresh", "demands", "adaptive", "recovery"),
-    *("impostors", "trust", "kill", "fuzz", "entrants", "rate", "retest", "growth"),
+    *("impostors", "trust", "kill", "fuzz", "entrants", "rate", "retest", "growth", "coins"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
 of layouts, test_battery_rate, test_recovery, test_kill, test_fuzz, test_entrants and test_growth;
-`fresh` has one below."""
+`fresh` and `coins` have one below."""
 
 
 def test_every_part_is_tried() -> None:
@@ -109,6 +109,18 @@ def test_a_part_runs_to_its_end(
     figures = [row[key] for row in rows for key in ("cold", "median", "value") if key in row]
     assert len(figures) == len(rows) > 0
     assert all(isfinite(figure) and figure > 0.0 for figure in figures)
+
+
+def test_a_session_of_coins_is_killed_and_comes_to_its_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(coins, "QUICK", 24)
+    monkeypatch.setattr(coins, "QUICK_ARENAS", 20)
+    assert laboratory.main(["coins", "--quick", "--kill", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["coins"]
+    assert (rows[0]["value"], rows[0]["note"]) == (0, "")
+    assert rows[-1]["name"] == "resuming after 12 episodes"
+    assert all(isfinite(row["value"]) and row["value"] > 0.0 for row in rows[1:])
 
 
 def test_fresh_sessions_run_to_their_end(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from animalcat import names
@@ -24,6 +25,7 @@ def explained_episode(
     attempts: Sequence[Episode],
     number: int,
     attempt: int | None,
+    measured: Callable[[], Measurement] | None = None,
 ) -> dict[str, Any]:
     """Explain why an episode ended as it did, as JSON values of the schema "episode_explain".
 
@@ -34,6 +36,7 @@ def explained_episode(
         attempts: All of its attempts.
         number: Number of the episode.
         attempt: Which attempt at it; None for the one that counts, or else the last.
+        measured: Gives what all of the attempts tell; by default it is worked out.
 
     Raises:
         ServiceError: There is no such episode, or it has no outcome that counts.
@@ -60,16 +63,11 @@ def explained_episode(
             f"nothing was observed of outcome {first.name!r} in episode {number}, so there is "
             "nothing to explain; name another episode",
         )
-    measurement = Measurement(session.spec, battery, layout)
-    for one in attempts:
-        measurement.learn(one.decision)
-    counted = sorted((e for e in attempts if e.counts), key=lambda e: e.number)
-    for one in counted:
-        measurement.tell(one)
+    measurement = measured() if measured else measurement_of(session, layout, battery, attempts)
     learner = measurement.learner
     data = learner.data()
     shares = as_shares(layout, learner.bank.evaluator.columns(data.features), data.outcomes)
-    row = [e.number for e in counted].index(number)
+    row = sorted(e.number for e in attempts if e.counts).index(number)
     instance = _played(battery, episode)
     found = explain_of(
         learner,
@@ -83,6 +81,62 @@ def explained_episode(
         "contradicted": learner.misfit,
         **found.to_dict(),
     }
+
+
+def measurement_of(
+    session: Session, layout: Layout, battery: Battery, attempts: Sequence[Episode]
+) -> Measurement:
+    """Return what all attempts of a session tell.
+
+    Args:
+        session: The session.
+        layout: Its layout.
+        battery: The battery that it chooses from.
+        attempts: All of its attempts.
+    """
+    measurement = Measurement(session.spec, battery, layout)
+    for one in attempts:
+        measurement.learn(one.decision)
+    for one in sorted((e for e in attempts if e.counts), key=lambda e: e.number):
+        measurement.tell(one)
+    return measurement
+
+
+class LatestMeasurement:
+    """Keeps what was told last, for as long as nothing else was stored since.
+
+    Who asks for one episode of a session often asks for the next. What is kept was told exactly
+    what is stored now, or it is told again. It may be used by several threads.
+    """
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self._lock = threading.Lock()
+        self._kept: tuple[Session, tuple[Episode, ...], Measurement] | None = None
+
+    def explained(
+        self,
+        session: Session,
+        layout: Layout,
+        battery: Battery,
+        attempts: Sequence[Episode],
+        number: int,
+        attempt: int | None,
+    ) -> dict[str, Any]:
+        """Explain an episode; see `explained_episode`."""
+
+        def measured() -> Measurement:
+            told = tuple(attempts)
+            kept = self._kept
+            if kept is None or (kept[0].id, kept[0].spec) != (session.id, session.spec):
+                kept = None
+            if kept is None or kept[1] != told:
+                made = measurement_of(session, layout, battery, attempts)
+                kept = self._kept = session, told, made
+            return kept[2]
+
+        with self._lock:
+            return explained_episode(session, layout, battery, attempts, number, attempt, measured)
 
 
 def happened(

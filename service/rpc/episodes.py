@@ -13,7 +13,7 @@ from animalcat import names
 from animalcat.codec import encode, word
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
-from animalcat.service.measuring.explaining import explained_episode
+from animalcat.service.measuring.explaining import LatestMeasurement
 from animalcat.service.person import recordings
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.rpc import paging
@@ -32,6 +32,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
 
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
+        self._measured = LatestMeasurement()
 
     async def ListEpisodes(  # noqa: N802
         self, request: results_pb2.ListEpisodesRequest, context: Any
@@ -67,7 +68,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         attempts = await self._engines.episodes(session)
         layout = await asyncio.to_thread(layout_of, stored.spec, self._engines.parts.store)
         explanation = await asyncio.to_thread(
-            explained_episode, stored, layout, battery, attempts, number, attempt
+            self._measured.explained, stored, layout, battery, attempts, number, attempt
         )
         return results_pb2.ExplainEpisodeResponse(explanation_json=json.dumps(explanation))
 

@@ -40,10 +40,9 @@ def watched(truth: Floats, episodes: int = 150) -> tuple[bool, bool]:
         )
         alarm.update(row, factors, ScoredPrediction(float(predicted), y))
         posterior.update(columns[row, : len(OP.features)], y, episode)
-    belief = Belief(posterior.particles, posterior.weights)
     stands = alarm.standing
     if stands is None:
-        stands = alarm.fails(belief, evaluator, columns[rows], outcomes, rows)
+        stands = alarm.fails(believed(posterior), evaluator, columns[rows], outcomes, rows)
     return alarm.raised, stands
 
 
@@ -61,6 +60,10 @@ def test_one_that_never_fails_is_described_too() -> None:
 def test_an_agent_that_acts_by_the_apparatus_is_not_described(number: int) -> None:
     agent = next(agent for agent in synthetic_agents() if agent.number == number)
     assert watched(agent.probability(BATTERY)) == (True, True)
+
+
+def believed(posterior: LivePosterior) -> Belief:
+    return Belief(posterior.particles, posterior.weights)
 
 
 def fails_on(
@@ -89,7 +92,7 @@ def fails_on(
         outcomes = np.where(able, outcomes_of(z), outcomes_of(other))
     posterior = LivePosterior(layout, seed, particles=500)
     posterior.update_all(features, outcomes)
-    return fails(posterior, evaluator, columns, outcomes, [[strata]])
+    return fails(believed(posterior), evaluator, columns, outcomes, [[strata]])
 
 
 @pytest.mark.slow
@@ -119,10 +122,12 @@ def test_a_single_unlikely_outcome_is_no_misfit() -> None:
     outcomes[20] = 0.0
     posterior.update_all(features, outcomes)
     alone = (np.arange(40) == 20).astype(np.int64)
-    assert not fails(posterior, evaluator, evaluator.columns(features), outcomes, [[alone]])
+    assert not fails(
+        believed(posterior), evaluator, evaluator.columns(features), outcomes, [[alone]]
+    )
 
 
 def test_without_outcomes_nothing_fails(aaio: Layout) -> None:
     posterior, evaluator = LivePosterior(aaio, 0, particles=500), Evaluator(aaio)
     columns = evaluator.columns(np.empty((0, len(aaio.features))))
-    assert not fails(posterior, evaluator, columns, np.empty(0), [])
+    assert not fails(believed(posterior), evaluator, columns, np.empty(0), [])

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from animalcat.layouts.adaptive import outcomes
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.outcomes import WeightedOutcomes
@@ -185,3 +186,36 @@ def test_a_learner_may_be_told_how_random_agents_are(aaio: Layout, draw_instance
     assert others.data().weights[1] > 0.2
     with pytest.raises(ValueError, match="another determinism"):
         Learner(bank, often).restore(told.save())
+
+
+def test_many_repeats_weigh_as_few_do(
+    aaio: Layout, draw_instances: Draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two moves, log weights change by the likelihoods times how much more they count."""
+    monkeypatch.setattr(outcomes, "MANY", 20)
+    features = draw_instances(12, 1)
+    learner = Learner(Bank(aaio, features, ["p"] * 12), Policy(exposures=0), seed=4)
+    posterior, evaluator = learner.posterior, learner.bank.evaluator
+    p = evaluator.probability([TRUTH], features)[0]
+    generator = np.random.default_rng(3)
+    before: tuple[int, Floats, Floats] | None = None
+    compared = 0
+    for episode in range(90):
+        row = int(generator.integers(12))
+        if episode % 11 == 5:
+            learner.tell_nothing(str(row), episode)
+        else:
+            learner.tell(str(row), float(generator.random() < p[row]), episode)
+        told = posterior.tells
+        columns = evaluator.columns([one.features for one in told])
+        each = evaluator.pointwise(
+            posterior.particles, columns, np.array([one.outcome for one in told])
+        )
+        now = np.log(posterior.weights), np.array([one.weight for one in told]) @ each
+        if before is not None and before[0] == posterior.moves:
+            change = (now[0] - before[1]) - (now[1] - before[2])
+            assert np.ptp(change) < 1e-9
+            compared += episode > 20
+        before = posterior.moves, *now
+        assert [one.weight for one in told] == pytest.approx(learner.data().weights)
+    assert compared > 40
