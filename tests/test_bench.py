@@ -37,7 +37,13 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     },
     "scaling": {"scaling": {"FEW": (1, 2)}},
     "year": {
-        "year": {"SESSIONS": 150, "EPISODES": 450, "BATTERIES": 25, "CAMPAIGNS": 25, "SLOWEST": 3},
+        "year": {
+            "SESSIONS": 150,
+            "EPISODES": 450,
+            "BATTERIES": 25,
+            "CAMPAIGNS": 25,
+            "COMMANDS": ("server status", "session list --all", "campaign show CAMPAIGN"),
+        },
         "stores": {"ASKED": 4, "FAMILY_SIZE": 20},
     },
     "soak": {"soak": {"QUICK_AGENTS": 2, "QUICK_SECONDS": 2.0}},

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import fields
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -125,7 +126,8 @@ class SessionEngine:
 
     def weigh(self) -> int:
         """Return about how many bytes it takes, without its battery."""
-        return bytes_of(self._schedule, without=(self._parts, self._battery, self._record))
+        shared = [getattr(self._parts, field.name) for field in fields(self._parts)]
+        return bytes_of(self._schedule, without=(self._parts, *shared, self._battery, self._record))
 
     @_used
     async def admit(self, link: AgentLink) -> asyncio.Task[Session]:

@@ -312,9 +312,12 @@ class Engines:
         """Call `spare` again and again, and drop what is over; it ends by being cancelled."""
         while True:
             await asyncio.sleep(max(1.0, min(30.0, self.parts.unused_seconds / 4)))
-            async with self._making:
-                await self._forget()
-            self.spare()
+            try:
+                async with self._making:
+                    await self._forget()
+                self.spare()
+            except Exception:  # the database may come back
+                log.exception("memory could not be given back")
 
     def _load_battery(self, digest: str) -> Battery:
         try:
