@@ -323,7 +323,7 @@ def _sockets(*families: int) -> Iterator[socket.socket]:
         return
     for number in numbers:
         # Only sockets are copied. To close the copy of a file gives up all locks of this process on
-        # it, and SQLite's then no longer keep other processes from removing the log of the database.
+        # it, and SQLite needs its own to keep others from removing the log of the database.
         try:
             if not stat.S_ISSOCK(os.fstat(int(number)).st_mode):
                 continue
