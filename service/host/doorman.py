@@ -322,13 +322,16 @@ def _sockets(*families: int) -> Iterator[socket.socket]:
     except OSError:  # no descriptors are left for the look itself, or the system does not tell
         return
     for number in numbers:
+        # Only sockets are copied. To close the copy of a file gives up all locks of this process on
+        # it, and SQLite needs its own to keep others from removing the log of the database.
         try:
+            if not stat.S_ISSOCK(os.fstat(int(number)).st_mode):
+                continue
             copy = os.dup(int(number))
         except OSError:
             continue
-        if not stat.S_ISSOCK(os.fstat(copy).st_mode):
-            os.close(copy)
-            continue
+        if not stat.S_ISSOCK(os.fstat(copy).st_mode):  # taken again within this moment
+            continue  # it stays open, for the reason above
         opened = socket.socket(fileno=copy)
         with opened:
             if opened.family in families:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from typer.testing import CliRunner
 from animalcat import data as stores
 from animalcat.cli.main import build
 from animalcat.data import DataError, Part
+from animalcat.service.host import doorman
 from animalcat.service.storage.rows import TABLES, PlainRow
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.upkeep import backup, moving, restore
@@ -116,6 +118,20 @@ def test_every_byte_is_counted_once(store: Path) -> None:
     assert {b["names"][0]: b["episodes"] for b in told["batteries"]} == {"first": 13, "second": 21}
     few = command("show", "--data", str(store), "--limit", "1").stdout
     assert "sessions: the 1 largest of 8" in few
+
+
+def test_a_look_at_descriptors_gives_up_no_lock(store: Path) -> None:
+    """Else who opens and closes the database removes its log under the server that writes it."""
+    with closing(SqlStore.in_directory(store)) as opened:
+        opened.count_sessions()
+        log = (store / "animalcat.sqlite-wal").stat().st_ino
+        for _ in doorman._sockets(socket.AF_INET):  # pyright: ignore[reportPrivateUsage]
+            pass
+        look = (
+            "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM meta')"
+        )
+        subprocess.run([sys.executable, "-c", look, store / "animalcat.sqlite"], check=True)
+        assert (store / "animalcat.sqlite-wal").stat().st_ino == log
 
 
 def test_no_store_is_made_by_a_look(tmp_path: Path) -> None:
