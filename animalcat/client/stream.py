@@ -369,6 +369,7 @@ class EvaluationStream:
             except asyncio.InvalidStateError:  # it broke between the two
                 pass
             except TimeoutError:
+                call.cancel()  # or its channel would try to connect for as long as it lives
                 raise broke from None
             call.cancel()
             if loop.time() + pause > end:

@@ -15,7 +15,9 @@ from animalcat.service.storage.sql import SqlStore
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 5.0
-"""Seconds between two looks, and within which the database has to answer."""
+"""Seconds between two looks."""
+ANSWER_SECONDS: Final = 5.0
+"""Seconds within which the database has to answer."""
 DATABASE: Final = "database"
 READ_ONLY: Final = "database is not written"
 DRAINING: Final = "draining"
@@ -60,18 +62,13 @@ class Readiness:
         """Whether its database answers, so that it can say what it has."""
         return DATABASE not in self.reasons
 
-    async def watch(self, seconds: float | None = None) -> None:
-        """Look again and again.
-
-        Args:
-            seconds: Seconds between two looks; None for `LOOK_SECONDS`.
-        """
-        pause = LOOK_SECONDS if seconds is None else seconds
+    async def watch(self) -> None:
+        """Look again and again."""
         asked: dict[Callable[[], Any], asyncio.Future[Any]] = {}
         while True:
             before = dict(self.reasons)
-            if await self._look(DATABASE, self._read, asked, pause):
-                await self._look(READ_ONLY, self.store.try_to_write, asked, pause)
+            if await self._look(DATABASE, self._read, asked):
+                await self._look(READ_ONLY, self.store.try_to_write, asked)
             lacks = "; ".join(await self.limits.lacks())
             self._note(LACKS, lacks)
             for kind, words in self.reasons.items():
@@ -80,7 +77,7 @@ class Readiness:
             if before and not self.reasons:
                 log.warning("the server is ready again")
             self.told(self)
-            await asyncio.sleep(pause)
+            await asyncio.sleep(LOOK_SECONDS)
 
     def drain(self) -> None:
         """Say from now on that it takes no more work, since it will stop."""
@@ -97,15 +94,14 @@ class Readiness:
         kind: str,
         ask: Callable[[], Any],
         asked: dict[Callable[[], Any], asyncio.Future[Any]],
-        seconds: float,
     ) -> bool:
         """Ask the database for something, and note what came of it."""
         # One that hangs is asked no second time: each question holds a thread.
         question = asked.pop(ask, None) or asyncio.ensure_future(asyncio.to_thread(ask))
-        done, _ = await asyncio.wait([question], timeout=seconds)
+        done, _ = await asyncio.wait([question], timeout=ANSWER_SECONDS)
         if not done:
             asked[ask] = question
-            self._note(kind, f"{_WORDS[kind]} within {seconds:g} s")
+            self._note(kind, f"{_WORDS[kind]} within {ANSWER_SECONDS:g} s")
             return False
         error = question.exception()
         self._note(kind, f"{_WORDS[kind]}: {error}" if error else "")

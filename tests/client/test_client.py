@@ -140,6 +140,9 @@ def test_a_session_that_waits_need_not_be_named(
     make_session(agent="someone else")
     with pytest.raises(animalcat.AnimalcatError, match=r"not exactly one waits.*someone-else"):
         client.evaluate(Scripted())
+    mine = make_session(agent="mine", max_episodes=1)  # whoever else's wait
+    moves = Scripted(animalcat.Actions([1] * 100))
+    assert client.evaluate(moves, name="mine").session == mine.name
     for waiting in client.list_sessions():
         if waiting.state == "waiting":
             client.cancel_session(waiting)

@@ -170,6 +170,7 @@ async def test_a_database_that_hangs_is_told(
         goes_on.wait(60)
         return Listing([], "")
 
+    monkeypatch.setattr(readiness, "ANSWER_SECONDS", 0.5 if noticed else 60.0)
     monkeypatch.setattr(readiness, "LOOK_SECONDS", 0.05 if noticed else 60.0)
     monkeypatch.setattr(status, "_SECONDS", 0.5)
     async with start(tmp_path) as service:
@@ -178,7 +179,7 @@ async def test_a_database_that_hangs_is_told(
                 store = service.running.engines.parts.store  # no other server's
                 changed.setattr(store, "count_sessions", hanging)
                 changed.setattr(store, "sessions", hanging)
-                while noticed and await health(service.channel, "") != down:
+                while noticed and await health(service.channel, SERVICES[0]) != down:
                     await asyncio.sleep(0.02)
                 command = ["server", "status", "--server", service.running.address]
                 told = await asyncio.to_thread(CliRunner().invoke, build(["server"]), command)
