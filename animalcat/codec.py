@@ -134,6 +134,9 @@ PAIRS: Final = (
         access_pb2.GetTicketResponse,
         moved={"ticket": "text", "expire_time": "expires"},
     ),
+    Pair(values.Ownership, access_pb2.Ownership),
+    Pair(values.AuditLine, access_pb2.AuditLine, moved={"create_time": "created"}),
+    Pair(values.AuditVerification, access_pb2.VerifyAuditResponse),
     Pair(values.Spent, sessions_pb2.Spent),
     Pair(Peers, sessions_pb2.Peers),
     Pair(values.Alternative, sessions_pb2.Alternative),
@@ -216,7 +219,7 @@ PAIRS: Final = (
             "end_time": "ended",
         },
         ignored=frozenset({"error.fatal"}),  # of streams
-        kept={"request_id": "", "asked": ""},
+        kept={"request_id": "", "asked": "", "owner": ""},
     ),
     Pair(values.PlacedWorker, operations_pb2.PlacedWorker),
     Pair(values.PlacedFit, operations_pb2.PlacedFit),

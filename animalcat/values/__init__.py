@@ -39,6 +39,7 @@ from animalcat.values.operations import (
     ProcessPlacement,
     Refusal,
 )
+from animalcat.values.owners import AuditLine, AuditVerification, Ownership
 from animalcat.values.profiles import AgentKind, Verdict, verdict_of
 from animalcat.values.recordings import EpisodeFooter, EpisodeHeader, RecordedStep
 from animalcat.values.sessions import (
@@ -72,6 +73,8 @@ __all__ = [
     "AgentKind",
     "Allocation",
     "Alternative",
+    "AuditLine",
+    "AuditVerification",
     "Battery",
     "Campaign",
     "CampaignSpec",
@@ -95,6 +98,7 @@ __all__ = [
     "OperationState",
     "Opponent",
     "Outcome",
+    "Ownership",
     "PlacedFit",
     "PlacedWorker",
     "Plugin",

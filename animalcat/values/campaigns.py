@@ -49,6 +49,8 @@ class Campaign:
         created: When, in UTC.
         max_workers: Most simulators that play it at once on one server; 0: no limit of its own.
         waits_for: Why no agent can play on until a person does something; empty where some can.
+        owner: Subject to whom it belongs, as its sessions do; empty where there is none.
+        groups: Groups with which it is shared.
     """
 
     id: str
@@ -58,6 +60,8 @@ class Campaign:
     created: datetime
     max_workers: int = 0
     waits_for: str = ""
+    owner: str = ""
+    groups: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from animalcat.arena_configs.batteries import (
 )
 from animalcat.arena_configs.families import FAMILIES, is_family
 from animalcat.arena_configs.model import ArenaError
+from animalcat.service.access.callers import owner_of_new
 from animalcat.service.batteries.battery import (
     BATTERIES,
     ArenaFile,
@@ -249,7 +250,13 @@ class BatteryLibrary:
 
     async def _keep(self, battery: str, content: Battery, replace: bool) -> BatteryRecord:
         """Let a name stand for a battery; unasked it is not taken from another one."""
-        record = BatteryRecord(battery, content.digest, len(content.instances), content.problems)
+        record = BatteryRecord(
+            battery,
+            content.digest,
+            len(content.instances),
+            content.problems,
+            owner="" if battery in SHIPPED else owner_of_new(),
+        )
         before = await asyncio.to_thread(self._store.battery, battery)
         if before is not None and before.digest != content.digest and not replace:
             old, new = map(names.short_digest, (before.digest, content.digest))

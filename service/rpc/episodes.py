@@ -8,6 +8,7 @@ from typing import Any
 
 from animalcat import names
 from animalcat.codec import encode, word
+from animalcat.service.access.belongings import wanted as wanted_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.explaining import explained_episode
@@ -16,7 +17,7 @@ from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.artefacts import recording_key
-from animalcat.service.storage.listing import EpisodeFilter
+from animalcat.service.storage.listing import EpisodeFilter, SessionFilter
 from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.values import Outcome
 
@@ -43,8 +44,12 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
                     episodes=[encode(episode) for episode in page], next_page_token=page.next
                 )
         else:
-            known = [session.id for session in reversed(await self._engines.sessions())]
-            played = await asyncio.to_thread(recordings.sessions, parts.data)
+            whose = wanted_of(request)
+            seen = await self._engines.sessions(SessionFilter(whose=whose))
+            known = [session.id for session in reversed(seen)]
+            played = list[str]()  # what people played beside sessions belongs to nobody
+            if whose.seen_by is None:
+                played = await asyncio.to_thread(recordings.sessions, parts.data)
             sessions = [*known, *(session for session in played if session not in known)]
         matching = [
             episode

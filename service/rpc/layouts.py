@@ -9,6 +9,7 @@ from typing import Any
 
 from animalcat import names
 from animalcat.layouts.library import LAYOUTS, load_layout, text_of, variants
+from animalcat.service.access.belongings import wanted
 from animalcat.service.errors import Code, unknown
 from animalcat.service.model import LayoutRecord
 from animalcat.service.rpc.paging import paged
@@ -26,7 +27,9 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
         self, request: layouts_pb2.ListLayoutsRequest, context: Any
     ) -> layouts_pb2.ListLayoutsResponse:
         """List the layouts of this server."""
-        page = paged(await self._known(), lambda layout: layout.digest, request)
+        known, whose = await self._known(), wanted(request)
+        seen = [one for one in known if whose.takes(one.owner, one.groups, common=True)]
+        page = paged(seen, lambda layout: layout.digest, request)
         return layouts_pb2.ListLayoutsResponse(
             layouts=map(_to_proto, page), next_page_token=page.next
         )
@@ -81,4 +84,6 @@ def _to_proto(layout: LayoutRecord) -> layouts_pb2.Layout:
         variant=layout.variant,
         digest=layout.digest,
         shipped=_is_shipped(layout),
+        owner=layout.owner,
+        groups=layout.groups,
     )

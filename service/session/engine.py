@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from animalcat.envs.surroundings import simulator_environment
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitResult
+from animalcat.service.access.callers import MACHINE, present
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError, system_code
 from animalcat.service.library.plugins import insist_on_worker
@@ -63,6 +65,10 @@ class SessionEngine:
     def session(self) -> Session:
         """The session as it stands."""
         return self._record.session
+
+    def belongs_to(self, owner: str, groups: tuple[str, ...]) -> None:
+        """Take in whose the session is, which the store knows."""
+        self._record.session = replace(self._record.session, owner=owner, groups=groups)
 
     @property
     def playing(self) -> bool:
@@ -315,7 +321,7 @@ class SessionEngine:
     async def _run(self, link: AgentLink) -> Session:
         """Let an agent play until it leaves or the session is over, then clean up."""
         with about(session=self.session.id):
-            log.info("an agent has come")
+            log.info("an agent has come: %s", present.get(MACHINE).words)
             try:
                 return await self._seat(link)
             finally:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -46,8 +46,9 @@ from animalcat.installing import install
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.ids import asked_for
 from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
-from animalcat.service.storage import records, schema
+from animalcat.service.storage import owners, records, schema
 from animalcat.service.storage.artefacts import Artefacts, recording_key
+from animalcat.service.storage.audit import AuditLog
 from animalcat.service.storage.chain import (
     BEGINNING,
     CERTIFICATE,
@@ -122,6 +123,10 @@ class SqlStore:
         owner: Id of this server, which writes only sessions that it has claimed (`claims`); empty
             where no other server uses the database.
 
+    Attributes:
+        owners: To whom things belong.
+        audit: The audit log.
+
     Raises:
         StoreVersionError: The database's schema is newer than this code, or is from before the
             first release.
@@ -143,6 +148,8 @@ class SqlStore:
         else:
             event.listen(self._engine, "begin", _begin_alone)
             self._reader = self._reader.execution_options(isolation_level="REPEATABLE READ")
+        self.owners = owners.Owners(self._reader, self._changing)
+        self.audit = AuditLog(self._reader, self._changing)
         try:
             bring_up_to_date(self._engine)
         except OperationalError as error:
@@ -213,7 +220,10 @@ class SqlStore:
             yield db
 
     def put_battery(self, battery: BatteryRecord) -> None:
-        """Store a battery; if its id exists, it refers to the new content from now on."""
+        """Store a battery; if its id exists, it refers to the new content from now on.
+
+        A new one belongs to the record's owner; one that exists stays whose it is.
+        """
         table = schema.batteries
         values = {
             "digest": battery.digest,
@@ -224,19 +234,20 @@ class SqlStore:
             changed = db.execute(update(table).where(table.c.id == battery.id).values(values))
             if not changed.rowcount:
                 db.execute(insert(table).values(id=battery.id, **values))
+                owners.own(db, names.battery_name(battery.id), battery.owner)
 
     def battery(self, battery: str) -> BatteryRecord | None:
         """Return the battery with this id; None if there is none."""
         with self._reader.connect() as db:
             row = db.execute(
-                select(schema.batteries).where(schema.batteries.c.id == battery)
+                _owned("batteries").where(schema.batteries.c.id == battery)
             ).one_or_none()
         return None if row is None else _battery(row)
 
     def batteries(self) -> list[BatteryRecord]:
         """List all batteries in order of id."""
         with self._reader.connect() as db:
-            rows = db.execute(select(schema.batteries).order_by(schema.batteries.c.id)).all()
+            rows = db.execute(_owned("batteries").order_by(schema.batteries.c.id)).all()
         return [_battery(row) for row in rows]
 
     def delete_battery(self, battery: str) -> bool:
@@ -262,29 +273,38 @@ class SqlStore:
                         f"{what} {user} was made with battery {battery}; delete that {what} first"
                     )
             db.execute(delete(table).where(table.c.id == battery))
+            owners.forget(db, names.battery_name(battery))
             same = select(table.c.id).where(table.c.digest == digest).limit(1)
             return db.scalar(same) is None
 
     def put_layout(self, layout: LayoutRecord) -> None:
-        """Store a layout; one with the same digest stays as it is."""
-        table = schema.layouts
+        """Store a layout; one with the same digest stays as it is.
+
+        A new one belongs to the record's owner. Whoever brings one that is there may see it.
+        """
+        table, item = schema.layouts, names.layout_name(layout.digest)
+        values = {"digest": layout.digest, "name": layout.name}
+        values |= {"variant": layout.variant, "text": layout.text}
         with self._changing() as db:
             if db.scalar(select(table.c.digest).where(table.c.digest == layout.digest)) is None:
-                db.execute(insert(table).values(asdict(layout)))
+                db.execute(insert(table).values(values))
+                owners.own(db, item, layout.owner)
+            else:
+                owners.also(db, item, layout.owner)
 
     def layout(self, digest: str) -> LayoutRecord | None:
         """Return the layout with this digest; None if there is none."""
         table = schema.layouts
         with self._reader.connect() as db:
-            row = db.execute(select(table).where(table.c.digest == digest)).one_or_none()
-        return None if row is None else LayoutRecord(*row)
+            row = db.execute(_owned("layouts").where(table.c.digest == digest)).one_or_none()
+        return None if row is None else _layout(row)
 
     def layouts(self) -> list[LayoutRecord]:
         """List all layouts in order of name, variant and digest."""
         table = schema.layouts
         order = (table.c.name, table.c.variant, table.c.digest)
         with self._reader.connect() as db:
-            return [LayoutRecord(*row) for row in db.execute(select(table).order_by(*order))]
+            return [*map(_layout, db.execute(_owned("layouts").order_by(*order)))]
 
     def create_session(
         self,
@@ -293,6 +313,7 @@ class SqlStore:
         created: datetime,
         request_id: str = "",
         allowed: int | None = None,
+        owner: str = "",
     ) -> Session:
         """Store a new session that waits for its agent.
 
@@ -304,16 +325,18 @@ class SqlStore:
                 writes nothing; empty for no such protection.
             allowed: Number of episodes that may begin for now; None if the stopping rule alone
                 decides.
+            owner: Subject to whom it belongs; empty for nobody.
 
         Raises:
-            ValueError: The request id was used for another request (see `ids.asked_for`).
+            ValueError: The request id was used for another request (see `ids.asked_for`), or by
+                another owner.
         """
         table = schema.sessions
         with self._changing() as db:
             if request_id:
                 known = _requested(db, request_id)
                 if known is not None:
-                    if asked_for(known.spec) != asked_for(spec):
+                    if asked_for(known.spec) != asked_for(spec) or known.owner != owner:
                         raise ValueError(f"request id {request_id!r} was used for another session")
                     return known
             taken = set(db.scalars(select(table.c.id).where(table.c.id.startswith(wanted))))
@@ -339,6 +362,7 @@ class SqlStore:
                     identity=records.IDENTITY.write(NOBODY),
                 )
             )
+            owners.own(db, names.session_name(name), owner)
             _add_link(db, name, BEGINNING)
             _add_link(db, name, STANDING)
             return _one_session(db, name)
@@ -370,6 +394,7 @@ class SqlStore:
             query = query.where(table.c.battery == wanted.battery)
         if wanted.states:
             query = query.where(table.c.state.in_([state.name for state in wanted.states]))
+        query = query.where(owners.wanted("sessions", wanted.whose))
         rows, following = self._newest(query, table.c.seq, page)
         return Listing(map(_session, rows), following)
 
@@ -406,6 +431,7 @@ class SqlStore:
             for part in (schema.episodes, schema.certificates, schema.profiles, schema.chain):
                 db.execute(delete(part).where(part.c.session == session))
             db.execute(delete(table).where(table.c.id == session))
+            owners.forget(db, names.session_name(session))
 
     def set_state(self, session: str, state: SessionState, reason: str = "") -> Session:
         """Change a session's state.
@@ -491,7 +517,7 @@ class SqlStore:
         """
         table = schema.campaigns
         with self._changing() as db:
-            row = db.execute(select(table).where(table.c.id == campaign.id)).one_or_none()
+            row = db.execute(_owned("campaigns").where(table.c.id == campaign.id)).one_or_none()
             if row is not None:
                 same = table.c.id == campaign.id
                 db.execute(update(table).where(same).values(max_workers=campaign.max_workers))
@@ -510,13 +536,14 @@ class SqlStore:
                     max_workers=campaign.max_workers,
                 )
             )
+            owners.own(db, names.campaign_name(campaign.id), campaign.owner)
         return campaign
 
     def campaign(self, campaign: str) -> StoredCampaign | None:
         """Return the campaign with this id; None if there is none."""
         table = schema.campaigns
         with self._reader.connect() as db:
-            row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
+            row = db.execute(_owned("campaigns").where(table.c.id == campaign)).one_or_none()
         return None if row is None else _campaign(row)
 
     def campaign_of(self, session: str) -> StoredCampaign | None:
@@ -533,7 +560,7 @@ class SqlStore:
             BadPageError: The page's token did not come from such a list.
         """
         table = schema.campaigns
-        query = select(table)
+        query = _owned("campaigns").where(owners.wanted("campaigns", wanted.whose))
         if wanted.battery:
             query = query.where(table.c.battery == wanted.battery)
         if wanted.going_on is not None:
@@ -561,6 +588,7 @@ class SqlStore:
                         "campaign first"
                     )
             db.execute(delete(table).where(table.c.id == campaign))
+            owners.forget(db, names.campaign_name(campaign))
 
     def end_campaign(self, campaign: str, reason: str) -> StoredCampaign:
         """Store why a campaign hands out no more episodes; the first reason stays.
@@ -572,7 +600,7 @@ class SqlStore:
         with self._changing() as db:
             going_on = (table.c.id == campaign) & (table.c.reason == "")
             db.execute(update(table).where(going_on).values(reason=reason))
-            row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
+            row = db.execute(_owned("campaigns").where(table.c.id == campaign)).one_or_none()
             if row is None:
                 raise KeyError(f"no campaign {campaign}")
             return _campaign(row)
@@ -1074,6 +1102,18 @@ def _insert(db: Connection, statement: Any, taken: str) -> None:
         raise AlreadyFinishedError(taken) from error
 
 
+def _owned(kind: str) -> Select[Any]:
+    """Return what reads rows of a kind with their owners and circles."""
+    owner, circles = owners.columns(kind)
+    return select(schema.metadata.tables[kind], owner.label("owner"), circles.label("circles"))
+
+
+def _whose(row: Row[Any]) -> dict[str, Any]:
+    """Return to whom a row belongs."""
+    groups = owners.groups_in(owners.circles_in(row.circles))
+    return {"owner": row.owner or "", "groups": groups}
+
+
 def _session_query() -> Select[Any]:
     table, played = schema.sessions, schema.episodes
     # Counting per session makes a page of a long list cost only its own sessions.
@@ -1088,8 +1128,11 @@ def _session_query() -> Select[Any]:
     awaited = select(numbers).where(
         played.c.session == table.c.id, played.c.ruling == Ruling.AWAITED.name
     )
+    owner, circles = owners.columns("sessions")
     return select(
         table,
+        owner.label("owner"),
+        circles.label("circles"),
         awaited.correlate(table).scalar_subquery().label("unjudged"),
         practised.correlate(table).scalar_subquery().label("practised"),
         counted.correlate(table).scalar_subquery().label("episodes"),
@@ -1209,6 +1252,7 @@ def _session(row: Row[Any]) -> Session:
             practised=row.practised,
             unjudged=tuple(sorted(map(int, row.unjudged.split(",")))) if row.unjudged else (),
             identity=records.IDENTITY.read(row.identity),
+            **_whose(row),
         )
     except UnreadableError as error:
         return Session(
@@ -1219,6 +1263,7 @@ def _session(row: Row[Any]) -> Session:
             created=created,
             episodes=row.episodes,
             successes=row.successes,
+            **_whose(row),
         )
 
 
@@ -1229,13 +1274,17 @@ def _campaign(row: Row[Any]) -> StoredCampaign:
     except UnreadableError as error:
         nothing_known = CampaignSpec((), _no_spec("", row.battery), Allocation(1))
         why = f"unreadable: {error}"
-        return StoredCampaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
+        sessions = _sessions_of(row)
+        return StoredCampaign(
+            row.id, nothing_known, sessions, created, row.reason, why, **_whose(row)
+        )
     sessions, most = _sessions_of(row), row.max_workers
-    return StoredCampaign(row.id, spec, sessions, created, row.reason, max_workers=most)
+    whose = _whose(row)
+    return StoredCampaign(row.id, spec, sessions, created, row.reason, max_workers=most, **whose)
 
 
 def _campaign_of(db: Connection, session: str) -> StoredCampaign | None:
-    rows = db.execute(select(schema.campaigns))
+    rows = db.execute(_owned("campaigns"))
     return next((_campaign(row) for row in rows if session in _sessions_of(row)), None)
 
 
@@ -1261,7 +1310,11 @@ def _battery(row: Row[Any]) -> BatteryRecord:
         problems = tuple(records.read_json("problems", row.problems))
     except UnreadableError as error:
         problems = (f"unreadable: {error}",)
-    return BatteryRecord(row.id, row.digest, row.instances, problems)
+    return BatteryRecord(row.id, row.digest, row.instances, problems, **_whose(row))
+
+
+def _layout(row: Row[Any]) -> LayoutRecord:
+    return LayoutRecord(row.digest, row.name, row.variant, row.text, **_whose(row))
 
 
 def _certificate(row: Row[Any]) -> StoredCertificate:
