@@ -262,7 +262,7 @@ class AuditLine(_message.Message):
     server: _builtins.str
     """The server that wrote it."""
     times: _builtins.int
-    """How often it happened since the line before this one of the same kind and caller."""
+    """How often it happened since the line before this one of the same kind and caller; 1 if not set."""
     digest: _builtins.str
     """SHA-256 of the line and of the digest of the one before, in hexadecimal."""
     @_builtins.property
@@ -284,14 +284,16 @@ class AuditLine(_message.Message):
         words: _builtins.str = ...,
         peer: _builtins.str = ...,
         server: _builtins.str = ...,
-        times: _builtins.int = ...,
+        times: _builtins.int | None = ...,
         digest: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_times", b"_times", "create_time", b"create_time", "times", b"times"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "caller", b"caller", "create_time", b"create_time", "digest", b"digest", "object", b"object", "peer", b"peer", "request", b"request", "result", b"result", "role", b"role", "seq", b"seq", "server", b"server", "subject", b"subject", "times", b"times", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_times", b"_times", "action", b"action", "caller", b"caller", "create_time", b"create_time", "digest", b"digest", "object", b"object", "peer", b"peer", "request", b"request", "result", b"result", "role", b"role", "seq", b"seq", "server", b"server", "subject", b"subject", "times", b"times", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__times: _TypeAlias = _typing.Literal["times"]  # noqa: Y015
+    _WhichOneofArgType__times: _TypeAlias = _typing.Literal["_times", b"_times"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__times) -> _WhichOneofReturnType__times | None: ...
 
 Global___AuditLine: _TypeAlias = AuditLine  # noqa: Y015
 

@@ -280,7 +280,8 @@ class Gate:
         present.set(caller)
         if rule.about is not None:
             calls.current.get().about = rule.about(request)
-            await self.check(caller, rule.reach[caller.role], *calls.current.get().about)
+            if caller.role is not Role.AGENT:  # those are kept to what they play, below
+                await self.check(caller, rule.reach[caller.role], *calls.current.get().about)
         if rule.audited is not None and rule.own is not Own.FIRST_FRAME and self.audit is not None:
             work = partial(self._audited, self.audit, rule, caller, work)
         if caller is MACHINE:
