@@ -134,6 +134,7 @@ PAIRS: Final = (
         access_pb2.GetTicketResponse,
         moved={"ticket": "text", "expire_time": "expires"},
     ),
+    Pair(values.OwnerFilter, types_pb2.OwnerFilter),
     Pair(values.Ownership, access_pb2.Ownership),
     Pair(values.AuditLine, access_pb2.AuditLine, moved={"create_time": "created"}),
     Pair(values.AuditVerification, access_pb2.VerifyAuditResponse),

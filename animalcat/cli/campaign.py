@@ -61,6 +61,7 @@ from animalcat.cli.shared.remote import (
 from animalcat.cli.shared.same_agent import check_campaign
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.unplayable import fail_if_unplayable
+from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_columns, whose
 from animalcat.client import Client
 from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.limits import is_privileged
@@ -261,14 +262,23 @@ def resume(
 
 
 @app.command("list")
-def list_campaigns(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
-    """List campaigns, newest first."""
+def list_campaigns(
+    everybodys: Everybodys = False,
+    owner: OfOwner = "",
+    group: OfGroup = "",
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List your campaigns, newest first."""
     with client_for(server, data) as client:
-        rows = [campaign_row(campaign) for campaign in client.list_campaigns()]
+        listed = client.list_campaigns(whose(everybodys, owner, group))
+        rows = [campaign_row(campaign) for campaign in listed]
     if not as_json:
         rows = [row | {"agents": ", ".join(row["agents"])} for row in rows]
     columns = [
         "campaign",
+        *owner_columns(rows, 4),
         Column("battery", 4),
         Column("layout", 5),
         Column("agents", 3),

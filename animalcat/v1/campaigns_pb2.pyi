@@ -300,7 +300,7 @@ class ListCampaignsRequest(_message.Message):
     going_on: _builtins.bool
     """Only campaigns that go on, or that do not; either if not set."""
     @_builtins.property
-    def whose(self) -> _types_pb2.Whose:
+    def whose(self) -> _types_pb2.OwnerFilter:
         """Only these of the campaigns that the caller may see."""
 
     def __init__(
@@ -310,7 +310,7 @@ class ListCampaignsRequest(_message.Message):
         page_token: _builtins.str = ...,
         battery: _builtins.str = ...,
         going_on: _builtins.bool | None = ...,
-        whose: _types_pb2.Whose | None = ...,
+        whose: _types_pb2.OwnerFilter | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_going_on", b"_going_on", "going_on", b"going_on", "whose", b"whose"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

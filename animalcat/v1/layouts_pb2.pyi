@@ -85,7 +85,7 @@ class ListLayoutsRequest(_message.Message):
     page_token: _builtins.str
     """The "next_page_token" of the answer before this one; empty: the first page."""
     @_builtins.property
-    def whose(self) -> _types_pb2.Whose:
+    def whose(self) -> _types_pb2.OwnerFilter:
         """Only these of the layouts that the caller may see."""
 
     def __init__(
@@ -93,7 +93,7 @@ class ListLayoutsRequest(_message.Message):
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
-        whose: _types_pb2.Whose | None = ...,
+        whose: _types_pb2.OwnerFilter | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["whose", b"whose"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

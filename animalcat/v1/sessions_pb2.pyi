@@ -1033,7 +1033,7 @@ class ListBatteriesRequest(_message.Message):
     contains: _builtins.str
     """Only batteries whose id holds this; all where empty."""
     @_builtins.property
-    def whose(self) -> _types_pb2.Whose:
+    def whose(self) -> _types_pb2.OwnerFilter:
         """Only these of the batteries that the caller may see."""
 
     def __init__(
@@ -1042,7 +1042,7 @@ class ListBatteriesRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         contains: _builtins.str = ...,
-        whose: _types_pb2.Whose | None = ...,
+        whose: _types_pb2.OwnerFilter | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["whose", b"whose"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -2004,7 +2004,7 @@ class ListSessionsRequest(_message.Message):
         """Only sessions in one of these states; in any where empty."""
 
     @_builtins.property
-    def whose(self) -> _types_pb2.Whose:
+    def whose(self) -> _types_pb2.OwnerFilter:
         """Only these of the sessions that the caller may see."""
 
     def __init__(
@@ -2015,7 +2015,7 @@ class ListSessionsRequest(_message.Message):
         agent: _builtins.str = ...,
         battery: _builtins.str = ...,
         states: _abc.Iterable[Global___SessionState.ValueType] | None = ...,
-        whose: _types_pb2.Whose | None = ...,
+        whose: _types_pb2.OwnerFilter | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["whose", b"whose"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

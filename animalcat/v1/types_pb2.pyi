@@ -612,7 +612,7 @@ class Allowance(_message.Message):
 Global___Allowance: _TypeAlias = Allowance  # noqa: Y015
 
 @_typing.final
-class Whose(_message.Message):
+class OwnerFilter(_message.Message):
     """Which of the things that a caller may see a list is to show."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -641,7 +641,7 @@ class Whose(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Whose: _TypeAlias = Whose  # noqa: Y015
+Global___OwnerFilter: _TypeAlias = OwnerFilter  # noqa: Y015
 
 @_typing.final
 class Error(_message.Message):

@@ -39,7 +39,7 @@ from animalcat.values.operations import (
     ProcessPlacement,
     Refusal,
 )
-from animalcat.values.owners import AuditLine, AuditVerification, Ownership
+from animalcat.values.owners import AuditLine, AuditVerification, OwnerFilter, Ownership
 from animalcat.values.profiles import AgentKind, Verdict, verdict_of
 from animalcat.values.recordings import EpisodeFooter, EpisodeHeader, RecordedStep
 from animalcat.values.sessions import (
@@ -98,6 +98,7 @@ __all__ = [
     "OperationState",
     "Opponent",
     "Outcome",
+    "OwnerFilter",
     "Ownership",
     "PlacedFit",
     "PlacedWorker",

@@ -7,6 +7,22 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
+class OwnerFilter:
+    """Which of the things that one may see a list is to show; an empty field accepts all.
+
+    Attributes:
+        owner: Only what belongs to this subject.
+        group: Only what is shared with this group.
+        mine: Only what belongs to the caller; of batteries and layouts, also what belongs to
+            nobody. All for a caller without a subject, as on a server that asks for no token.
+    """
+
+    owner: str = ""
+    group: str = ""
+    mine: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ownership:
     """To whom something belongs.
 

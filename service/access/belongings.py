@@ -9,7 +9,7 @@ from animalcat import names
 from animalcat.service.access.callers import Role, present
 from animalcat.service.errors import ServiceError
 from animalcat.service.operations import Operations
-from animalcat.service.storage.listing import Whose
+from animalcat.service.storage.listing import WhoseFilter
 from animalcat.service.storage.sql import SqlStore
 
 
@@ -41,7 +41,7 @@ class Belongings:
         return await asyncio.to_thread(self._store.owners.there, item)
 
 
-def wanted(request: Any) -> Whose:
+def wanted(request: Any) -> WhoseFilter:
     """Return whose things the present caller wants listed, of those that it may see.
 
     Args:
@@ -50,7 +50,7 @@ def wanted(request: Any) -> Whose:
     caller = present.get()
     asked: Any = getattr(request, "whose", None)
     everything = caller.role in (Role.OPERATOR, Role.ADMINISTRATOR)
-    return Whose(
+    return WhoseFilter(
         owner=asked.owner if asked is not None else "",
         mine=caller.subject if asked is not None and asked.mine else "",
         group=asked.group if asked is not None else "",

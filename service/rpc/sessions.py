@@ -33,7 +33,7 @@ from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.intact import look
 from animalcat.service.session.turns import MAX_FAILURE
-from animalcat.service.storage.listing import SessionFilter, Whose
+from animalcat.service.storage.listing import SessionFilter, WhoseFilter
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc, types_pb2
 from animalcat.values import Episode, Opponent, Ruling, Session, SessionSpec
 
@@ -325,9 +325,9 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         return spec, measurement
 
 
-def _of_agent(caller: Caller) -> Whose:
+def _of_agent(caller: Caller) -> WhoseFilter:
     """Return of whose sessions an agent is told: of everybody's, if its token says nobody's."""
-    return Whose(seen_by=caller.subject or None, circles=caller.circles)
+    return WhoseFilter(seen_by=caller.subject or None, circles=caller.circles)
 
 
 def _version(episode: Episode) -> tuple[int, int, str]:

@@ -48,7 +48,7 @@ class Listing(list[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Whose:
+class WhoseFilter:
     """Which items are wanted, by whose they are; an empty field accepts all.
 
     Attributes:
@@ -105,7 +105,7 @@ class SessionFilter:
     agent: str = ""
     battery: str = ""
     states: tuple[SessionState, ...] = ()
-    whose: Whose = Whose()
+    whose: WhoseFilter = WhoseFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class CampaignFilter:
 
     battery: str = ""
     going_on: bool | None = None
-    whose: Whose = Whose()
+    whose: WhoseFilter = WhoseFilter()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from animalcat.service.storage import schema
-from animalcat.service.storage.listing import Whose, circle_of
+from animalcat.service.storage.listing import WhoseFilter, circle_of
 
 _KINDS: Final[Mapping[str, ColumnElement[Any]]] = {
     "sessions": schema.sessions.c.id,
@@ -143,8 +143,8 @@ def groups_in(circles: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(circle for circle in circles if not circle.startswith("=")))
 
 
-def wanted(kind: str, whose: Whose) -> ColumnElement[bool]:
-    """Return the condition under which a row is wanted; see `Whose.takes`."""
+def wanted(kind: str, whose: WhoseFilter) -> ColumnElement[bool]:
+    """Return the condition under which a row is wanted; see `WhoseFilter.takes`."""
     owners, shares = schema.owners, schema.shares
     item, of = _item(kind), _KINDS[kind].table
 

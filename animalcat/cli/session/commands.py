@@ -54,6 +54,7 @@ from animalcat.cli.shared.same_agent import check_session
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.cli.shared.unplayable import unplayable
+from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_columns, whose
 from animalcat.client import Client
 from animalcat.client.credentials import is_local
 from animalcat.compiling import SIMULATOR, while_compiling
@@ -225,13 +226,21 @@ def extend(
 
 
 @app.command("list")
-def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
-    """List sessions, newest first."""
+def list_sessions(
+    everybodys: Everybodys = False,
+    owner: OfOwner = "",
+    group: OfGroup = "",
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List your sessions, newest first."""
     with client_for(server, data) as client:
-        sessions = list(client.list_sessions())
+        sessions = list(client.list_sessions(whose(everybodys, owner, group)))
     rows = [session_row(session) for session in sessions]
     columns = [
         "session",
+        *owner_columns(rows, 3),
         Column("agent", 4),  # the session's id has most of it
         Column("fingerprint", 7),
         Column("battery", 3),
