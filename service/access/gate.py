@@ -288,12 +288,12 @@ class Gate:
             return await work(request, context)
         if rule.own is Own.NAMED:
             await self.check_session(caller, names.parse_session(request.name))
-        if stream:
-            with self._rates.stream(caller.id, self._quota(caller)):
-                return await self._while_good(caller, work(request, context))
-        if method in _CREATING:
-            return await self._create(caller, work, request, context)
         try:
+            if stream:
+                with self._rates.stream(caller.id, self._quota(caller)):
+                    return await self._while_good(caller, work(request, context))
+            if method in _CREATING:
+                return await self._create(caller, work, request, context)
             answer = await work(request, context)
         except ServiceError as error:
             raise _without_others(error, rule.reach[caller.role]) from error

@@ -7,7 +7,7 @@ import json
 import sqlite3
 import stat
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,6 @@ from animalcat.service.access.tokens import Quota, TokenError, Tokens
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.settings import ExposureError, Settings, check_tls
 from animalcat.service.rpc.access import is_this_machine
-from animalcat.service.rpc.server import create_server
 from animalcat.v1 import (
     access_pb2,
     campaigns_pb2,
@@ -47,7 +46,7 @@ from animalcat.v1 import (
     types_pb2,
 )
 
-from .conftest import AGENT, NOW, Helpers, Service, Stream, action
+from .conftest import AGENT, NOW, Guarded, Service, Stream, action
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -66,31 +65,6 @@ METHODS = {
     for service in file.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 }
-
-Guarded = Callable[..., Any]
-
-
-@pytest.fixture(scope="session")
-def guarded(fitter: Helpers) -> Guarded:
-    """Starts a server that asks everyone for a token, and connects with one."""
-
-    @asynccontextmanager
-    async def started(data: Path, **settings: Any) -> AsyncIterator[Callable[[str], Service]]:
-        wanted = Settings(home=data, port=0, **{"require_token": True, **settings})
-        async with create_server(wanted, lambda: NOW, fitter, fitter.simulators) as running:
-            channels: list[grpc.aio.Channel] = []
-
-            def connected(token: str) -> Service:
-                bare = grpc.aio.insecure_channel(running.address)
-                shown = (("authorization", f"Bearer {token}"),) if token else ()
-                channels.append(AuthorisedChannel(bare, shown))
-                return Service(running, data, channels[-1])
-
-            yield connected
-            for channel in channels:
-                await channel.close()
-
-    return started
 
 
 class Callers:
