@@ -124,19 +124,21 @@ class Audit:
         call = calls.current.get(None)
         if call is None or call.written:
             return
-        who = host_of(call.peer) if caller is None else caller.id
+        who = host_of(call.peer) if caller is None else ""
         if self._now() - self._minute >= 60.0:
             self._minute, self._told = self._now(), Counter[str]()
         kind = _STRANGERS if caller is None else f"caller {caller.id}"
         most = OF_STRANGERS if caller is None else LINES_A_MINUTE
-        about = (call.action, call.about) if self._told[kind] < most else ()
-        if times := self._seldom.due((error.code, caller is None, who, *about)):
+        alike: tuple[object, ...] = (error.code, kind)
+        if self._told[kind] < most:
+            alike = (*alike, who, call.action, call.about)
+        if times := self._seldom.due(alike):
             self._told[kind] += 1
             self.note(caller, error.code.value, error.message, times=times)
 
     async def lines(self, read: Callable[[], Any]) -> Any:
         """Read the log after what waits was written, as far as it can be."""
-        await self._write()
+        await self.catch_up()
         return await asyncio.to_thread(read)
 
     async def run(self) -> None:
@@ -147,15 +149,15 @@ class Audit:
                     await self._news.wait()
             except TimeoutError:
                 pass
-            if not await self._write():
+            if not await self.catch_up():
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def close(self) -> None:
         """Write what waits a last time."""
-        if not await self._write():
+        if not await self.catch_up():
             log.error("%d lines of the audit log are lost", len(self._waiting) + self._lost)
 
-    async def _write(self) -> bool:
+    async def catch_up(self) -> bool:
         """Write what waits, here and in the outbox; return whether nothing does any more."""
         self._news.clear()
         if self._lost and len(self._waiting) < MOST_WAITING:
@@ -170,12 +172,12 @@ class Audit:
             self._waiting.append(NewLine(_new_id(), line))
             self._lost = 0
         try:
+            await asyncio.to_thread(self._outbox.take, self._add_foreign)
             while batch := list(self._waiting)[:_BATCH]:
                 await asyncio.to_thread(self._store.add, batch)
                 written = {line.id for line in batch}
                 while self._waiting and self._waiting[0].id in written:
                     self._waiting.popleft()
-            await asyncio.to_thread(self._outbox.take, self._add_foreign)
         except Exception as error:  # noqa: BLE001 - the database may come back
             if times := self._failed.due("write"):
                 log.error("the audit log cannot be written, tried %d times: %s", times, error)

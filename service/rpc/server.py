@@ -245,6 +245,7 @@ async def composed(
         where = f"{socket.gethostname()}:{settings.port}"
         audit = Audit(store.audit, where, clock, Outbox(settings.home / FOLDER))
         opened.push_async_callback(audit.close)
+        await audit.catch_up()
         writing = asyncio.create_task(audit.run())
         opened.callback(writing.cancel)
         gate = await asyncio.to_thread(
