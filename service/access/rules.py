@@ -94,70 +94,9 @@ _ADMINISTRATORS: Final = {Role.ADMINISTRATOR: Reach.ALL}
 _SERVER: Final = {Role.OPERATOR: Reach.ALL, Role.ADMINISTRATOR: Reach.ALL}
 
 
-def _session(request: Any) -> Items:
-    return (names.session_name(names.parse_session(request.name)),)
-
-
-def _session_of_episode(request: Any) -> Items:
-    return (names.session_name(names.parse_episode(request.name).session),)
-
-
-def _session_of_episodes(request: Any) -> Items:
-    parent = request.parent
-    return () if parent == names.EVERY_SESSION else (_named(parent, names.parse_session),)
-
-
-def _session_of_profile(request: Any) -> Items:
-    return (names.session_name(names.parse_profile(request.name)),)
-
-
-def _session_of_ticket(request: Any) -> Items:
-    return (_named(request.session, names.parse_session),)
-
-
-def _used(request: Any) -> Items:
-    """What a session is to be made of: its battery, and the session that it is compared with."""
-    used: list[str] = []
-    if request.spec.battery:
-        used.append(_named(request.spec.battery, names.parse_battery))
-    if request.spec.against.session:
-        used.append(_named(request.spec.against.session, names.parse_session))
-    return tuple(used)
-
-
-def _used_by_campaign(request: Any) -> Items:
-    battery = request.spec.session.battery
-    return (_named(battery, names.parse_battery),) if battery else ()
-
-
-def _battery(request: Any) -> Items:
-    return (_named(request.name, names.parse_battery),)
-
-
-def _campaign(request: Any) -> Items:
-    return (_named(request.name, names.parse_campaign),)
-
-
-def _layout(request: Any) -> Items:
-    return (_named(request.name, names.parse_layout),)
-
-
-def _operation(request: Any) -> Items:
-    return (_named(request.name, names.parse_operation),)
-
-
-def _anything(request: Any) -> Items:
-    kind = request.name.partition("/")[0]
-    if kind not in _PARSERS:
-        raise names.BadNameError(
-            f"{request.name[:120]!r} names no session, campaign, battery or layout"
-        )
-    return (_named(request.name, _PARSERS[kind]),)
-
-
-def _named(name: str, parse: Callable[[str], str]) -> str:
-    """Return a name that was parsed, so that nothing else gets into the log."""
-    return f"{name.partition('/')[0]}/{parse(name)}"
+def _of(kind: str, parse: Callable[[str], Any], field: str = "name") -> Callable[[Any], Items]:
+    """Return what reads the name of a thing in a request; parsed, so that nothing else gets on."""
+    return lambda request: (f"{kind}/{parse(getattr(request, field))}",)
 
 
 _PARSERS: Final[Mapping[str, Callable[[str], str]]] = {
@@ -165,7 +104,36 @@ _PARSERS: Final[Mapping[str, Callable[[str], str]]] = {
     "campaigns": names.parse_campaign,
     "batteries": names.parse_battery,
     "layouts": names.parse_layout,
+    "operations": names.parse_operation,
 }
+_SESSION, _CAMPAIGN, _BATTERY, _LAYOUT, _OPERATION = (_of(*kind) for kind in _PARSERS.items())
+_EPISODE: Final = _of("sessions", lambda name: names.parse_episode(name).session)
+_PROFILE: Final = _of("sessions", names.parse_profile)
+_TICKET: Final = _of("sessions", names.parse_session, "session")
+_INSTANCES: Final = _of("batteries", names.parse_battery, "parent")
+
+
+def _episodes(request: Any) -> Items:
+    """The session whose episodes are listed; of all sessions, the servicer lists what is seen."""
+    every = request.parent == names.EVERY_SESSION
+    return () if every else _of("sessions", names.parse_session, "parent")(request)
+
+
+def _used(spec: Any) -> Items:
+    """What sessions are to be made of: their battery, and the session that they face."""
+    battery = _of("batteries", names.parse_battery, "battery")(spec) if spec.battery else ()
+    return (*battery, *(_TICKET(spec.against) if spec.against.session else ()))
+
+
+def _anything(request: Any) -> Items:
+    kind = request.name.partition("/")[0]
+    if kind not in _PARSERS or kind == "operations":
+        raise names.BadNameError(
+            f"{request.name[:120]!r} names no session, campaign, battery or layout"
+        )
+    return _of(kind, _PARSERS[kind])(request)
+
+
 UNKNOWN: Final[Mapping[str, Code]] = {
     "sessions": Code.UNKNOWN_SESSION,
     "campaigns": Code.UNKNOWN_CAMPAIGN,
@@ -187,6 +155,10 @@ def _run(about: Callable[[Any], Items], audited: Audited = Audited.FIRST) -> Rul
     return Rule(_RUNNERS, about, audited=audited)
 
 
+def _create(about: Callable[[Any], Items], made: Callable[[Any], Items]) -> Rule:
+    return Rule(_RUNNERS, about, made, audited=Audited.FIRST)
+
+
 def _delete(about: Callable[[Any], Items]) -> Rule:
     return Rule(_OWNERS, about, audited=Audited.FIRST)
 
@@ -200,67 +172,61 @@ _PLAY: Final = Rule(
 _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
     "animalcat.v1.AgentGateway": {"Evaluate": _PLAY},
     "animalcat.v1.Access": {
-        "GetTicket": _run(_session_of_ticket, Audited.AFTER),
+        "GetTicket": _run(_TICKET, Audited.AFTER),
         "Share": _delete(_anything),
         "HandOver": Rule(_ADMINISTRATORS, _anything, audited=Audited.FIRST),
         "ListAudit": _AUDIT,
         "VerifyAudit": _AUDIT,
     },
     "animalcat.v1.Sessions": {
-        "CreateSession": Rule(
-            _RUNNERS,
-            _used,
-            lambda answer: (answer.session.name,),
-            audited=Audited.FIRST,
+        "CreateSession": _create(
+            lambda request: _used(request.spec), lambda answer: (answer.session.name,)
         ),
-        "GetSession": _read(_session, Own.NAMED),
+        "GetSession": _read(_SESSION, Own.NAMED),
         "ListSessions": _read(own=Own.LISTED),
-        "WatchSession": _read(_session),
-        "VerifySession": _read(_session),
-        "CancelSession": _run(_session),
-        "PauseSession": _run(_session),
-        "ResumeSession": _run(_session),
-        "ExtendSession": _run(_session),
-        "InvalidateEpisode": _run(_session_of_episode),
-        "JudgeFailure": _run(_session),
-        "DismissAgents": _run(_session, Audited.AFTER),
-        "DeleteSession": _delete(_session),
+        "WatchSession": _read(_SESSION),
+        "VerifySession": _read(_SESSION),
+        "CancelSession": _run(_SESSION),
+        "PauseSession": _run(_SESSION),
+        "ResumeSession": _run(_SESSION),
+        "ExtendSession": _run(_SESSION),
+        "InvalidateEpisode": _run(_EPISODE),
+        "JudgeFailure": _run(_SESSION),
+        "DismissAgents": _run(_SESSION, Audited.AFTER),
+        "DeleteSession": _delete(_SESSION),
     },
     "animalcat.v1.Batteries": {
         "ImportBattery": Rule(_OWNERS, audited=Audited.FIRST),
         "BuildBattery": Rule(_OWNERS, audited=Audited.FIRST),
-        "GetBattery": _read(_battery),
+        "GetBattery": _read(_BATTERY),
         "ListBatteries": _read(),
-        "ListInstances": _read(lambda r: (_named(r.parent, names.parse_battery),)),
-        "DeleteBattery": _delete(_battery),
+        "ListInstances": _read(_INSTANCES),
+        "DeleteBattery": _delete(_BATTERY),
     },
     "animalcat.v1.Campaigns": {
-        "CreateCampaign": Rule(
-            _RUNNERS,
-            _used_by_campaign,
-            lambda answer: (answer.campaign.name,),
-            audited=Audited.FIRST,
+        "CreateCampaign": _create(
+            lambda request: _used(request.spec.session), lambda answer: (answer.campaign.name,)
         ),
-        "GetCampaign": _read(_campaign),
+        "GetCampaign": _read(_CAMPAIGN),
         "ListCampaigns": _read(),
-        "EndCampaign": _run(_campaign),
-        "DeleteCampaign": _delete(_campaign),
+        "EndCampaign": _run(_CAMPAIGN),
+        "DeleteCampaign": _delete(_CAMPAIGN),
     },
-    "animalcat.v1.Layouts": {"ListLayouts": _read(), "GetLayout": _read(_layout)},
+    "animalcat.v1.Layouts": {"ListLayouts": _read(), "GetLayout": _read(_LAYOUT)},
     "animalcat.v1.Profiles": {
-        "GetProfile": _read(_session_of_profile),
-        "ExportProfile": _read(_session_of_profile),
+        "GetProfile": _read(_PROFILE),
+        "ExportProfile": _read(_PROFILE),
     },
     "animalcat.v1.Episodes": {
-        "ListEpisodes": _read(_session_of_episodes),
-        "StreamEpisode": _read(_session_of_episode),
-        "ExplainEpisode": _read(_session_of_episode),
+        "ListEpisodes": _read(_episodes),
+        "StreamEpisode": _read(_EPISODE),
+        "ExplainEpisode": _read(_EPISODE),
     },
     "animalcat.v1.Operations": {
-        "GetOperation": _read(_operation),
+        "GetOperation": _read(_OPERATION),
         "ListOperations": _read(),
-        "WatchOperation": _read(_operation),
-        "CancelOperation": _run(_operation),
+        "WatchOperation": _read(_OPERATION),
+        "CancelOperation": _run(_OPERATION),
         # It names sessions of everybody.
         "GetPlacement": Rule(_SERVER),
     },

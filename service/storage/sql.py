@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -1102,6 +1103,7 @@ def _insert(db: Connection, statement: Any, taken: str) -> None:
         raise AlreadyFinishedError(taken) from error
 
 
+@cache
 def _owned(kind: str) -> Select[Any]:
     """Return what reads rows of a kind with their owners and circles."""
     owner, circles = owners.columns(kind)
@@ -1114,6 +1116,7 @@ def _whose(row: Row[Any]) -> dict[str, Any]:
     return {"owner": row.owner or "", "groups": groups}
 
 
+@cache
 def _session_query() -> Select[Any]:
     table, played = schema.sessions, schema.episodes
     # Counting per session makes a page of a long list cost only its own sessions.

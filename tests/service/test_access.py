@@ -757,6 +757,19 @@ def test_what_is_said_of_tls_goes_together(settings: dict[str, Any]) -> None:
         check_tls(Settings(**settings))
 
 
+async def test_who_cannot_be_known_is_told_that(guarded: Guarded, tmp_path: Path) -> None:
+    """And not that there is no server, as where root has made the file of tokens its own."""
+    text = Tokens(tmp_path).create(Role.OPERATOR)[1]
+    async with guarded(tmp_path) as connected:
+        address = connected("").running.address
+        file = tmp_path / "access" / "tokens.json"
+        file.unlink()
+        file.mkdir()  # what root may not read either
+        with pytest.raises(AnimalcatError, match="cannot read its tokens") as refused:
+            await animalcat.aconnect(address, token=text)
+        assert refused.value.code == "ACCESS_CLOSED"
+
+
 def test_a_damaged_token_file_admits_nobody(tmp_path: Path) -> None:
     gate = Gate(tmp_path, Any)  # pyright: ignore[reportArgumentType]
     _, text = gate.tokens.create(Role.OPERATOR)
