@@ -87,7 +87,7 @@ class LayoutRecord:
         variant: Variant of the layout; empty for the default one.
         text: The layout as YAML.
         owner: Subject to whom it belongs; empty for nobody.
-        groups: Groups with which it is shared.
+        circles: With whom it is shared: groups, and what stands for single subjects.
     """
 
     digest: str
@@ -95,7 +95,7 @@ class LayoutRecord:
     variant: str
     text: str
     owner: str = ""
-    groups: tuple[str, ...] = ()
+    circles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

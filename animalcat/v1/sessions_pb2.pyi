@@ -1750,7 +1750,7 @@ class Session(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     MISFIT_FIELD_NUMBER: _builtins.int
     ALLOWED_FIELD_NUMBER: _builtins.int
-    OWNER_FIELD_NUMBER: _builtins.int
+    CREATOR_FIELD_NUMBER: _builtins.int
     PAUSED_FIELD_NUMBER: _builtins.int
     WAITS_FOR_FIELD_NUMBER: _builtins.int
     PRACTISED_FIELD_NUMBER: _builtins.int
@@ -1761,6 +1761,7 @@ class Session(_message.Message):
     UNJUDGED_FIELD_NUMBER: _builtins.int
     WITHHELD_FIELD_NUMBER: _builtins.int
     UNCONFINED_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
     GROUPS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
@@ -1780,10 +1781,8 @@ class Session(_message.Message):
     """How many episodes may be begun for now, where a campaign hands them out; not set: as many as
     the stopping rule lets be.
     """
-    owner: _builtins.str
-    """To whom it belongs, as the server's credentials know its callers; empty where they need not prove
-    who they are. The agent's name in the spec is for people.
-    """
+    creator: _builtins.str
+    """What "owner" says."""
     paused: _builtins.bool
     """True: no further episode begins until it is resumed."""
     waits_for: _builtins.str
@@ -1799,6 +1798,10 @@ class Session(_message.Message):
     unconfined: _builtins.bool
     """Whether the agent was not confined: it was played by a process that may ask the service for
     anything, as an operator's may. Of others nothing is known here.
+    """
+    owner: _builtins.str
+    """To whom it belongs, as the server's credentials know its callers; empty where they need not prove
+    who they are. The agent's name in the spec is for people.
     """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
@@ -1851,7 +1854,7 @@ class Session(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         misfit: _builtins.str = ...,
         allowed: _builtins.int | None = ...,
-        owner: _builtins.str = ...,
+        creator: _builtins.str = ...,
         paused: _builtins.bool = ...,
         waits_for: _builtins.str = ...,
         practised: _builtins.int = ...,
@@ -1862,11 +1865,12 @@ class Session(_message.Message):
         unjudged: _abc.Iterable[_builtins.int] | None = ...,
         withheld: _builtins.bool = ...,
         unconfined: _builtins.bool = ...,
+        owner: _builtins.str = ...,
         groups: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "episodes", b"episodes", "groups", b"groups", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "owner", b"owner", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "state", b"state", "successes", b"successes", "unconfined", b"unconfined", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "groups", b"groups", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "owner", b"owner", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "state", b"state", "successes", b"successes", "unconfined", b"unconfined", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent_fingerprint: _TypeAlias = _typing.Literal["agent_fingerprint"]  # noqa: Y015
     _WhichOneofArgType__agent_fingerprint: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint"]  # noqa: Y015

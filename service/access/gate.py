@@ -196,8 +196,7 @@ class Gate:
 
         Args:
             caller: Who calls.
-            reach: Of what it may make its call; operators and administrators make all but the
-                calls of owners of everything.
+            reach: Of what it may make its call.
             items: Resource names of the things.
 
         Raises:
@@ -209,14 +208,11 @@ class Gate:
         for item in items:
             owner, circles = await self._owners.whose(item)
             kind, _, name = item.partition("/")
-            its_own = owner != "" and owner == caller.subject
             common = kind in COMMON and not owner
-            if its_own or (
-                reach is Reach.SHARED and (common or not circles.isdisjoint(caller.circles))
-            ):
-                continue
             seen = everything or common or not circles.isdisjoint(caller.circles)
-            if reach is Reach.OWN and seen:
+            if (owner and owner == caller.subject) or (reach is Reach.SHARED and seen):
+                continue
+            if seen:
                 raise DeniedError(
                     Code.FORBIDDEN,
                     f"{item} belongs to {owner or 'nobody'}; only its owner or an administrator "

@@ -13,6 +13,7 @@ from animalcat.service.access.belongings import wanted
 from animalcat.service.errors import Code, unknown
 from animalcat.service.model import LayoutRecord
 from animalcat.service.rpc.paging import paged
+from animalcat.service.storage.owners import groups_in
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import layouts_pb2, layouts_pb2_grpc
 
@@ -28,7 +29,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
     ) -> layouts_pb2.ListLayoutsResponse:
         """List the layouts of this server."""
         known, whose = await self._known(), wanted(request)
-        seen = [one for one in known if whose.takes(one.owner, one.groups, common=True)]
+        seen = [one for one in known if whose.takes(one.owner, one.circles, common=True)]
         page = paged(seen, lambda layout: layout.digest, request)
         return layouts_pb2.ListLayoutsResponse(
             layouts=map(_to_proto, page), next_page_token=page.next
@@ -85,5 +86,5 @@ def _to_proto(layout: LayoutRecord) -> layouts_pb2.Layout:
         digest=layout.digest,
         shipped=_is_shipped(layout),
         owner=layout.owner,
-        groups=layout.groups,
+        groups=groups_in(layout.circles),
     )

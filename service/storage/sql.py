@@ -1317,7 +1317,8 @@ def _battery(row: Row[Any]) -> BatteryRecord:
 
 
 def _layout(row: Row[Any]) -> LayoutRecord:
-    return LayoutRecord(row.digest, row.name, row.variant, row.text, **_whose(row))
+    circles = tuple(sorted(owners.circles_in(row.circles)))
+    return LayoutRecord(row.digest, row.name, row.variant, row.text, row.owner or "", circles)
 
 
 def _certificate(row: Row[Any]) -> StoredCertificate:

@@ -232,7 +232,7 @@ async def test_one_researcher_on_one_machine_notices_nothing(
 
 def test_the_same_layout_brought_by_two_is_seen_by_both(tmp_path: Path) -> None:
     from animalcat.service.model import LayoutRecord
-    from animalcat.service.storage.listing import circle_of
+    from animalcat.service.storage.listing import WhoseFilter, circle_of
     from animalcat.service.storage.sql import SqlStore
 
     store = SqlStore.in_directory(tmp_path)
@@ -240,7 +240,10 @@ def test_the_same_layout_brought_by_two_is_seen_by_both(tmp_path: Path) -> None:
         store.put_layout(LayoutRecord("d", "own", "", "text", owner=owner))
     assert store.owners.of("layouts/d") == ("ann", frozenset({circle_of("bob")}))
     (layout,) = store.layouts()
-    assert (layout.owner, layout.groups) == ("ann", ())  # people are no groups
+    assert (layout.owner, layout.circles) == ("ann", (circle_of("bob"),))
+    seen = [WhoseFilter(seen_by=name, circles=frozenset({circle_of(name)})) for name in PEOPLE]
+    found = [one.seen_by for one in seen if one.takes(layout.owner, layout.circles, common=True)]
+    assert found == ["ann", "bob"]
     store.close()
 
 
