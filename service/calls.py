@@ -23,6 +23,7 @@ class Call:
         method: The full name of what was called, as gRPC has it.
         peer: Address of the caller, as gRPC writes it.
         about: Resource names of what it is about, as far as that is known.
+        subject: To whom what it makes belongs; empty for nobody.
         written: Whether the audit log says already what came of it.
     """
 
@@ -30,6 +31,7 @@ class Call:
     method: str = ""
     peer: str = ""
     about: tuple[str, ...] = ()
+    subject: str = ""
     written: bool = False
 
     @property
@@ -40,6 +42,12 @@ class Call:
 
 current: Final[ContextVar[Call]] = ContextVar("animalcat_call")
 """The call that is being served; set for every call."""
+
+
+def owner_of_new() -> str:
+    """Return to whom something belongs that the present call makes; empty for nobody."""
+    call = current.get(None)
+    return "" if call is None else call.subject
 
 
 def begun(method: str, metadata: Iterable[tuple[str, str | bytes]] | None, peer: str) -> Call:

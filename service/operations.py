@@ -15,8 +15,8 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from animalcat import names
-from animalcat.service.access.callers import owner_of_new
 from animalcat.service.batteries.battery import Tick
+from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, public, unknown
 from animalcat.values import Operation, OperationKind, OperationState
 

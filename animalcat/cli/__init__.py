@@ -2,10 +2,11 @@
 
 `agent` needs nothing but the base install. `battery`, `session`, `campaign`, `profile`, `outcomes`
 and `episode` work with a server, `serve` is one, and `server` says how one is. `token` makes what
-callers show to one. `campaign_tables` shows campaigns. `battery_contents` is what `battery show`
-and `battery export` load, `calibrate` is `battery calibrate`, and `profile_prediction` and
-`profile_controls` are what `profile predict` and `profile controls` load. `arena` and `layout` work
-on files. `unity` makes real builds ready and holds the stand-in for one. `plugins` lists what other
-packages add. `demo` does the main job once, `doctor` says what is missing, and `bench` measures
-speed. `shared` holds what several of them need.
+callers show to one, `share` says to whom things belong there, and `audit` who did what.
+`campaign_tables` shows campaigns. `battery_contents` is what `battery show` and `battery export`
+load, `calibrate` is `battery calibrate`, and `profile_prediction` and `profile_controls` are what
+`profile predict` and `profile controls` load. `arena` and `layout` work on files. `unity` makes
+real builds ready and holds the stand-in for one. `plugins` lists what other packages add. `demo`
+does the main job once, `doctor` says what is missing, and `bench` measures speed. `shared` holds
+what several of them need.
 """

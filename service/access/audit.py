@@ -20,7 +20,6 @@ from animalcat.service import calls
 from animalcat.service.access.callers import Caller
 from animalcat.service.access.outbox import Outbox
 from animalcat.service.errors import CATALOGUE, Code, ServiceError, public
-from animalcat.service.host.doorman import host_of
 from animalcat.service.model import NewLine
 from animalcat.service.refusals import Seldom
 from animalcat.service.storage.audit import BEGUN, AuditLog, joined
@@ -52,6 +51,7 @@ class Audit:
         server: str,
         clock: Callable[[], datetime],
         outbox: Outbox,
+        host_of: Callable[[str], str],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Describe the log; `run` writes what waits.
@@ -61,9 +61,11 @@ class Audit:
             server: Name of this server, for its lines.
             clock: Returns the current time with time zone.
             outbox: Where commands leave what they did beside a server.
+            host_of: Returns the host of an address as gRPC writes it.
             now: Returns seconds that never go back.
         """
         self._store = store
+        self._host_of = host_of
         self._server = server
         self._clock = clock
         self._outbox = outbox
@@ -87,7 +89,9 @@ class Audit:
             return (await asyncio.to_thread(self._store.add, [line]))[0]
         except Exception as error:
             if times := self._failed.due("begin"):
-                log.error("the audit log cannot be written, %d calls refused: %s", times, error)
+                log.error(
+                    "the audit log cannot be written, %d calls refused: %s", times, _first(error)
+                )
             why = public(error)
             text = CATALOGUE[Code.AUDIT_CLOSED].text
             raise ServiceError(
@@ -124,7 +128,7 @@ class Audit:
         call = calls.current.get(None)
         if call is None or call.written:
             return
-        who = host_of(call.peer) if caller is None else ""
+        who = self._host_of(call.peer) if caller is None else ""
         if self._now() - self._minute >= 60.0:
             self._minute, self._told = self._now(), Counter[str]()
         kind = _STRANGERS if caller is None else f"caller {caller.id}"
@@ -180,7 +184,9 @@ class Audit:
                     self._waiting.popleft()
         except Exception as error:  # noqa: BLE001 - the database may come back
             if times := self._failed.due("write"):
-                log.error("the audit log cannot be written, tried %d times: %s", times, error)
+                log.error(
+                    "the audit log cannot be written, tried %d times: %s", times, _first(error)
+                )
             return False
         return True
 
@@ -201,7 +207,7 @@ class Audit:
             object=joined(call.about),
             result=result,
             words=words,
-            peer=host_of(call.peer) or "this machine",
+            peer=self._host_of(call.peer) or "this machine",
             server=self._server,
             times=times,
         )
@@ -209,3 +215,7 @@ class Audit:
 
 def _new_id() -> str:
     return secrets.token_hex(12)
+
+
+def _first(error: Exception) -> str:
+    return str(error).partition("\n")[0]

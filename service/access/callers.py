@@ -112,8 +112,3 @@ MACHINE: Final = Caller("", Role.ADMINISTRATOR)
 
 present: Final[ContextVar[Caller]] = ContextVar("animalcat_caller")
 """The caller of the call that is being served; set for every call, and for nothing else."""
-
-
-def owner_of_new() -> str:
-    """Return to whom something belongs that the present call makes; empty for nobody."""
-    return present.get(MACHINE).subject

@@ -26,6 +26,7 @@ from animalcat.service.access.rules import COMMON, RULES, UNKNOWN, Audited, Own,
 from animalcat.service.access.tickets import Tickets
 from animalcat.service.access.tokens import FOLDER, Quota, TokenError, Tokens, utc_now
 from animalcat.service.errors import KINDS, Code, DeniedError, ServiceError, public
+from animalcat.service.logs import tell
 from animalcat.service.session.notes import Purse
 from animalcat.v1 import sessions_pb2
 from animalcat.values import Session
@@ -274,10 +275,13 @@ class Gate:
                 much, or shows a token that is no longer good.
         """
         present.set(caller)
+        tell(caller=caller.words)
+        call = calls.current.get()
+        call.subject = caller.subject
         if rule.about is not None:
-            calls.current.get().about = rule.about(request)
+            call.about = rule.about(request)
             if caller.role is not Role.AGENT:  # those are kept to what they play, below
-                await self.check(caller, rule.reach[caller.role], *calls.current.get().about)
+                await self.check(caller, rule.reach[caller.role], *call.about)
         if rule.audited is not None and rule.own is not Own.FIRST_FRAME and self.audit is not None:
             work = partial(self._audited, self.audit, rule, caller, work)
         if caller is MACHINE:

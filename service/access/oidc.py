@@ -16,15 +16,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 from urllib.parse import urlsplit
 
 import jwt
 
 from animalcat import names
+from animalcat.networks import is_loopback
 from animalcat.service.access.callers import Caller, Role
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.host.settings import Settings, is_loopback
 
 log = logging.getLogger(__name__)
 
@@ -53,12 +53,30 @@ _WORDS: Final[tuple[tuple[type[Exception], str], ...]] = (
 """What is said of a token that is not good, by how it fails; the first that fits."""
 
 
+class ProviderSettings(Protocol):
+    """What a server's settings say of a provider; see there."""
+
+    oidc_issuer: str
+    oidc_audience: str
+    oidc_keys: str
+    oidc_leeway_seconds: float
+    oidc_subject_claim: str
+    oidc_groups_claim: str
+    oidc_role_claim: str
+
+    @property
+    def oidc_roles(self) -> Mapping[str, str]: ...  # noqa: D102
+
+    @property
+    def oidc_role(self) -> str: ...  # noqa: D102
+
+
 class IdentityProvider:
     """An issuer of tokens, and what its claims mean here; used on one event loop only."""
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ProviderSettings,
         clock: Callable[[], datetime],
         now: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -12,7 +11,7 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 
 from animalcat.envs.patience import Patience
 from animalcat.errors import AnimalcatError
-from animalcat.networks import parse_networks
+from animalcat.networks import is_loopback, parse_networks
 
 WORKER_BYTES: Final = 512 * 1024 * 1024
 FIT_BYTES: Final = 1024 * 1024 * 1024
@@ -314,11 +313,3 @@ def check_tls(settings: Settings) -> None:
         raise ExposureError("give either --self-signed or a certificate of your own, not both")
     if settings.client_ca is not None and not settings.tls:
         raise ExposureError("--client-ca goes with --self-signed or --tls-certificate")
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address or a name can be reached from this machine alone."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

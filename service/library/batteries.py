@@ -19,7 +19,6 @@ from animalcat.arena_configs.batteries import (
 )
 from animalcat.arena_configs.families import FAMILIES, is_family
 from animalcat.arena_configs.model import ArenaError
-from animalcat.service.access.callers import owner_of_new
 from animalcat.service.batteries.battery import (
     BATTERIES,
     ArenaFile,
@@ -35,6 +34,7 @@ from animalcat.service.batteries.naming import parse_pattern
 from animalcat.service.batteries.readings import ship
 from animalcat.service.batteries.recipes import build_recipe, recipe_readings
 from animalcat.service.batteries.spool import Spool
+from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.library.plugins import usable
 from animalcat.service.model import BatteryRecord

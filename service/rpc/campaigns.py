@@ -15,9 +15,9 @@ from animalcat.layouts.adaptive.campaign import common_instances
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.access.belongings import wanted as asked_whose
-from animalcat.service.access.callers import owner_of_new
 from animalcat.service.access.secret import ServerSecret
 from animalcat.service.batteries.battery import Tick
+from animalcat.service.calls import owner_of_new
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import campaign_id, session_id

@@ -243,7 +243,7 @@ async def composed(
             Operations, _own_folder(settings) / "operations", clock
         )
         where = f"{socket.gethostname()}:{settings.port}"
-        audit = Audit(store.audit, where, clock, Outbox(settings.home / FOLDER))
+        audit = Audit(store.audit, where, clock, Outbox(settings.home / FOLDER), host_of)
         opened.push_async_callback(audit.close)
         await audit.catch_up()
         writing = asyncio.create_task(audit.run())

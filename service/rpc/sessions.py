@@ -14,8 +14,9 @@ from animalcat import names, plugins
 from animalcat.codec import encode, word
 from animalcat.layouts.adaptive.plan import POLICIES, RULES
 from animalcat.service.access.belongings import wanted
-from animalcat.service.access.callers import Caller, Role, owner_of_new, present
+from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
+from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary

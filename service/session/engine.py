@@ -15,7 +15,6 @@ from animalcat.envs.surroundings import simulator_environment
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.adaptive.statuses import OtherEnd
 from animalcat.layouts.inference.fit import FitResult
-from animalcat.service.access.callers import MACHINE, present
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError, system_code
 from animalcat.service.library.plugins import insist_on_worker
@@ -321,7 +320,7 @@ class SessionEngine:
     async def _run(self, link: AgentLink) -> Session:
         """Let an agent play until it leaves or the session is over, then clean up."""
         with about(session=self.session.id):
-            log.info("an agent has come: %s", present.get(MACHINE).words)
+            log.info("an agent has come")
             try:
                 return await self._seat(link)
             finally:

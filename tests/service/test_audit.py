@@ -26,6 +26,7 @@ from animalcat.service.access.callers import Caller, Role
 from animalcat.service.access.outbox import Outbox
 from animalcat.service.access.tokens import Tokens
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.host.doorman import host_of
 from animalcat.service.model import NewLine
 from animalcat.service.storage.audit import AuditFilter, AuditLog
 from animalcat.service.storage.listing import Page
@@ -273,7 +274,7 @@ async def test_what_cannot_be_written_waits_in_order(
     store = SqlStore.in_directory(tmp_path)
     broken, clock = Broken(store.audit), Clock()
     outbox = Outbox(tmp_path / "access")
-    audit = Audit(broken, "here", lambda: NOW, outbox, lambda: clock.seconds)  # pyright: ignore[reportArgumentType]
+    audit = Audit(broken, "here", lambda: NOW, outbox, host_of, lambda: clock.seconds)  # pyright: ignore[reportArgumentType]
     calls.begun("/animalcat.v1.Sessions/CancelSession", None, "ipv4:192.0.2.7:50000")
     ann = Caller("1", Role.RESEARCHER, subject="ann")
     broken.fails = True
@@ -295,7 +296,12 @@ async def test_what_cannot_be_written_waits_in_order(
 async def test_who_is_refused_often_fills_no_log(tmp_path: Path) -> None:
     store, clock = SqlStore.in_directory(tmp_path), Clock()
     audit = Audit(
-        store.audit, "here", lambda: NOW, Outbox(tmp_path / "access"), lambda: clock.seconds
+        store.audit,
+        "here",
+        lambda: NOW,
+        Outbox(tmp_path / "access"),
+        host_of,
+        lambda: clock.seconds,
     )
     ann, bob = (Caller(name, Role.RESEARCHER, subject=name) for name in ("ann", "bob"))
     error = ServiceError(Code.FORBIDDEN, "no")
