@@ -9,6 +9,9 @@ import grpc
 
 CODE_METADATA: Final = "animalcat-code"
 """Key of the trailing metadata in which the server sends the stable code of an error."""
+REQUEST_METADATA: Final = "animalcat-request-id"
+"""Key of the metadata in which a caller may say the id of a call, and the server says it again in
+the trailing metadata of an error: under it, its log and its audit log have the call."""
 RETRY_METADATA: Final = "animalcat-retry-seconds"
 """Key of the trailing metadata in which the server says when to come again."""
 
@@ -29,12 +32,21 @@ class AnimalcatError(Exception):
         code: Stable name of the kind of error, such as "UNKNOWN_SESSION"; the name of the gRPC
             status where the server gave no code of its own.
         retry_seconds: When to try again, if the server said so; else None.
+        request_id: Id of the call that failed, as the server's logs have it; empty if it is none.
     """
 
-    def __init__(self, message: str, code: str = "", *, retry_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        code: str = "",
+        *,
+        retry_seconds: float | None = None,
+        request_id: str = "",
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.retry_seconds = retry_seconds
+        self.request_id = request_id
 
 
 def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
@@ -49,7 +61,8 @@ def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
     told = dict(error.trailing_metadata() or ())
     code = told.get(CODE_METADATA)
     if isinstance(code, str):
-        return AnimalcatError(sentence, code, retry_seconds=_seconds(told.get(RETRY_METADATA)))
+        retry, request = _seconds(told.get(RETRY_METADATA)), told.get(REQUEST_METADATA, "")
+        return AnimalcatError(sentence, code, retry_seconds=retry, request_id=str(request))
     # The server sends a code with every error of its own; this one is gRPC's.
     if found := _LARGER.search(sentence):
         size, most = (int(number) for number in found.groups())

@@ -1,4 +1,4 @@
-"""Networks in which frames may go between workers and agents without encryption."""
+"""Addresses: this machine, and networks in which frames may go without encryption."""
 
 from __future__ import annotations
 
@@ -34,3 +34,11 @@ def within(address: str, networks: Iterable[Network]) -> bool:
     except ValueError:
         return False
     return any(found in network for network in networks)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address or a name can be reached from this machine alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -8,6 +8,7 @@ tells what a battery measures. `storage` and `recording` hold what sessions leav
 lets a person play, `host` deals with the machine that a server runs on, and `cluster` with many
 machines. `model` defines what the store alone knows beside `animalcat.values`, `ids` names sessions
 and campaigns, `errors` lists what can go wrong, `refusals` counts what is refused, `logs` writes
-the log, `versions` tells what could change a result, `operations` are calls that take long,
-`memory` says how much there is, and `tracing` follows a decision from its choice to what it tells.
+the log, `calls` says what the present call is, `versions` tells what could change a result,
+`operations` are calls that take long, `memory` says how much there is, and `tracing` follows a
+decision from its choice to what it tells.
 """

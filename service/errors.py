@@ -17,9 +17,11 @@ from google.protobuf.message import DecodeError
 from grpc import StatusCode
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from animalcat.errors import CODE_METADATA, RETRY_METADATA
+from animalcat.errors import CODE_METADATA, REQUEST_METADATA, RETRY_METADATA
 from animalcat.names import BadNameError
 from animalcat.plugins import PluginError, PluginNotAllowedError
+from animalcat.service import calls
+from animalcat.service.logs import about
 from animalcat.service.refusals import Seldom
 from animalcat.service.storage.artefacts import ArtefactsError
 from animalcat.service.storage.claims import NotOwnerError
@@ -87,6 +89,7 @@ class Code(StrEnum):
     BAD_TOKEN = "BAD_TOKEN"
     FORBIDDEN = "FORBIDDEN"
     ACCESS_CLOSED = "ACCESS_CLOSED"
+    AUDIT_CLOSED = "AUDIT_CLOSED"
     TOO_MANY_CALLS = "TOO_MANY_CALLS"
     QUOTA_USED = "QUOTA_USED"
     BUSY = "BUSY"
@@ -208,6 +211,11 @@ CATALOGUE: Final[dict[Code, Public]] = {
         StatusCode.UNAVAILABLE,
         "The server cannot read its tokens and admits nobody by one; its log says why.",
     ),
+    Code.AUDIT_CLOSED: Public(
+        StatusCode.UNAVAILABLE,
+        "The server cannot write its audit log, so it does nothing that the log has to tell of. "
+        "What is being played goes on.",
+    ),
     Code.TOO_MANY_CALLS: Public(StatusCode.RESOURCE_EXHAUSTED, "Too many calls."),
     Code.QUOTA_USED: Public(StatusCode.RESOURCE_EXHAUSTED, "The token's quota is used up."),
     Code.BUSY: Public(StatusCode.RESOURCE_EXHAUSTED, "The server is at its limit."),
@@ -301,6 +309,10 @@ class ServiceError(Exception):
         return CATALOGUE[self.code].status
 
 
+class DeniedError(ServiceError):
+    """The caller may not do what it asks for; the audit log tells of it."""
+
+
 def unknown(code: Code, what: str, name: str, valid: list[str]) -> ServiceError:
     """Return the error for an unknown name, with a list of the names that exist.
 
@@ -333,7 +345,8 @@ def public(error: Exception) -> ServiceError:
     for kind, known in _CODES.items():
         if isinstance(error, kind):
             return ServiceError(known, str(error))
-    log.error("a request failed", exc_info=error)
+    call = calls.current.get(None)
+    log.error("a request failed%s", f" ({call.action} {call.id})" if call else "", exc_info=error)
     return ServiceError(Code.INTERNAL)
 
 
@@ -414,7 +427,8 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
             method: Any = getattr(handler, kind)
             if inspect.iscoroutinefunction(method):
                 reads = _tolerant(handler.request_deserializer, stream=kind.startswith("stream"))
-                return make(_guard(method, self._told), reads, handler.response_serializer)
+                guarded = _guard(method, self._told, handler_call_details)
+                return make(guarded, reads, handler.response_serializer)
         return handler
 
 
@@ -425,6 +439,10 @@ KINDS: Final[dict[str, Callable[..., grpc.RpcMethodHandler[Any, Any]]]] = {
     "stream_stream": grpc.stream_stream_rpc_method_handler,
 }
 """What makes a handler of each of gRPC's kinds."""
+
+
+def _metadata(details: grpc.HandlerCallDetails) -> Any:
+    return details.invocation_metadata
 
 
 class _Malformed:
@@ -449,19 +467,23 @@ def _tolerant(reads: Callable[[bytes], Any] | None, *, stream: bool) -> Callable
 
 
 def _guard(
-    method: Callable[[Any, Any], Awaitable[Any]], on_refusal: Callable[[ServiceError, str], None]
+    method: Callable[[Any, Any], Awaitable[Any]],
+    on_refusal: Callable[[ServiceError, str], None],
+    details: grpc.HandlerCallDetails,
 ) -> Callable[[Any, Any], Awaitable[Any]]:
     async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        call = calls.begun(details.method, _metadata(details), context.peer())
         try:
-            if isinstance(request, _Malformed):
-                raise ServiceError(Code.BAD_MESSAGE)
-            return await method(request, context)
+            with about(request=call.id):
+                if isinstance(request, _Malformed):
+                    raise ServiceError(Code.BAD_MESSAGE)
+                return await method(request, context)
         except grpc.aio.AbortError:
             raise
         except Exception as error:  # noqa: BLE001 - the last place where one can become a status
             shown = public(error)
             on_refusal(shown, context.peer())
-            trailers = [(CODE_METADATA, shown.code.value)]
+            trailers = [(CODE_METADATA, shown.code.value), (REQUEST_METADATA, call.id)]
             if shown.retry_seconds is not None:
                 trailers.append((RETRY_METADATA, f"{shown.retry_seconds:.3f}"))
             await context.abort(shown.status, shown.message, tuple(trailers))

@@ -30,6 +30,11 @@ def about(**fields: Any) -> Generator[None]:
         _ABOUT.reset(token)
 
 
+def tell(**fields: Any) -> None:
+    """Add fields to all records that the present task logs from now on, and what it starts."""
+    _ABOUT.set({**(_ABOUT.get() or {}), **fields})
+
+
 class JsonFormatter(logging.Formatter):
     """Makes one JSON object of a record."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from animalcat.values import CampaignSpec
+from animalcat.values import AuditLine, CampaignSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class StoredCampaign:
             can.
         max_workers: Most simulators that play it at once on one server; 0 for no limit of its own.
             It changes no result, so it is no part of the specification.
+        owner: Subject to whom it belongs; empty for nobody.
+        groups: Groups with which it is shared.
     """
 
     id: str
@@ -33,6 +35,8 @@ class StoredCampaign:
     reason: str = ""
     unreadable: str = ""
     max_workers: int = 0
+    owner: str = ""
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class BatteryRecord:
         instances: Number of its instances.
         problems: Problems found in its files, one line each.
         suites: Number of its instances by suite; without those that are of none.
+        owner: Subject to whom it belongs; empty for nobody.
+        groups: Groups with which it is shared.
     """
 
     id: str
@@ -69,6 +75,8 @@ class BatteryRecord:
     instances: int
     problems: tuple[str, ...] = ()
     suites: Mapping[str, int] = field(default_factory=dict[str, int])
+    owner: str = ""
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +88,28 @@ class LayoutRecord:
         name: Name of the layout.
         variant: Variant of the layout; empty for the default one.
         text: The layout as YAML.
+        owner: Subject to whom it belongs; empty for nobody.
+        circles: With whom it is shared: groups, and what stands for single subjects.
     """
 
     digest: str
     name: str
     variant: str
     text: str
+    owner: str = ""
+    circles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewLine:
+    """A line that is to be added.
+
+    Attributes:
+        id: Unlike that of any other line: one that comes twice is added once.
+        line: The line; its number and digest are made when it is added.
+        begun: Number of the line that says that this was begun; None for none.
+    """
+
+    id: str
+    line: AuditLine
+    begun: int | None = None

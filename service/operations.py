@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from animalcat import names
 from animalcat.service.batteries.battery import Tick
+from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, public, unknown
 from animalcat.values import Operation, OperationKind, OperationState
 
@@ -95,9 +96,10 @@ class Operations:
         """
         if self._closing:
             raise ServiceError(Code.SHUTTING_DOWN)
+        owner = owner_of_new()
         for known in self._known.values() if request_id else ():
             if known.request_id == request_id:
-                if (known.kind, known.asked) != (kind, asked):
+                if (known.kind, known.asked, known.owner) != (kind, asked, owner):
                     raise ServiceError(
                         Code.REQUEST_ID_REUSED,
                         f"request id {request_id!r} was used for {names.operation_name(known.id)}, "
@@ -112,6 +114,7 @@ class Operations:
             self._clock(),
             request_id,
             asked,
+            owner=owner,
         )
         self._write(operation)
         self._known[operation.id] = operation

@@ -20,6 +20,7 @@ from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import headed, there
+from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_column, whose
 from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
 from animalcat.values import Battery, RecipeText
@@ -53,16 +54,25 @@ Replace = Annotated[
 
 
 @app.command("list")
-def list_batteries(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
-    """List batteries by name; with --json also how many instances each suite has."""
+def list_batteries(
+    everybodys: Everybodys = False,
+    owner: OfOwner = "",
+    group: OfGroup = "",
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List your batteries and those of nobody by name.
+
+    With --json also how many instances each suite has.
+    """
     with client_for(server, data) as client:
-        batteries = client.list_batteries()
+        batteries = client.list_batteries(whose(everybodys, owner, group))
     rows = [_row(battery) | {"suites": dict(battery.suites)} for battery in batteries]
     if not as_json:
         rows = [{**row, "problems": len(row["problems"])} for row in rows]
-    print_rows(
-        rows, ["battery", "instances", Column("problems", 1), Column("digest", 2)], as_json=as_json
-    )
+    columns = ["battery", owner_column(1), "instances", Column("problems", 1)]
+    print_rows(rows, [*columns, Column("digest", 2)], as_json=as_json)
 
 
 @app.command()
@@ -485,6 +495,8 @@ def _row(battery: Battery) -> dict[str, Any]:
         "instances": battery.instances,
         "digest": battery.digest,
         "problems": list(battery.problems),
+        "owner": battery.owner,
+        "groups": list(battery.groups),
     }
 
 

@@ -64,6 +64,7 @@ from animalcat.cli.shared.remote import (
 from animalcat.cli.shared.same_agent import check_campaign
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.unplayable import fail_if_unplayable
+from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_column, whose
 from animalcat.client import Client
 from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.limits import is_privileged
@@ -273,13 +274,17 @@ def resume(
 def list_campaigns(
     every: Every = False,
     limit: Limit = None,
+    everybodys: Everybodys = False,
+    owner: OfOwner = "",
+    group: OfGroup = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """List campaigns, newest first."""
+    """List your campaigns, newest first."""
     columns = [
         "campaign",
+        owner_column(4),
         Column("battery", 4),
         Column("layout", 5),
         Column("agents", 3),
@@ -288,7 +293,8 @@ def list_campaigns(
         Column("reason", 2),
     ]
     with client_for(server, data) as client:
-        listed = some(lambda most: client.campaigns(limit=most), every, limit, as_json)
+        asked = whose(everybodys, owner, group)
+        listed = some(lambda most: client.campaigns(whose=asked, limit=most), every, limit, as_json)
         rows = map(campaign_row, listed)
         if not as_json:
             rows = (row | {"agents": agents_words(row["agents"])} for row in rows)

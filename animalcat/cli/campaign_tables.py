@@ -143,4 +143,6 @@ def campaign_row(campaign: Campaign) -> dict[str, Any]:
         "waits_for": campaign.waits_for,
         "max_workers": campaign.max_workers,
         "created": timestamp(campaign.created),
+        "owner": campaign.owner,
+        "groups": list(campaign.groups),
     }

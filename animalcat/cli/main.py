@@ -39,6 +39,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "animalcat.cli.token",
         "Make, list and revoke tokens, by which callers of a server prove who they are.",
     ),
+    "share": ("animalcat.cli.share", "Share things with groups, and give them another owner."),
+    "audit": ("animalcat.cli.audit", "Say who did what on a server, and verify that."),
     "session": (
         "animalcat.cli.session.commands",
         "Measure an agent, and list, show, resume and cancel sessions.",

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from animalcat.cli.shared.remote import (
 from animalcat.cli.shared.table import Column
 from animalcat.client import AsyncClient, Client
 from animalcat.errors import AnimalcatError
-from animalcat.values import ProcessPlacement
+from animalcat.values import ProcessPlacement, ServerStanding
 
 app = typer.Typer(help="Say how a server is, and what it does.", no_args_is_help=True)
 
@@ -133,6 +133,8 @@ def _show_placement(placement: dict[str, Any]) -> None:
         for key, words in (("max_workers", "at most"), ("campaign_workers", "of one campaign"))
         if placement[key]
     ]
+    if not placement["engine"]:
+        return  # the caller may not know
     typer.echo(", ".join([f"simulators: engine {placement['engine']}", *limits]))
     busy = Counter(worker["node"] for worker in placement["workers"] if worker["session"])
     idle = Counter(worker["node"] for worker in placement["workers"] if not worker["session"])
@@ -169,11 +171,12 @@ def _show_refusals(placement: dict[str, Any]) -> None:
 
 def _status(client: Client) -> dict[str, Any]:
     start = time.perf_counter()
-    services = {name: client.run(_health(client, name)) for name in SERVICES}
+    services = {name: client.run(_health(client.aio, f"animalcat.v1.{name}")) for name in SERVICES}
     milliseconds = (time.perf_counter() - start) * 1000 / len(SERVICES)
-    placed = client.run(_in_time(_placed(client.aio), asdict(UNTOLD)))
+    nothing = asdict(UNTOLD)
+    placed = client.run(_in_time(_placed(client.aio), nothing))
     counted = {**_SILENT}
-    if placed["engine"]:  # else it hangs, and another question would too
+    if placed is not nothing:  # else it hangs, and another question would too
         counted = client.run(_in_time(_counted(client.aio), counted))
     return {
         "address": client.address,
@@ -208,8 +211,21 @@ async def _counted(client: AsyncClient) -> dict[str, Any]:
 
 
 async def _placed(client: AsyncClient) -> dict[str, Any]:
-    """Where its simulators and fits are, and how it is as a whole."""
-    placed = asdict(await client.placement())
+    """Where its simulators and fits are, and how it is as a whole.
+
+    A caller who may not know is told of the sessions that it may see, and whether work is taken.
+    """
+    try:
+        placed = asdict(await client.placement())
+    except AnimalcatError as error:
+        if error.code != "FORBIDDEN":
+            raise
+        seen = Counter[str]()
+        async for session in client.sessions():
+            seen[session.state or "unreadable"] += 1
+        ready = await _health(client, "readiness") == "serving"
+        standing = ServerStanding(ready=ready)
+        return asdict(replace(UNTOLD, sessions=dict(seen), standing=standing))
     refusals = [
         {**refusal, "last": timestamp(refusal["last"].replace(microsecond=0))}
         for refusal in placed["refusals"]
@@ -217,9 +233,9 @@ async def _placed(client: AsyncClient) -> dict[str, Any]:
     return {**placed, "refusals": refusals}
 
 
-async def _health(client: Client, service: str) -> str:
-    name = f"animalcat.v1.{service}".encode()
-    check: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = client.aio.channel.unary_unary(
+async def _health(client: AsyncClient, service: str) -> str:
+    name = service.encode()
+    check: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = client.channel.unary_unary(
         "/grpc.health.v1.Health/Check"
     )
     try:

@@ -40,8 +40,9 @@ def create(
     role: Annotated[
         Role,
         typer.Option(
-            help="agent plays its sessions and learns nothing else; operator does everything; "
-            "viewer reads everything and changes nothing."
+            help="agent plays its sessions and learns nothing else; viewer reads what is shared "
+            "with its groups; researcher makes and runs its own, and runs what is shared; operator "
+            "sees and runs everything; administrator does everything."
         ),
     ] = Role.AGENT,
     agent: Annotated[
@@ -58,6 +59,23 @@ def create(
             metavar="SESSION",
             help="For an agent: only this session. Repeat it for several.",
             show_default="all that are for its name",
+        ),
+    ] = None,
+    subject: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Whose it is: what is made with it belongs to this subject. An agent's token "
+            "plays the sessions of this subject alone.",
+            show_default="of an agent: sessions of everybody; else the token itself",
+        ),
+    ] = "",
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP",
+            help="A group in which its subject is. Repeat it for several.",
+            show_default="",
         ),
     ] = None,
     note: Annotated[
@@ -83,7 +101,7 @@ def create(
         typer.Option(
             metavar="NUMBER",
             min=0,
-            help="For an operator: most sessions of its own that are not over. 0 sets no limit.",
+            help="Most sessions made with it that are not over. 0 sets no limit.",
         ),
     ] = USUAL.sessions,
     notes: Annotated[
@@ -112,6 +130,8 @@ def create(
             sessions=only,
             days=days,
             quota=Quota(calls, streams, sessions, notes << 20),
+            subject=subject,
+            groups=group or (),
         )
     if as_json:
         typer.echo(json.dumps({"token": text, **_row(token)}, indent=2))
@@ -119,6 +139,8 @@ def create(
         typer.echo(text)
         ends = "does not expire" if token.expires is None else f"ends {timestamp(token.expires)}"
         typer.echo(f"token {token.id} for {_for(token)}; it {ends}", err=True)
+        if role is Role.VIEWER and not group:
+            typer.echo("it is in no group, so it sees what is shared with everyone", err=True)
 
 
 @app.command("list")
@@ -132,6 +154,7 @@ def list_tokens(data: Data = None, as_json: AsJson = False) -> None:
     columns = [
         "id",
         "role",
+        Column("subject", 2),
         Column("plays", 1),
         Column("note", 3),
         "state",
@@ -255,7 +278,7 @@ def _errors() -> Generator[None]:
 def _for(token: Token) -> str:
     """Whom a token is for, in words."""
     if token.role is not Role.AGENT:
-        return f"an {token.role}" if token.role is Role.OPERATOR else f"a {token.role}"
+        return f"{token.role.words}, {token.subject}"
     return f"the agent that plays {_plays(token)}"
 
 
@@ -272,6 +295,8 @@ def _row(token: Token) -> dict[str, Any]:
         "role": token.role.value,
         "agent": token.agent,
         "sessions": list(token.sessions),
+        "subject": token.subject,
+        "groups": list(token.groups),
         "plays": _plays(token),
         "note": token.note,
         "state": token.ended(datetime.now(UTC)) or "good",

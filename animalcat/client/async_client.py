@@ -19,6 +19,7 @@ from collections.abc import (
 )
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from operator import index
 from pathlib import Path
@@ -52,7 +53,7 @@ from animalcat.client.evaluation import (
     PlayedEpisode,
     evaluate_session,
 )
-from animalcat.codec import decode, number, put
+from animalcat.codec import decode, encode, number, put
 from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.agents.watching import Watch
 from animalcat.envs.types import ObservationSpec
@@ -74,6 +75,8 @@ from animalcat.v1 import (
     types_pb2,
 )
 from animalcat.values import (
+    AuditLine,
+    AuditVerification,
     Battery,
     Campaign,
     CampaignSpec,
@@ -84,6 +87,8 @@ from animalcat.values import (
     Instance,
     Layout,
     Operation,
+    OwnerFilter,
+    Ownership,
     PosteriorDraws,
     ProcessPlacement,
     RecipeText,
@@ -354,6 +359,59 @@ class AsyncClient:
         answer = await self._call(self._access.GetTicket, request)
         return decode(Ticket, answer)
 
+    async def share(
+        self, name: str, add: Iterable[str] = (), remove: Iterable[str] = ()
+    ) -> Ownership:
+        """Share something with groups, or no longer; see `animalcat share`.
+
+        Args:
+            name: Resource name of a session, campaign, battery or layout.
+            add: Groups with which it is shared from now on; "everyone" stands for all.
+            remove: Groups with which it is no longer shared.
+        """
+        request = access_pb2.ShareRequest(name=name, add=[*add], remove=[*remove])
+        answer = await self._call(self._access.Share, request)
+        return decode(Ownership, answer.ownership)
+
+    async def hand_over(self, name: str, owner: str) -> Ownership:
+        """Give something another owner; only for administrators.
+
+        Args:
+            name: Resource name of a session, campaign, battery or layout.
+            owner: Subject of the new owner; empty for nobody.
+        """
+        request = access_pb2.HandOverRequest(name=name, owner=owner)
+        answer = await self._call(self._access.HandOver, request)
+        return decode(Ownership, answer.ownership)
+
+    def audit(
+        self,
+        *,
+        subject: str = "",
+        action: str = "",
+        about: str = "",
+        since: datetime | None = None,
+    ) -> AsyncGenerator[AuditLine]:
+        """Who did what, newest first, asked for page by page; only for administrators.
+
+        Args:
+            subject: Only what this subject did.
+            action: Only this action, such as "CancelSession".
+            about: Only what this resource name was about.
+            since: Only from this time on, with time zone.
+        """
+        request = access_pb2.ListAuditRequest(
+            page_size=_PAGE, subject=subject, action=action, object=about
+        )
+        if since is not None:
+            request.since.FromDatetime(since.astimezone(UTC))
+        return self._pages(self._access.ListAudit, request, "lines", partial(decode, AuditLine))
+
+    async def verify_audit(self) -> AuditVerification:
+        """Look whether the audit log is as it was written; only for administrators."""
+        request = access_pb2.VerifyAuditRequest()
+        return decode(AuditVerification, await self._read(self._access.VerifyAudit, request))
+
     async def find_session(self, session: SessionLike = "", *, agent: str = "") -> Session:
         """The session that is meant; where none is named, the one that waits for an agent.
 
@@ -380,9 +438,15 @@ class AsyncClient:
             )
         return waiting[0]
 
-    async def list_sessions(self) -> list[Session]:
-        """All sessions, newest first; of many take `sessions`, which asks for them as they come."""
-        return [session async for session in self.sessions()]
+    async def list_sessions(self, whose: OwnerFilter = OwnerFilter()) -> list[Session]:
+        """All sessions that one may see, newest first.
+
+        Of many take `sessions`, which asks for them as they come.
+
+        Args:
+            whose: Only these of them.
+        """
+        return [session async for session in self.sessions(whose=whose)]
 
     def sessions(
         self,
@@ -390,6 +454,7 @@ class AsyncClient:
         agent: str = "",
         battery: str = "",
         states: Iterable[str] = (),
+        whose: OwnerFilter = OwnerFilter(),
         limit: int | None = None,
     ) -> AsyncGenerator[Session]:
         """Sessions, newest first, asked for page by page.
@@ -398,12 +463,14 @@ class AsyncClient:
             agent: Only those of this agent.
             battery: Only those on this battery, by id or resource name.
             states: Only those in one of these: waiting, running, finished, cancelled, failed.
+            whose: Only these of the sessions that one may see.
             limit: How many at most; None for all.
 
         Raises:
             AnimalcatError: There is no such state.
         """
         request = sessions_pb2.ListSessionsRequest(
+            whose=encode(whose),
             agent=agent,
             battery=battery_name(battery) if battery else "",
             states=[_number(sessions_pb2.SessionState, state, "state") for state in states],
@@ -604,17 +671,24 @@ class AsyncClient:
             for agent, played in zip(answer.campaign.spec.agents, answer.common, strict=True)
         }
 
-    async def list_campaigns(self) -> list[Campaign]:
-        """All campaigns, newest first, without their sessions."""
-        return [campaign async for campaign in self.campaigns()]
+    async def list_campaigns(self, whose: OwnerFilter = OwnerFilter()) -> list[Campaign]:
+        """All campaigns that one may see, newest first, without their sessions.
 
-    def campaigns(self, *, limit: int | None = None) -> AsyncGenerator[Campaign]:
+        Args:
+            whose: Only these of them.
+        """
+        return [campaign async for campaign in self.campaigns(whose=whose)]
+
+    def campaigns(
+        self, *, whose: OwnerFilter = OwnerFilter(), limit: int | None = None
+    ) -> AsyncGenerator[Campaign]:
         """Campaigns, newest first, without their sessions, asked for page by page.
 
         Args:
+            whose: Only these of the campaigns that one may see.
             limit: How many at most; None for all.
         """
-        request = campaigns_pb2.ListCampaignsRequest()
+        request = campaigns_pb2.ListCampaignsRequest(whose=encode(whose))
         convert = partial(decode, Campaign)
         return self._pages(self._campaigns.ListCampaigns, request, "campaigns", convert, limit)
 
@@ -986,9 +1060,13 @@ class AsyncClient:
         request = sessions_pb2.DeleteBatteryRequest(name=battery_name(battery))
         await self._call(self._batteries.DeleteBattery, request)
 
-    async def list_batteries(self) -> list[Battery]:
-        """All batteries of the server, by name; without their features."""
-        request = sessions_pb2.ListBatteriesRequest()
+    async def list_batteries(self, whose: OwnerFilter = OwnerFilter()) -> list[Battery]:
+        """All batteries that one may see, by name; without their features.
+
+        Args:
+            whose: Only these of them.
+        """
+        request = sessions_pb2.ListBatteriesRequest(whose=encode(whose))
         pages = self._pages(
             self._batteries.ListBatteries, request, "batteries", partial(decode, Battery)
         )
@@ -1025,13 +1103,16 @@ class AsyncClient:
         convert, most = partial(decode, Instance), _PAGE_OF_ARENAS if arenas else _PAGE
         return self._pages(self._batteries.ListInstances, request, "instances", convert, most=most)
 
-    async def list_layouts(self, *, texts: bool = False) -> list[Layout]:
-        """The layouts of the server, the shipped ones first.
+    async def list_layouts(
+        self, whose: OwnerFilter = OwnerFilter(), *, texts: bool = False
+    ) -> list[Layout]:
+        """The layouts that one may see, the shipped ones first.
 
         Args:
+            whose: Only these of them.
             texts: Whether those have their texts that are not shipped.
         """
-        request = layouts_pb2.ListLayoutsRequest(texts=texts)
+        request = layouts_pb2.ListLayoutsRequest(texts=texts, whose=encode(whose))
         pages = self._pages(self._layouts.ListLayouts, request, "layouts", partial(decode, Layout))
         return [layout async for layout in pages]
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Self, TypeVar
 import grpc
 
 from animalcat.client.credentials import Credentials, credentials, is_local
-from animalcat.errors import AnimalcatError, from_rpc
+from animalcat.errors import CODE_METADATA, AnimalcatError, from_rpc
 
 _T = TypeVar("_T")
 
@@ -269,7 +269,7 @@ async def _check(channel: grpc.aio.Channel, address: str, wait_seconds: float) -
                 f"what listens at {address} is no animalcat server", "UNIMPLEMENTED"
             ) from None
         told = from_rpc(error, address)
-        if error.code() is grpc.StatusCode.UNAUTHENTICATED:
+        if CODE_METADATA in dict(error.trailing_metadata() or ()):  # it answers, and says why not
             raise told from None
         raise AnimalcatError(_unreachable(address, error.details() or ""), "UNAVAILABLE") from None
     if answer != _SERVING:

@@ -40,6 +40,26 @@ class AccessStub:
                 request_serializer=animalcat_dot_v1_dot_access__pb2.GetTicketRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_access__pb2.GetTicketResponse.FromString,
                 _registered_method=True)
+        self.Share = channel.unary_unary(
+                '/animalcat.v1.Access/Share',
+                request_serializer=animalcat_dot_v1_dot_access__pb2.ShareRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_access__pb2.ShareResponse.FromString,
+                _registered_method=True)
+        self.HandOver = channel.unary_unary(
+                '/animalcat.v1.Access/HandOver',
+                request_serializer=animalcat_dot_v1_dot_access__pb2.HandOverRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_access__pb2.HandOverResponse.FromString,
+                _registered_method=True)
+        self.ListAudit = channel.unary_unary(
+                '/animalcat.v1.Access/ListAudit',
+                request_serializer=animalcat_dot_v1_dot_access__pb2.ListAuditRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_access__pb2.ListAuditResponse.FromString,
+                _registered_method=True)
+        self.VerifyAudit = channel.unary_unary(
+                '/animalcat.v1.Access/VerifyAudit',
+                request_serializer=animalcat_dot_v1_dot_access__pb2.VerifyAuditRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_access__pb2.VerifyAuditResponse.FromString,
+                _registered_method=True)
 
 
 class AccessServicer:
@@ -54,6 +74,36 @@ class AccessServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Share(self, request, context):
+        """Shares something with groups, or no longer. With a session or campaign go its battery and layout,
+        and with a campaign its sessions, as far as they belong to the same. Only for its owner and for
+        administrators.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def HandOver(self, request, context):
+        """Gives something another owner, and with a campaign its sessions. Only for administrators.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListAudit(self, request, context):
+        """Who did what, newest first, page by page. Only for administrators.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def VerifyAudit(self, request, context):
+        """Looks whether the audit log is as it was written. Only for administrators.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AccessServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -61,6 +111,26 @@ def add_AccessServicer_to_server(servicer, server):
                     servicer.GetTicket,
                     request_deserializer=animalcat_dot_v1_dot_access__pb2.GetTicketRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_access__pb2.GetTicketResponse.SerializeToString,
+            ),
+            'Share': grpc.unary_unary_rpc_method_handler(
+                    servicer.Share,
+                    request_deserializer=animalcat_dot_v1_dot_access__pb2.ShareRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_access__pb2.ShareResponse.SerializeToString,
+            ),
+            'HandOver': grpc.unary_unary_rpc_method_handler(
+                    servicer.HandOver,
+                    request_deserializer=animalcat_dot_v1_dot_access__pb2.HandOverRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_access__pb2.HandOverResponse.SerializeToString,
+            ),
+            'ListAudit': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAudit,
+                    request_deserializer=animalcat_dot_v1_dot_access__pb2.ListAuditRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_access__pb2.ListAuditResponse.SerializeToString,
+            ),
+            'VerifyAudit': grpc.unary_unary_rpc_method_handler(
+                    servicer.VerifyAudit,
+                    request_deserializer=animalcat_dot_v1_dot_access__pb2.VerifyAuditRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_access__pb2.VerifyAuditResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -91,6 +161,114 @@ class Access:
             '/animalcat.v1.Access/GetTicket',
             animalcat_dot_v1_dot_access__pb2.GetTicketRequest.SerializeToString,
             animalcat_dot_v1_dot_access__pb2.GetTicketResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Share(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Access/Share',
+            animalcat_dot_v1_dot_access__pb2.ShareRequest.SerializeToString,
+            animalcat_dot_v1_dot_access__pb2.ShareResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def HandOver(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Access/HandOver',
+            animalcat_dot_v1_dot_access__pb2.HandOverRequest.SerializeToString,
+            animalcat_dot_v1_dot_access__pb2.HandOverResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAudit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Access/ListAudit',
+            animalcat_dot_v1_dot_access__pb2.ListAuditRequest.SerializeToString,
+            animalcat_dot_v1_dot_access__pb2.ListAuditResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def VerifyAudit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Access/VerifyAudit',
+            animalcat_dot_v1_dot_access__pb2.VerifyAuditRequest.SerializeToString,
+            animalcat_dot_v1_dot_access__pb2.VerifyAuditResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -124,6 +124,8 @@ class Campaign(_message.Message):
     WAITS_FOR_FIELD_NUMBER: _builtins.int
     EPISODES_FIELD_NUMBER: _builtins.int
     OVER_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "campaigns/{campaign}"."""
     reason: _builtins.str
@@ -138,6 +140,8 @@ class Campaign(_message.Message):
     """Episodes of all its sessions that count."""
     over: _builtins.bool
     """Whether all its sessions are over."""
+    owner: _builtins.str
+    """To whom it belongs, as its sessions do; empty where callers need not prove who they are."""
     @_builtins.property
     def spec(self) -> Global___CampaignSpec:
         """What it was made with."""
@@ -149,6 +153,10 @@ class Campaign(_message.Message):
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
+
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Groups with which it is shared."""
 
     def __init__(
         self,
@@ -162,10 +170,12 @@ class Campaign(_message.Message):
         waits_for: _builtins.str = ...,
         episodes: _builtins.int = ...,
         over: _builtins.bool = ...,
+        owner: _builtins.str = ...,
+        groups: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "episodes", b"episodes", "max_workers", b"max_workers", "name", b"name", "over", b"over", "reason", b"reason", "sessions", b"sessions", "spec", b"spec", "waits_for", b"waits_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "episodes", b"episodes", "groups", b"groups", "max_workers", b"max_workers", "name", b"name", "over", b"over", "owner", b"owner", "reason", b"reason", "sessions", b"sessions", "spec", b"spec", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -326,6 +336,7 @@ class ListCampaignsRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     BATTERY_FIELD_NUMBER: _builtins.int
     GOING_ON_FIELD_NUMBER: _builtins.int
+    WHOSE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """Most campaigns of the answer, at most 1,000; 100 if not set."""
     page_token: _builtins.str
@@ -334,6 +345,10 @@ class ListCampaignsRequest(_message.Message):
     """Only campaigns on this battery, "batteries/{battery}"; on any where empty."""
     going_on: _builtins.bool
     """Only campaigns that go on, or that do not; either if not set."""
+    @_builtins.property
+    def whose(self) -> _types_pb2.OwnerFilter:
+        """Only these of the campaigns that the caller may see."""
+
     def __init__(
         self,
         *,
@@ -341,10 +356,11 @@ class ListCampaignsRequest(_message.Message):
         page_token: _builtins.str = ...,
         battery: _builtins.str = ...,
         going_on: _builtins.bool | None = ...,
+        whose: _types_pb2.OwnerFilter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_going_on", b"_going_on", "going_on", b"going_on"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_going_on", b"_going_on", "going_on", b"going_on", "whose", b"whose"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_going_on", b"_going_on", "battery", b"battery", "going_on", b"going_on", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_going_on", b"_going_on", "battery", b"battery", "going_on", b"going_on", "page_size", b"page_size", "page_token", b"page_token", "whose", b"whose"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__going_on: _TypeAlias = _typing.Literal["going_on"]  # noqa: Y015
     _WhichOneofArgType__going_on: _TypeAlias = _typing.Literal["_going_on", b"_going_on"]  # noqa: Y015

@@ -3,6 +3,7 @@
 isort:skip_file
 Measurement layouts: those that are shipped, and those that sessions brought."""
 
+from animalcat.v1 import types_pb2 as _types_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -30,6 +31,8 @@ class Layout(_message.Message):
     DIGEST_FIELD_NUMBER: _builtins.int
     SHIPPED_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "layouts/{digest}"."""
     title: _builtins.str
@@ -42,6 +45,12 @@ class Layout(_message.Message):
     """True: it came with the server. False: a session brought it."""
     text: _builtins.str
     """Its text, YAML; empty in lists."""
+    owner: _builtins.str
+    """To whom it belongs; empty: to nobody, and all may read it."""
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Groups with which it is shared."""
+
     def __init__(
         self,
         *,
@@ -51,10 +60,12 @@ class Layout(_message.Message):
         digest: _builtins.str = ...,
         shipped: _builtins.bool = ...,
         text: _builtins.str = ...,
+        owner: _builtins.str = ...,
+        groups: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "name", b"name", "shipped", b"shipped", "text", b"text", "title", b"title", "variant", b"variant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "groups", b"groups", "name", b"name", "owner", b"owner", "shipped", b"shipped", "text", b"text", "title", b"title", "variant", b"variant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -69,22 +80,28 @@ class ListLayoutsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     TEXTS_FIELD_NUMBER: _builtins.int
+    WHOSE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """Most layouts of the answer, at most 1,000; 100 if not set."""
     page_token: _builtins.str
     """The "next_page_token" of the answer before this one; empty: the first page."""
     texts: _builtins.bool
     """Whether the layouts that do not come with the project have their texts."""
+    @_builtins.property
+    def whose(self) -> _types_pb2.OwnerFilter:
+        """Only these of the layouts that the caller may see."""
+
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         texts: _builtins.bool = ...,
+        whose: _types_pb2.OwnerFilter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["whose", b"whose"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "texts", b"texts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "texts", b"texts", "whose", b"whose"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -471,12 +471,16 @@ class Battery(_message.Message):
     INSTANCES_FIELD_NUMBER: _builtins.int
     PROBLEMS_FIELD_NUMBER: _builtins.int
     SUITES_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "batteries/{battery}"."""
     digest: _builtins.str
     """SHA-256 of the content in hexadecimal."""
     instances: _builtins.int
     """How many instances it has."""
+    owner: _builtins.str
+    """To whom it belongs; empty: to nobody, and all may read it."""
     @_builtins.property
     def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Problems found in the files, one line each."""
@@ -484,6 +488,10 @@ class Battery(_message.Message):
     @_builtins.property
     def suites(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Number of its instances by suite; without those that are of none."""
+
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Groups with which it is shared."""
 
     def __init__(
         self,
@@ -493,10 +501,12 @@ class Battery(_message.Message):
         instances: _builtins.int = ...,
         problems: _abc.Iterable[_builtins.str] | None = ...,
         suites: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        owner: _builtins.str = ...,
+        groups: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "instances", b"instances", "name", b"name", "problems", b"problems", "suites", b"suites"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "groups", b"groups", "instances", b"instances", "name", b"name", "owner", b"owner", "problems", b"problems", "suites", b"suites"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1041,22 +1051,28 @@ class ListBatteriesRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     CONTAINS_FIELD_NUMBER: _builtins.int
+    WHOSE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """Most batteries of the answer, at most 1,000; 100 if not set."""
     page_token: _builtins.str
     """The "next_page_token" of the answer before this one; empty: the first page."""
     contains: _builtins.str
     """Only batteries whose id holds this; all where empty."""
+    @_builtins.property
+    def whose(self) -> _types_pb2.OwnerFilter:
+        """Only these of the batteries that the caller may see."""
+
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         contains: _builtins.str = ...,
+        whose: _types_pb2.OwnerFilter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["whose", b"whose"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["contains", b"contains", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contains", b"contains", "page_size", b"page_size", "page_token", b"page_token", "whose", b"whose"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1771,6 +1787,8 @@ class Session(_message.Message):
     UNJUDGED_FIELD_NUMBER: _builtins.int
     WITHHELD_FIELD_NUMBER: _builtins.int
     UNCONFINED_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -1790,9 +1808,7 @@ class Session(_message.Message):
     the stopping rule lets be.
     """
     creator: _builtins.str
-    """Who created it, as the server's credentials know the caller; set by the service, and empty where
-    callers need not prove who they are. The agent's name in the spec is for people.
-    """
+    """What "owner" says."""
     paused: _builtins.bool
     """True: no further episode begins until it is resumed."""
     waits_for: _builtins.str
@@ -1808,6 +1824,10 @@ class Session(_message.Message):
     unconfined: _builtins.bool
     """Whether the agent was not confined: it was played by a process that may ask the service for
     anything, as an operator's may. Of others nothing is known here.
+    """
+    owner: _builtins.str
+    """To whom it belongs, as the server's credentials know its callers; empty where they need not prove
+    who they are. The agent's name in the spec is for people.
     """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
@@ -1843,6 +1863,10 @@ class Session(_message.Message):
         they are; "paused" is true with any.
         """
 
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Groups with which it is shared."""
+
     def __init__(
         self,
         *,
@@ -1867,10 +1891,12 @@ class Session(_message.Message):
         unjudged: _abc.Iterable[_builtins.int] | None = ...,
         withheld: _builtins.bool = ...,
         unconfined: _builtins.bool = ...,
+        owner: _builtins.str = ...,
+        groups: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "state", b"state", "successes", b"successes", "unconfined", b"unconfined", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "groups", b"groups", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "owner", b"owner", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "state", b"state", "successes", b"successes", "unconfined", b"unconfined", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent_fingerprint: _TypeAlias = _typing.Literal["agent_fingerprint"]  # noqa: Y015
     _WhichOneofArgType__agent_fingerprint: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint"]  # noqa: Y015
@@ -1994,6 +2020,7 @@ class ListSessionsRequest(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     BATTERY_FIELD_NUMBER: _builtins.int
     STATES_FIELD_NUMBER: _builtins.int
+    WHOSE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """Most sessions of the answer, at most 1,000; 100 if not set."""
     page_token: _builtins.str
@@ -2006,6 +2033,10 @@ class ListSessionsRequest(_message.Message):
     def states(self) -> _containers.RepeatedScalarFieldContainer[Global___SessionState.ValueType]:
         """Only sessions in one of these states; in any where empty."""
 
+    @_builtins.property
+    def whose(self) -> _types_pb2.OwnerFilter:
+        """Only these of the sessions that the caller may see."""
+
     def __init__(
         self,
         *,
@@ -2014,10 +2045,11 @@ class ListSessionsRequest(_message.Message):
         agent: _builtins.str = ...,
         battery: _builtins.str = ...,
         states: _abc.Iterable[Global___SessionState.ValueType] | None = ...,
+        whose: _types_pb2.OwnerFilter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["whose", b"whose"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "battery", b"battery", "page_size", b"page_size", "page_token", b"page_token", "states", b"states"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "battery", b"battery", "page_size", b"page_size", "page_token", b"page_token", "states", b"states", "whose", b"whose"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

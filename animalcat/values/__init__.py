@@ -4,7 +4,8 @@ Each stands here once: frozen, checked when it is made, stored as it is (`servic
 and put on the wire by one codec (`animalcat.codec`). `sessions` has what defines a session and
 where it stands, `campaigns` several agents with one budget, `attempts` its episodes, `decisions`
 why instances were chosen, `recordings` what was recorded, `profiles` the verdict, `batteries`
-the arenas and layouts that there are, and `operations` what takes long. `options` is the table of
+the arenas and layouts that there are, `owners` to whom things belong, and
+`operations` what takes long. `options` is the table of
 what may be chosen for a session or a campaign, which the command line, campaign files and Python
 read.
 
@@ -40,6 +41,7 @@ from animalcat.values.operations import (
     Refusal,
     ServerStanding,
 )
+from animalcat.values.owners import AuditLine, AuditVerification, OwnerFilter, Ownership
 from animalcat.values.profiles import AgentKind, PosteriorDraws, Verdict, verdict_of
 from animalcat.values.recordings import EpisodeFooter, EpisodeHeader, RecordedStep
 from animalcat.values.sessions import (
@@ -73,6 +75,8 @@ __all__ = [
     "AgentKind",
     "Allocation",
     "Alternative",
+    "AuditLine",
+    "AuditVerification",
     "Battery",
     "Campaign",
     "CampaignSpec",
@@ -96,6 +100,8 @@ __all__ = [
     "OperationState",
     "Opponent",
     "Outcome",
+    "OwnerFilter",
+    "Ownership",
     "PlacedFit",
     "PlacedWorker",
     "Plugin",

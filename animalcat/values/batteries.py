@@ -46,6 +46,8 @@ class Battery:
         features: Meta-features that its instances may have, by name; empty in lists.
         manifest: What is in it, where it comes from and what was not solved, as the schema
             `battery_manifest` has it; empty in lists.
+        owner: Subject to whom it belongs; empty: to nobody, and all may read it.
+        groups: Groups with which it is shared.
     """
 
     id: str
@@ -55,6 +57,8 @@ class Battery:
     suites: Mapping[str, int] = field(default_factory=dict[str, int])
     features: tuple[Feature, ...] = ()
     manifest: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+    owner: str = ""
+    groups: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Battery {self.id}: {self.instances} arenas, digest {self.digest[:12]}>"
@@ -146,6 +150,8 @@ class Layout:
         digest: SHA-256 of the model that it defines, in hexadecimal; names it in calls.
         shipped: Whether it came with the server; else a session brought it.
         text: YAML; empty in lists.
+        owner: Subject to whom it belongs; empty: to nobody, and all may read it.
+        groups: Groups with which it is shared.
     """
 
     title: str
@@ -153,6 +159,8 @@ class Layout:
     digest: str
     shipped: bool
     text: str
+    owner: str = ""
+    groups: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -52,6 +52,8 @@ class Campaign:
         waits_for: Why no agent can play on until a person does something; empty where some can.
         episodes: Episodes of all agents that counted.
         over: Whether no further episode will follow in any of its sessions.
+        owner: Subject to whom it belongs, as its sessions do; empty where there is none.
+        groups: Groups with which it is shared.
     """
 
     id: str
@@ -63,6 +65,8 @@ class Campaign:
     waits_for: str = ""
     episodes: int = 0
     over: bool = False
+    owner: str = ""
+    groups: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -58,6 +58,7 @@ class Operation:
         error: Why it failed; empty if it did not.
         error_code: Code of the error; empty if there is none.
         ended: When it ended, with time zone; None while it runs.
+        owner: Subject that began it. Clients are not told.
     """
 
     id: str
@@ -74,6 +75,7 @@ class Operation:
     error: str = ""
     error_code: str = ""
     ended: datetime | None = None
+    owner: str = ""
 
     @property
     def name(self) -> str:

@@ -260,7 +260,8 @@ class Session:
         unjudged: Numbers of the episodes at which the agent's code failed and of which nobody has
             said yet what they are; with any, nothing begins.
         identity: Who plays it.
-        creator: Who created it, where callers prove who they are; else empty.
+        owner: Subject to whom it belongs; empty where callers need not prove who they are.
+        groups: Groups with which it is shared.
         withheld: Whether most is kept from the caller, whose token is an agent's: only `id`,
             `state`, `episodes`, `created` and what the agent is told of `spec` are then true.
     """
@@ -280,7 +281,8 @@ class Session:
     hindrance: str = ""
     unjudged: tuple[int, ...] = ()
     identity: Identity = NOBODY
-    creator: str = ""
+    owner: str = ""
+    groups: tuple[str, ...] = ()
     withheld: bool = False
 
     @property

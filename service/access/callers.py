@@ -1,4 +1,4 @@
-"""Who calls: the role and the sessions of the caller of the present call."""
+"""Who calls: the role, the groups and the sessions of the caller of the present call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from animalcat.service.storage.listing import circle_of
 from animalcat.values import Session
+
+EVERYONE: Final = "everyone"
+"""The group in which every caller is."""
 
 
 class Role(StrEnum):
@@ -16,10 +20,19 @@ class Role(StrEnum):
 
     AGENT = "agent"
     """Plays its sessions, and learns nothing else."""
-    OPERATOR = "operator"
-    """Does everything that the service offers."""
     VIEWER = "viewer"
-    """Reads everything and changes nothing."""
+    """Reads what is shared with its groups, and changes nothing."""
+    RESEARCHER = "researcher"
+    """Creates, and sees and changes what is its own or shared with its groups."""
+    OPERATOR = "operator"
+    """Sees everything and keeps it running; deletes only what is its own."""
+    ADMINISTRATOR = "administrator"
+    """Does everything that the service offers."""
+
+    @property
+    def words(self) -> str:
+        """The role with its article."""
+        return f"{'an' if self.value[0] in 'aeiou' else 'a'} {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,9 @@ class Caller:
             admits it.
         sessions: Ids of the sessions to which an agent is restricted; empty: not restricted.
         until: When the ticket ends that it shows; None if it shows none.
+        subject: Who it is, as an owner; empty for nobody.
+        groups: Groups in which it is.
+        expires: When what an identity provider says of it ends; None if none says anything.
     """
 
     id: str
@@ -40,33 +56,58 @@ class Caller:
     agent: str = ""
     sessions: frozenset[str] = frozenset()
     until: datetime | None = None
+    subject: str = ""
+    groups: frozenset[str] = frozenset()
+    expires: datetime | None = None
 
     @property
     def words(self) -> str:
-        """Who it is, for people."""
-        if self.until is not None:
+        """How it proved who it is, for people."""
+        if self.until is not None or self.expires is not None:
             return self.id
         return f"token {self.id}" if self.id else "this machine"
 
     @property
+    def runs(self) -> bool:
+        """Whether it runs sessions, and may start their agents."""
+        return self.role in (Role.RESEARCHER, Role.OPERATOR, Role.ADMINISTRATOR)
+
+    @property
     def started(self) -> bool:
-        """Whether an operator plays, or started the agent: only for those tickets are made.
+        """Whether who runs the session plays, or started the agent: for those tickets are made.
 
         Of these it is believed that the agent's code failed. It helps no agent to say so, as a
         person then says what the episode counts as, and the profile counts that.
         """
-        return self.role is Role.OPERATOR or self.until is not None
+        return self.runs or self.until is not None
+
+    @property
+    def circles(self) -> frozenset[str]:
+        """With whom something has to be shared so that this caller may see it."""
+        own = {circle_of(self.subject)} if self.subject else set[str]()
+        return self.groups | own | {EVERYONE}
 
     def plays(self, session: Session) -> bool:
-        """Return whether a session is one that this caller may play."""
+        """Return whether a session is one that this caller may play.
+
+        An agent's token with a subject plays sessions of that subject alone, and those that are
+        shared with its groups.
+        """
+        if self.role in (Role.OPERATOR, Role.ADMINISTRATOR):
+            return True
+        theirs = not self.circles.isdisjoint(session.groups) or (
+            self.subject != "" and session.owner == self.subject
+        )
         if self.role is not Role.AGENT:
-            return self.role is Role.OPERATOR
+            return self.role is Role.RESEARCHER and theirs
+        if self.subject and not theirs:
+            return False
         if self.sessions and session.id not in self.sessions:
             return False
         return not self.agent or session.spec.agent == self.agent
 
 
-MACHINE: Final = Caller("", Role.OPERATOR)
+MACHINE: Final = Caller("", Role.ADMINISTRATOR)
 """Everyone on this machine, where a server listens there alone and asks for no token."""
 
 present: Final[ContextVar[Caller]] = ContextVar("animalcat_caller")

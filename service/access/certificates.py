@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from animalcat.installing import install
-from animalcat.service.access.tokens import FOLDER, private_folder, write_private
+from animalcat.service.access.private_files import private_folder, write_private
+from animalcat.service.access.tokens import FOLDER
 
 DAYS: Final = 825
 """Days for which a certificate is good: what browsers and libraries accept at most."""

@@ -8,20 +8,27 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from animalcat import names
+from animalcat.service import calls
+from animalcat.service.access.audit import Audit
 from animalcat.service.access.callers import MACHINE, Caller, Role, present
 from animalcat.service.access.made import MadeSessions
+from animalcat.service.access.oidc import IdentityProvider
 from animalcat.service.access.rates import Rates
-from animalcat.service.access.rules import RULES, Own, Rule
+from animalcat.service.access.rules import RULES, UNKNOWN, Audited, Own, Reach, Rule
 from animalcat.service.access.tickets import Tickets
 from animalcat.service.access.tokens import FOLDER, Quota, TokenError, Tokens, utc_now
-from animalcat.service.errors import KINDS, Code, ServiceError
+from animalcat.service.errors import KINDS, Code, DeniedError, ServiceError, public
+from animalcat.service.logs import tell
 from animalcat.service.session.notes import Purse
+from animalcat.service.storage.owners import COMMON
 from animalcat.v1 import sessions_pb2
 from animalcat.values import Session
 
@@ -60,11 +67,36 @@ class Known(Protocol):
         ...
 
 
+class KnowsOwners(Protocol):
+    """Knows to whom things belong."""
+
+    async def whose(self, item: str) -> tuple[str, frozenset[str]]:
+        """Return owner and circles of what has this resource name; empty where nobody has it."""
+        ...
+
+    async def there(self, item: str) -> bool:
+        """Return whether there is something of this resource name."""
+        ...
+
+
 class Gate:
-    """What decides who may call; used on one event loop only."""
+    """What decides who may call; used on one event loop only.
+
+    Attributes:
+        tickets: Makes tickets, and knows them.
+        tokens: The tokens.
+        audit: The audit log; None where none is kept.
+    """
 
     def __init__(
-        self, data: Path, sessions: KnowsSessions, clock: Callable[[], datetime] = utc_now
+        self,
+        data: Path,
+        sessions: KnowsSessions,
+        clock: Callable[[], datetime] = utc_now,
+        *,
+        owners: KnowsOwners | None = None,
+        audit: Audit | None = None,
+        provider: IdentityProvider | None = None,
     ) -> None:
         """Read the key of tickets.
 
@@ -72,13 +104,26 @@ class Gate:
             data: The data directory.
             sessions: Has the sessions.
             clock: Returns the current time with time zone, by which tokens and tickets end.
+            owners: Knows to whom things belong; None where nothing belongs to anybody.
+            audit: The audit log; None for none.
+            provider: Whose tokens are taken beside our own; None for nobody's.
         """
+        self.audit = audit
+        self._owners = owners
+        self._provider = provider
         self.tickets = Tickets(data, clock)
         self.tokens = Tokens(data, clock)
         self._sessions = sessions
         self._rates = Rates()
         self._made = MadeSessions(data / FOLDER)
         self._creating: dict[str, asyncio.Lock] = {}
+
+    async def recognise(self, shown: str | None, *, open_to_machine: bool) -> Caller:
+        """Return who calls, also by a token of an identity provider; see `identify`."""
+        text = (shown or "").removeprefix(_BEARER).strip()
+        if self._provider is not None and self._provider.made(text):
+            return await self._provider.caller(text)
+        return self.identify(shown, open_to_machine=open_to_machine)
 
     def identify(self, shown: str | None, *, open_to_machine: bool) -> Caller:
         """Return who calls.
@@ -120,30 +165,89 @@ class Gate:
         if rule.public:
             return rule
         if caller.role not in rule.roles:
-            raise ServiceError(
+            raise DeniedError(
                 Code.FORBIDDEN,
-                f"a token for {_A[caller.role]} may not call {method.rpartition('/')[2]}",
+                f"a token for {caller.role.words} may not call {method.rpartition('/')[2]}",
             )
         if caller is not MACHINE:
             self._rates.call(caller.id, self._quota(caller))
         return rule
 
     async def check_session(self, caller: Caller, session: str) -> None:
-        """Check that a caller may deal with a session.
+        """Check that a caller may play a session, or an agent ask for it.
 
         An agent is told the same of a session of others as of one that does not exist.
 
         Raises:
-            ServiceError: It may not.
+            DeniedError: It may not.
         """
         if caller.role is not Role.AGENT:
+            await self.check(caller, Reach.SHARED, names.session_name(session))
             return
         with suppress(ServiceError):
             if caller.plays(await self._sessions.session(session)):
                 return
-        raise ServiceError(
+        raise DeniedError(
             Code.UNKNOWN_SESSION, f"no session named {session!r} is yours to play; check its name"
         )
+
+    async def check(self, caller: Caller, reach: Reach, *items: str) -> None:
+        """Check that a caller may deal with things.
+
+        Whoever may not see something is told the same as of what does not exist.
+
+        Args:
+            caller: Who calls.
+            reach: Of what it may make its call.
+            items: Resource names of the things.
+
+        Raises:
+            DeniedError: It may not.
+        """
+        everything = caller.role in (Role.OPERATOR, Role.ADMINISTRATOR)
+        if reach is Reach.ALL or (reach is Reach.SHARED and everything) or self._owners is None:
+            return
+        for item in items:
+            owner, circles = await self._owners.whose(item)
+            kind, _, name = item.partition("/")
+            common = kind in COMMON and not owner
+            seen = everything or common or not circles.isdisjoint(caller.circles)
+            if (owner and owner == caller.subject) or (reach is Reach.SHARED and seen):
+                continue
+            if seen:
+                raise DeniedError(
+                    Code.FORBIDDEN,
+                    f"{item} belongs to {owner or 'nobody'}; only its owner or an administrator "
+                    "may do that",
+                )
+            raise DeniedError(
+                UNKNOWN[kind],
+                f"nothing named {name!r} is yours or shared with you; check its name, or ask its "
+                "owner to share it",
+            )
+
+    async def check_new(self, caller: Caller, item: str, *, replaces: bool) -> None:
+        """Check that a caller may let a name stand for something.
+
+        Args:
+            caller: Who calls.
+            item: The resource name.
+            replaces: Whether it would take the place of what has the name.
+
+        Raises:
+            DeniedError: The name stands for what the caller may not see, or not replace.
+        """
+        call = calls.current.get()
+        call.about = (item,)
+        if self._owners is None or RULES[call.method].reach[caller.role] is Reach.ALL:
+            return
+        if await self._owners.there(item):
+            try:
+                await self.check(caller, Reach.OWN if replaces else Reach.SHARED, item)
+            except DeniedError as error:
+                raise DeniedError(
+                    Code.NAME_TAKEN, f"{item} is there already, and not yours: give another name"
+                ) from error
 
     async def serve(
         self,
@@ -172,17 +276,59 @@ class Gate:
                 much, or shows a token that is no longer good.
         """
         present.set(caller)
+        tell(caller=caller.words)
+        call = calls.current.get()
+        call.subject = caller.subject
+        if rule.about is not None:
+            call.about = rule.about(request)
+            if caller.role is not Role.AGENT:  # those are kept to what they play, below
+                await self.check(caller, rule.reach[caller.role], *call.about)
+        if rule.audited is not None and rule.own is not Own.FIRST_FRAME and self.audit is not None:
+            work = partial(self._audited, self.audit, rule, caller, work)
         if caller is MACHINE:
             return await work(request, context)
         if rule.own is Own.NAMED:
             await self.check_session(caller, names.parse_session(request.name))
-        if stream:
-            with self._rates.stream(caller.id, self._quota(caller)):
-                return await self._while_good(caller, work(request, context))
-        if method in _CREATING:
-            return await self._create(caller, work, request, context)
-        answer = await work(request, context)
+        try:
+            if stream:
+                with self._rates.stream(caller.id, self._quota(caller)):
+                    return await self._while_good(caller, work(request, context))
+            if method in _CREATING:
+                return await self._create(caller, work, request, context)
+            answer = await work(request, context)
+        except ServiceError as error:
+            raise _without_others(error, rule.reach[caller.role]) from error
         return _shown_to_agent(answer) if caller.role is Role.AGENT else answer
+
+    async def _audited(
+        self,
+        audit: Audit,
+        rule: Rule,
+        caller: Caller,
+        work: Callable[[Any, Any], Awaitable[Any]],
+        request: Any,
+        context: Any,
+    ) -> Any:
+        """Do the work of a call, and write into the audit log that it was done.
+
+        Raises:
+            ServiceError: The log cannot be written, and the work was not begun; or the work failed.
+        """
+        call = calls.current.get()
+        begun = await audit.begin(caller) if rule.audited is Audited.FIRST else None
+        try:
+            answer = await work(request, context)
+        except asyncio.CancelledError:
+            audit.note(caller, "CANCELLED", "the caller did not wait for the end", begun=begun)
+            raise
+        except Exception as error:
+            shown = public(error)
+            audit.note(caller, shown.code.value, shown.message, begun=begun)
+            call.written = True
+            raise shown from error
+        call.about = (*call.about, *rule.made(answer))
+        audit.note(caller, "done", begun=begun)
+        return answer
 
     async def _create(
         self,
@@ -262,6 +408,8 @@ class Gate:
     def _still_good(self, caller: Caller) -> bool:
         if caller.until is not None:
             return True  # looked at when it was shown; the session's end ends it
+        if caller.expires is not None:
+            return caller.expires > self.tokens.now()
         with suppress(TokenError):
             return self.tokens.good(caller.id)
         return False
@@ -283,6 +431,8 @@ class Gate:
     def _quota(self, caller: Caller) -> Quota:
         if caller.until is not None:
             return _TICKET_QUOTA
+        if caller.expires is not None:
+            return Quota()
         with suppress(TokenError):
             return self.tokens.quota(caller.id)
         return Quota()
@@ -326,10 +476,10 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
             if rule.public and not shown:
                 return handler
             text = shown.decode() if isinstance(shown, bytes) else shown
-            caller = gate.identify(text, open_to_machine=self._open)
+            caller = await gate.recognise(text, open_to_machine=self._open)
             rule = gate.admit(method, caller)
         except ServiceError as error:
-            return _refusing(handler, kind, error, caller)
+            return _refusing(handler, kind, error, caller, rule)
         if rule.public or not inspect.iscoroutinefunction(work):
             return handler  # health, and reflection, which is a generator
 
@@ -347,18 +497,35 @@ def _refusing(
     kind: str,
     error: ServiceError,
     caller: Caller | None,
+    rule: Rule,
 ) -> grpc.RpcMethodHandler[Any, Any]:
-    """Return a handler that answers every call with an error, whatever is in the call."""
+    """Return a handler that answers every call with an error, whatever is in the call.
+
+    What a caller who is known asks for is read all the same, for the audit log.
+    """
+    reads: Any = handler.request_deserializer
 
     async def refuse(request: Any, context: Any) -> Any:
         if caller is not None:
             present.set(caller)
+            if rule.about is not None and kind.startswith("unary"):
+                with suppress(DecodeError, names.BadNameError):
+                    calls.current.get().about = rule.about(reads(request))
         raise error
 
     return KINDS[kind](refuse, bytes, handler.response_serializer)
 
 
-_A: Final = {Role.AGENT: "an agent", Role.OPERATOR: "an operator", Role.VIEWER: "a viewer"}
+_LISTING: Final = frozenset(UNKNOWN.values())
+"""Codes of errors that name what there is, of whomever."""
+
+
+def _without_others(error: ServiceError, reach: Reach) -> ServiceError:
+    """Return an error without the names of what there is, for those who may not see all of it."""
+    if error.code not in _LISTING or reach is Reach.ALL or isinstance(error, DeniedError):
+        return error
+    said = error.message.partition("; there are: ")[0]
+    return ServiceError(error.code, said, retry_seconds=None)
 
 
 def _shown_to_agent(answer: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from animalcat.service.access.tokens import private_folder, write_private
+from animalcat.service.access.private_files import private_folder, write_private
 
 
 class MadeSessions:

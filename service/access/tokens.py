@@ -6,10 +6,8 @@ need it, would add nothing.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
-import os
 import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +18,10 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
+from animalcat import names
 from animalcat.service.access.callers import Caller, Role
+from animalcat.service.access.outbox import Outbox
+from animalcat.service.access.private_files import make_private, private_folder, write_private
 
 PREFIX: Final = "acat"
 """What every token begins with, so that it is recognised where it was left by mistake."""
@@ -70,6 +71,8 @@ class Token:
         revoked: When it was revoked, with time zone; None if it was not.
         former: SHA-256 of the secret before this one, which was rotated; empty for none.
         former_until: Until when that one is taken too, with time zone; None for not at all.
+        subject: Who shows it, as an owner; of an agent's token, whose sessions alone it plays.
+        groups: Groups in which that is.
     """
 
     id: str
@@ -84,6 +87,8 @@ class Token:
     revoked: datetime | None = None
     former: str = ""
     former_until: datetime | None = None
+    subject: str = ""
+    groups: tuple[str, ...] = ()
 
     def ended(self, now: datetime) -> str:
         """Return why it is no longer good: "revoked", "expired", or empty if it is good."""
@@ -94,7 +99,14 @@ class Token:
     @property
     def caller(self) -> Caller:
         """Who shows it."""
-        return Caller(self.id, self.role, self.agent, frozenset(self.sessions))
+        return Caller(
+            self.id,
+            self.role,
+            self.agent,
+            frozenset(self.sessions),
+            subject=self.subject,
+            groups=frozenset(self.groups),
+        )
 
 
 class TokenError(ValueError):
@@ -125,6 +137,7 @@ class Tokens:
         """
         self._folder = data / FOLDER
         self._file = self._folder / "tokens.json"
+        self._outbox = Outbox(self._folder)
         self._clock = clock
         self._seen: tuple[int, int, int] | None = None
         self._known: dict[str, Token] = {}
@@ -138,6 +151,8 @@ class Tokens:
         sessions: Sequence[str] = (),
         days: float = USUAL_DAYS,
         quota: Quota = Quota(),
+        subject: str = "",
+        groups: Sequence[str] = (),
     ) -> tuple[Token, str]:
         """Make a token.
 
@@ -148,6 +163,9 @@ class Tokens:
             sessions: Ids of the only sessions that it plays.
             days: Days after which it ends; 0 means that it does not.
             quota: How much it may ask for.
+            subject: Who shows it, as an owner. What is made with a token that says none belongs to
+                the token; an agent's token that says none plays sessions of everybody.
+            groups: Groups in which that is.
 
         Returns:
             The token, and the text to show, which is kept nowhere.
@@ -161,14 +179,23 @@ class Tokens:
                 "a token for an agent must say what it plays: give the agent's name or a session"
             )
         if role is not Role.AGENT and (agent or sessions):
-            raise TokenError(f"a token for a {role} is not restricted to an agent or to sessions")
+            raise TokenError(f"a token for {role.words} is not restricted to an agent or sessions")
+        if role is Role.RESEARCHER and not subject:
+            raise TokenError(
+                "a token for a researcher must say whose it is, as what is made with it belongs to "
+                "them: give a subject (--subject NAME)"
+            )
+        for name, what in ((subject or "none", "subject"), *((group, "group") for group in groups)):
+            names.check_label(name, what)
         now = self._clock()
         secret = secrets.token_urlsafe(32)
         with self._changing() as known:
             if len(known) >= MOST_TOKENS:
                 raise TokenError(f"there are {MOST_TOKENS} tokens already; revoke some")
+            identity = secrets.token_hex(5)
+            by_itself = "" if role is Role.AGENT else f"token-{identity}"
             token = Token(
-                id=secrets.token_hex(5),
+                id=identity,
                 role=role,
                 digest=_digest(secret),
                 created=now,
@@ -177,8 +204,11 @@ class Tokens:
                 agent=agent,
                 sessions=tuple(sessions),
                 quota=quota,
+                subject=subject or by_itself,
+                groups=tuple(groups),
             )
             known[token.id] = token
+            self._outbox.put(now, "CreateToken", f"tokens/{token.id}", _told(token))
         return token, f"{PREFIX}_{token.id}_{secret}"
 
     def all(self) -> list[Token]:
@@ -200,6 +230,8 @@ class Tokens:
             if known_token.revoked is None:
                 known_token = replace(known_token, revoked=self._clock())
                 known[known_token.id] = known_token
+            told = _told(known_token)
+            self._outbox.put(self._clock(), "RevokeToken", f"tokens/{known_token.id}", told)
         return known_token
 
     def rotate(
@@ -233,6 +265,8 @@ class Tokens:
                 former=before.digest if grace_hours else "",
                 former_until=now + timedelta(hours=grace_hours) if grace_hours else None,
             )
+            grace = f"; the secret of before holds for {grace_hours:g} h" if grace_hours else ""
+            self._outbox.put(now, "RotateToken", f"tokens/{rotated.id}", _told(rotated) + grace)
         return rotated, f"{PREFIX}_{rotated.id}_{secret}"
 
     def find(self, text: str) -> Token | None:
@@ -279,10 +313,20 @@ class Tokens:
         except FileNotFoundError:
             self._seen, self._known = None, {}
             return self._known
+        except OSError as error:
+            raise TokenError(
+                f"{self._folder} cannot be looked into ({error.strerror}), so nobody is admitted "
+                "by a token: let it belong to the user as whom the server runs"
+            ) from error
         stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
         if stamp != self._seen:
             try:
                 tokens = _FORM.validate_json(self._file.read_bytes())
+            except OSError as error:
+                raise TokenError(
+                    f"{self._file} cannot be read ({error.strerror}), so nobody is admitted by a "
+                    "token: let it belong to the user as whom the server runs"
+                ) from error
             except ValueError as error:
                 raise TokenError(
                     f"{self._file} cannot be read, so nobody is admitted by a token: restore it, "
@@ -293,51 +337,16 @@ class Tokens:
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Token]]:
-        """Hand out the tokens to be changed, and write them afterwards as a whole."""
-        private_folder(self._folder)
-        with open(self._folder / "tokens.lock", "ab", opener=_privately) as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        """Hand out the tokens to be changed, and write them afterwards as a whole.
+
+        Whoever changes some meanwhile waits; what is done has been left for the audit log.
+        """
+        with self._outbox.locked():
             known = dict(self._read())
             yield known
             over = self._clock() - timedelta(days=FORGOTTEN_DAYS)
             kept = [token for token in known.values() if not _ended_before(token, over)]
             write_private(self._file, _FORM.dump_json(tuple(kept), indent=1))
-
-
-def private_folder(folder: Path) -> None:
-    """Make a folder that its owner alone can look into."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.chmod(0o700)
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that its owner alone can read, as a whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def make_private(path: Path, content: bytes) -> None:
-    """Write a file that its owner alone can read, unless it is there already.
-
-    Of several processes that do so at once one writes, and all find the same.
-    """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    write_private(temporary, content)
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink()
 
 
 def kept_key(file: Path, danger: str, then: str) -> bytes:
@@ -374,8 +383,15 @@ def _named(known: Mapping[str, Token], token: str) -> Token:
     return found
 
 
-def _privately(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _told(token: Token) -> str:
+    """Return what the audit log says of a token."""
+    parts = [f"for {token.role.words}"]
+    parts += [f"subject {token.subject}"] if token.subject else []
+    parts += [f"groups {', '.join(token.groups)}"] if token.groups else []
+    parts += [f"agent {token.agent}"] if token.agent else []
+    parts += [f"sessions {', '.join(token.sessions)}"] if token.sessions else []
+    ends = "never" if token.expires is None else f"{token.expires:%Y-%m-%d %H:%M}"
+    return "; ".join([*parts, f"ends {ends}"])
 
 
 def _ended_before(token: Token, time: datetime) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from animalcat.envs.patience import Patience
-from animalcat.networks import parse_networks
+from animalcat.networks import is_loopback, parse_networks
 from animalcat.service.host.configuration import (
     CONFIG,
     PREFIX,
@@ -101,6 +100,27 @@ class Settings(BaseSettings):
     """Private key of the certificate, PEM."""
     client_ca: Path | None = None
     """Certificates, PEM, one of which must have signed that of a client; None to ask for none."""
+    oidc_issuer: str = ""
+    """Issuer of an identity provider (OpenID Connect) whose tokens are taken beside our own.
+
+    Its address, exactly as tokens have it; empty for none.
+    """
+    oidc_audience: str = ""
+    """For whom its tokens have to be (`aud`): this service, as the provider knows it."""
+    oidc_keys: str = ""
+    """File or address of its keys (JWKS); empty for the address that the issuer tells of."""
+    oidc_leeway_seconds: float = Field(default=60.0, ge=0, le=600)
+    """By how much its clock may differ from that of this machine."""
+    oidc_subject_claim: str = "sub"
+    """The claim that says who somebody is, as an owner."""
+    oidc_groups_claim: str = "groups"
+    """The claim that says in which groups; one within another as in "realm_access.roles"."""
+    oidc_role_claim: str = "groups"
+    """The claim of which `oidc_roles` says what role its values give."""
+    oidc_roles: dict[str, Literal["viewer", "researcher", "operator", "administrator"]] = {}
+    """The role that a value of that claim gives; of several the one that may most."""
+    oidc_role: Literal["", "viewer", "researcher", "operator", "administrator"] = ""
+    """The role of all whom the provider knows; empty: those with a role by `oidc_roles` alone."""
     max_agents: int = Field(default=256, ge=1)
     """Most agents that play at once, each with a simulator process of its own."""
     max_streams: int = Field(default=1000, ge=1)
@@ -323,6 +343,31 @@ def check_exposure(host: str, *, credentials: bool) -> None:
         )
 
 
+def check_provider(settings: Settings) -> None:
+    """Check that what is said of an identity provider goes together.
+
+    Raises:
+        ExposureError: It does not, or nobody asks for tokens.
+    """
+    if not settings.oidc_issuer:
+        if settings.oidc_audience or settings.oidc_keys:
+            raise ExposureError("ANIMALCAT_OIDC_AUDIENCE and _KEYS go with ANIMALCAT_OIDC_ISSUER")
+        return
+    if not settings.oidc_audience:
+        raise ExposureError(
+            "give ANIMALCAT_OIDC_AUDIENCE, the name by which the identity provider knows this "
+            "service: without it, tokens for other services would be taken"
+        )
+    if not (settings.oidc_role or settings.oidc_roles):
+        raise ExposureError(
+            "say who gets which role: ANIMALCAT_OIDC_ROLES, or ANIMALCAT_OIDC_ROLE for all"
+        )
+    if settings.open_to_machine:
+        raise ExposureError(
+            "an identity provider is of no use where callers need no token: add --require-token"
+        )
+
+
 def check_tls(settings: Settings) -> None:
     """Check that what is said of TLS goes together.
 
@@ -335,11 +380,3 @@ def check_tls(settings: Settings) -> None:
         raise ExposureError("give either --self-signed or a certificate of your own, not both")
     if settings.client_ca is not None and not settings.tls:
         raise ExposureError("--client-ca goes with --self-signed or --tls-certificate")
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address or a name can be reached from this machine alone."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -35,11 +35,12 @@ from animalcat.service.batteries.naming import parse_pattern
 from animalcat.service.batteries.readings import ship
 from animalcat.service.batteries.recipes import build_recipe, recipe_readings
 from animalcat.service.batteries.spool import Spool
+from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.library.plugins import usable
 from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.artefacts import Artefacts
-from animalcat.service.storage.listing import Listing, Page
+from animalcat.service.storage.listing import Listing, Page, WhoseFilter
 from animalcat.service.storage.sql import SqlStore
 
 FAMILY_SIZE: Final = 450
@@ -107,17 +108,18 @@ class BatteryLibrary:
             raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, sorted({*known, *SHIPPED}))
         return record
 
-    async def list(self, page: Page, contains: str) -> Listing[BatteryRecord]:
+    async def list(self, page: Page, contains: str, whose: WhoseFilter) -> Listing[BatteryRecord]:
         """List batteries in order of id.
 
         Args:
             page: Which page.
             contains: What their ids have in them; empty for all.
+            whose: To whom they belong, and who asks.
 
         Raises:
             BadPageError: The page's token did not come from such a list.
         """
-        return await asyncio.to_thread(self._store.batteries, page, contains)
+        return await asyncio.to_thread(self._store.batteries, page, contains, whose)
 
     async def delete(self, battery: str) -> None:
         """Delete a battery; its arenas go too, unless another battery has the same content.
@@ -260,9 +262,13 @@ class BatteryLibrary:
     async def _keep(self, battery: str, content: Battery, replace: bool) -> BatteryRecord:
         """Let a name stand for a battery; unasked it is not taken from another one."""
         suites = Counter(instance.suite for instance in content.instances if instance.suite)
-        number = len(content.instances)
         record = BatteryRecord(
-            battery, content.digest, number, content.problems, dict(sorted(suites.items()))
+            battery,
+            content.digest,
+            len(content.instances),
+            content.problems,
+            dict(sorted(suites.items())),
+            owner="" if battery in SHIPPED else owner_of_new(),
         )
         before = await asyncio.to_thread(self._store.battery, battery)
         if before is not None and before.digest != content.digest and not replace:

@@ -17,6 +17,9 @@ from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.nodes import text_of
 from animalcat.arena_files import MAX_FILE_BYTES, MAX_TABLE_BYTES
 from animalcat.codec import encode
+from animalcat.service.access.belongings import wanted
+from animalcat.service.access.callers import present
+from animalcat.service.access.gate import Gate
 from animalcat.service.batteries.battery import ArenaFile, Battery, NamedLayout, Tick
 from animalcat.service.batteries.naming import link_of, task_of, variant_of
 from animalcat.service.batteries.spool import Spool
@@ -62,12 +65,14 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         operations: Operations,
         requests: Requests,
         settings: Settings,
+        gate: Gate,
     ) -> None:
         self._library = library
         self._engines = engines
         self._operations = operations
         self._requests = requests
         self._settings = settings
+        self._gate = gate
 
     async def ImportBattery(  # noqa: N802
         self, request_iterator: Any, context: Any
@@ -77,6 +82,9 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         if first is grpc.aio.EOF or first.WhichOneof("frame") != "header":
             raise ServiceError(Code.BAD_FRAME, "the first frame must be the header")
         battery = check_name(first.header.name)
+        await self._gate.check_new(
+            present.get(), names.battery_name(battery), replaces=first.header.replace
+        )
         request_id = checked_id(first.header.request_id)
         asked = hashlib.sha256(first.header.SerializeToString(deterministic=True))
         check_names(first.header.names)
@@ -157,6 +165,10 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
             check_family(request.family, FAMILY_SIZE if size is None else size)
             source = BatterySource(request.family, FAMILY_SIZE, 0, shipped, replace)
         name = name_to_build(source, request.name, size, seed)
+        if name not in SHIPPED:
+            await self._gate.check_new(
+                present.get(), names.battery_name(name), replaces=request.replace
+            )
 
         async def work(tick: Tick) -> str:
             if files is not None:
@@ -218,7 +230,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         self, request: sessions_pb2.ListBatteriesRequest, context: Any
     ) -> sessions_pb2.ListBatteriesResponse:
         """List the batteries of this server."""
-        page = await self._library.list(stored(request), request.contains)
+        page = await self._library.list(stored(request), request.contains, wanted(request))
         return sessions_pb2.ListBatteriesResponse(
             batteries=map(_told, page),
             next_page_token=page.next,
@@ -284,7 +296,13 @@ def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
 def _told(battery: BatteryRecord) -> sessions_pb2.Battery:
     return encode(
         values.Battery(
-            battery.id, battery.digest, battery.instances, battery.problems, battery.suites
+            battery.id,
+            battery.digest,
+            battery.instances,
+            battery.problems,
+            battery.suites,
+            owner=battery.owner,
+            groups=battery.groups,
         )
     )
 

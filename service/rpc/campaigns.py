@@ -14,8 +14,10 @@ from animalcat.codec import WireError, decode, encode
 from animalcat.layouts.adaptive.campaign import common_instances
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.randomness import rng
+from animalcat.service.access.belongings import wanted as asked_whose
 from animalcat.service.access.secret import ServerSecret
 from animalcat.service.batteries.battery import Tick
+from animalcat.service.calls import owner_of_new
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import campaign_id, session_id
@@ -99,19 +101,32 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         sessions: list[str] = []
         for k, agent in enumerate(spec.agents):
             plan = _plan(spec, agent, order, campaign)
-            session = await asyncio.to_thread(
-                self._engines.parts.store.create_session,
-                session_id(plan),
-                plan,
-                self._clock(),
-                f"campaigns/{campaign}/{k}",
-                len(order),
-            )
+            try:
+                session = await asyncio.to_thread(
+                    self._engines.parts.store.create_session,
+                    session_id(plan),
+                    plan,
+                    self._clock(),
+                    f"campaigns/{campaign}/{k}",
+                    len(order),
+                    owner_of_new(),
+                )
+            except ValueError as error:
+                raise ServiceError(
+                    Code.NAME_TAKEN,
+                    "somebody else has a campaign of the same agents, battery, seed and options; "
+                    "give another number of it (--take, take=)",
+                ) from error
             sessions.append(session.id)
         stored = await asyncio.to_thread(
             self._engines.parts.store.create_campaign,
             StoredCampaign(
-                campaign, spec, tuple(sessions), self._clock(), max_workers=request.max_workers
+                campaign,
+                spec,
+                tuple(sessions),
+                self._clock(),
+                max_workers=request.max_workers,
+                owner=owner_of_new(),
             ),
         )
         self._conductors.start(stored)
@@ -136,6 +151,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         wanted = CampaignFilter(
             battery=names.parse_battery(request.battery) if request.battery else "",
             going_on=request.going_on if request.HasField("going_on") else None,
+            whose=asked_whose(request),
         )
         page = await asyncio.to_thread(
             self._engines.parts.store.campaigns, wanted, paging.stored(request)
@@ -276,6 +292,8 @@ def _campaign(
         waits_for,
         counted.episodes,
         not counted.going_on,
+        campaign.owner,
+        campaign.groups,
     )
 
 

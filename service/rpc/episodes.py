@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from animalcat import names
 from animalcat.codec import encode, word
+from animalcat.service.access.belongings import wanted as wanted_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
 from animalcat.service.measuring.explaining import LatestMeasurement
@@ -48,12 +49,15 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
             if not await asyncio.to_thread(recordings.places, data, session):
                 await self._engines.session(session)  # an error
             return await asyncio.to_thread(_played, data, [session], request, asked)
+        whose = wanted_of(request)
+        # What people played beside sessions belongs to nobody.
+        beside = whose.seen_by is None
         if not asked.after.startswith(_PEOPLE):
-            page = await asyncio.to_thread(store.all_episodes, wanted, asked)
-            if page.next or not await asyncio.to_thread(recordings.sessions, data):
+            page = await asyncio.to_thread(store.all_episodes, wanted, asked, whose)
+            if page.next or not beside or not await asyncio.to_thread(recordings.sessions, data):
                 return _listed(page, page.next)
             return _listed(page, _PEOPLE)
-        people = await asyncio.to_thread(recordings.sessions, data)
+        people = await asyncio.to_thread(recordings.sessions, data) if beside else []
         known = await asyncio.to_thread(store.sessions_by_id, people)
         people = [session for session in people if session not in known]
         return await asyncio.to_thread(_played, data, people, request, asked)

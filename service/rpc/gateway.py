@@ -15,7 +15,8 @@ from animalcat.codec import number
 from animalcat.envs.types import ObservationSpec
 from animalcat.networks import parse_networks, within
 from animalcat.protocol import refusal
-from animalcat.service.access.callers import Role, present
+from animalcat.service import calls
+from animalcat.service.access.callers import present
 from animalcat.service.access.gate import TOKEN_ENDED, Gate
 from animalcat.service.errors import Code, ServiceError, public
 from animalcat.service.host.limits import AGENT_RETRY_SECONDS
@@ -128,11 +129,15 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         try:
             hello = await _read_hello(stream)
             session_id = await self._session_of(hello)
+            calls.current.get().about = (names.session_name(session_id),)
             await self._gate.check_session(present.get(), session_id)
             if hello.lease:
                 seat = await self._return(stream, session_id, hello)
             else:
                 seat = await self._admit(stream, session_id, hello)
+            if self._gate.audit is not None:
+                words = f"agent {hello.agent}, process {hello.instance}"
+                self._gate.audit.note(present.get(), "done", words)
             await _carry(stream, seat)
         except AgentLeftError as left:
             if left.cause in _CAUSES:
@@ -161,7 +166,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         link = GrpcLink(stream, hello.instance, timeout, place, lease, *self._known(), room)
         link.fingerprint = read_fingerprint(hello.fingerprint, hello.instance)
         link.whole, link.same_agent = not hello.fingerprint_follows, hello.same_agent
-        link.unconfined = caller.role is Role.OPERATOR
+        link.unconfined = caller.runs
         seat = Seat(session_id, link, await engine.admit(link))
         self._leases.keep(seat)
         return seat
@@ -177,7 +182,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
     def _known(self) -> tuple[Callable[[], bool], Trust]:
         """Return a check that the caller may still come, and what is believed of it."""
         caller = present.get()
-        believed = Trust(caller.started, caller.role is Role.OPERATOR)
+        believed = Trust(caller.started, caller.runs)
         return partial(self._gate.admits, caller), believed
 
     def _direct_place(self, stream: Stream) -> str:
@@ -207,6 +212,12 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             if caller.plays(found := await self._engines.session(session))
             and found.spec.agent == hello.agent
         ]
+        its_own = [
+            session
+            for session in waiting
+            if (await self._engines.session(session)).spec.agent == hello.agent
+        ]
+        waiting = its_own or waiting  # of one that is for another agent it is told what is wrong
         if len(waiting) != 1:
             listed = ", ".join(names.session_name(s) for s in waiting[:20]) or "none"
             raise ServiceError(

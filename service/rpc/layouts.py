@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from animalcat import names
 from animalcat.layouts.library import LAYOUTS, load_layout, text_of, variants
+from animalcat.service.access.belongings import wanted
 from animalcat.service.errors import Code, unknown
 from animalcat.service.model import LayoutRecord
 from animalcat.service.rpc.paging import stored
 from animalcat.service.storage.listing import BadPageError, Page
+from animalcat.service.storage.owners import groups_in
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import layouts_pb2, layouts_pb2_grpc
 
@@ -31,20 +33,24 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
     ) -> layouts_pb2.ListLayoutsResponse:
         """List the layouts of this server."""
         first = await asyncio.to_thread(shipped)
-        digests, asked = [layout.digest for layout in first], stored(request)
+        whose, asked = wanted(request), stored(request)
+        # What is shipped belongs to nobody, whatever is stored of it.
+        digests = [layout.digest for layout in first]
+        first = tuple(one for one in first if whose.takes("", (), common=True))
+        visible = [layout.digest for layout in first]
         shown: list[LayoutRecord] = []
         kind, _, last = asked.after.partition("/")
         if not asked.after or kind == _SHIPPED:
             begin = 0
             if last:
-                if last not in digests:
+                if last not in visible:
                     raise BadPageError("the page's token is of another version; start anew")
-                begin = digests.index(last) + 1
+                begin = visible.index(last) + 1
             shown = list(first[begin : begin + asked.limit])
             asked = Page(asked.limit - len(shown))
         following = f"{_SHIPPED}/{shown[-1].digest}" if shown else ""
         if asked.limit:
-            page = await asyncio.to_thread(self._store.layouts, asked, digests)
+            page = await asyncio.to_thread(self._store.layouts, asked, digests, whose)
             shown, following = [*shown, *page], page.next
         told = [_to_proto(layout, text=request.texts and layout not in first) for layout in shown]
         return layouts_pb2.ListLayoutsResponse(layouts=told, next_page_token=following)
@@ -102,4 +108,6 @@ def _to_proto(layout: LayoutRecord, *, text: bool) -> layouts_pb2.Layout:
         digest=layout.digest,
         shipped=_is_shipped(layout),
         text=layout.text if text else "",
+        owner=layout.owner,
+        groups=groups_in(layout.circles),
     )

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from animalcat import names, values
 from animalcat.codec import encode, word
+from animalcat.service.access.belongings import wanted
 from animalcat.service.host.limits import ServerLimits
 from animalcat.service.host.standing import Standing
 from animalcat.service.operations import Operations
@@ -56,10 +57,12 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
     ) -> operations_pb2.ListOperationsResponse:
         """List the operations of this server, newest first."""
         states = [word(operations_pb2.OperationState, number) for number in request.states]
+        whose = wanted(request)
         operations = [
             operation
             for operation in self._operations.all()
-            if not states or operation.state in states
+            if (not states or operation.state in states)
+            and whose.takes(operation.owner, (), common=False)
         ]
         page = paged(operations, lambda operation: operation.id, request)
         return operations_pb2.ListOperationsResponse(

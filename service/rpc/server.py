@@ -23,12 +23,17 @@ from grpc_reflection.v1alpha import reflection
 from animalcat import plugins
 from animalcat.envs.starting import Starter
 from animalcat.layouts.inference.fitter import Fits, Fitter
+from animalcat.service.access.audit import Audit
+from animalcat.service.access.belongings import Belongings
 from animalcat.service.access.callers import Caller, present
 from animalcat.service.access.forwarded import ForwardedInterceptor, OpenDoor
 from animalcat.service.access.gate import AccessInterceptor, Gate
+from animalcat.service.access.oidc import IdentityProvider
+from animalcat.service.access.outbox import Outbox
 from animalcat.service.access.secret import ServerSecret
+from animalcat.service.access.tokens import FOLDER
 from animalcat.service.campaigns.conductor import Conductors
-from animalcat.service.errors import Code, ErrorInterceptor, ServiceError
+from animalcat.service.errors import Code, DeniedError, ErrorInterceptor, ServiceError
 from animalcat.service.host.doorman import Budget, Doorman, all_descriptors, descriptors, host_of
 from animalcat.service.host.limits import EVALUATE, LimitsInterceptor, ServerLimits
 from animalcat.service.host.local import LocalAddress
@@ -36,7 +41,7 @@ from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.readiness import DRAINING, Readiness
 from animalcat.service.host.reloading import reload_settings
 from animalcat.service.host.serving import ServerCertificates
-from animalcat.service.host.settings import Settings, check_exposure, check_tls
+from animalcat.service.host.settings import Settings, check_exposure, check_provider, check_tls
 from animalcat.service.host.standing import Standing
 from animalcat.service.host.supervisor import Supervisor
 from animalcat.service.library.batteries import BatteryLibrary
@@ -258,7 +263,22 @@ async def composed(
         operations = await asyncio.to_thread(
             Operations, _own_folder(settings) / "operations", clock
         )
-        gate = await asyncio.to_thread(Gate, settings.home, engines)
+        where = f"{socket.gethostname()}:{settings.port}"
+        audit = Audit(store.audit, where, clock, Outbox(settings.home / FOLDER), host_of)
+        opened.push_async_callback(audit.close)
+        await audit.catch_up()
+        writing = asyncio.create_task(audit.run())
+        opened.callback(writing.cancel)
+        gate = await asyncio.to_thread(
+            partial(
+                Gate,
+                settings.home,
+                engines,
+                owners=Belongings(store, operations),
+                audit=audit,
+                provider=IdentityProvider(settings, clock) if settings.oidc_issuer else None,
+            )
+        )
         limits = ServerLimits(settings, store, operations, memory, disk)
         standing = Standing(settings, Readiness(store, limits), gate.tokens, clock)
         yield Inside(
@@ -312,6 +332,7 @@ async def create_server(
     """
     check_exposure(settings.host, credentials=settings.tls)
     check_tls(settings)
+    check_provider(settings)
     async with composed(settings, clock, fitter, starter) as inside:
         engines, refusals, lock = inside.engines, inside.refusals, inside.lock
         claims, standing = engines.parts.claims, inside.standing
@@ -328,7 +349,7 @@ async def create_server(
         local = LocalAddress()
         try:
             stack.enter_context(traced(settings.traces))
-            note_refusal = partial(_refused, refusals, doorman)
+            note_refusal = partial(_refused, refusals, doorman, inside.gate)
 
             def make_door(connections: int, *, open_to_machine: bool) -> grpc.aio.Server:
                 guards = [
@@ -538,13 +559,17 @@ async def _drain(server: RunningServer, seconds: float, hurry: asyncio.Event) ->
     await asyncio.gather(*both, return_exceptions=True)
 
 
-def _refused(refusals: Refusals, doorman: Doorman, error: ServiceError, peer: str) -> None:
-    """Count calls that were refused, and calls of strangers."""
+def _refused(
+    refusals: Refusals, doorman: Doorman, gate: Gate, error: ServiceError, peer: str
+) -> None:
+    """Count calls that were refused, and calls of strangers, and have refusals audited."""
     caller = present.get(None)
     if caller is None and error.code is not Code.TOO_MANY_CALLS:  # else it was counted before
         doorman.strange(peer)
-    if error.status in _REFUSALS or error.code in _REFUSED:
+    if error.status in _REFUSALS or error.code in _REFUSED or isinstance(error, DeniedError):
         refusals.count(error.code, _who(caller, peer), error.message)
+    if (error.status in _REFUSALS or isinstance(error, DeniedError)) and gate.audit is not None:
+        gate.audit.refused(caller, error)
 
 
 def _who(caller: Caller | None, peer: str) -> str:
@@ -597,7 +622,7 @@ async def servicers_of(inside: Inside, local: LocalAddress) -> Servicers:
     library = BatteryLibrary(engines.parts.store, engines.parts.files)
     secret = await asyncio.to_thread(ServerSecret, settings.home, settings.secret)
     sessions = Sessions(engines, library, requests, clock, secret)
-    calls = AccessCalls(engines, inside.gate.tickets, local.address, settings.home)
+    calls = AccessCalls(engines, inside.gate, local.address, settings.home)
     return [
         (
             gateway_pb2_grpc.add_AgentGatewayServicer_to_server,
@@ -611,7 +636,7 @@ async def servicers_of(inside: Inside, local: LocalAddress) -> Servicers:
         ),
         (
             sessions_pb2_grpc.add_BatteriesServicer_to_server,
-            Batteries(library, engines, operations, requests, settings),
+            Batteries(library, engines, operations, requests, settings, inside.gate),
         ),
         (layouts_pb2_grpc.add_LayoutsServicer_to_server, Layouts(engines.parts.store)),
         (results_pb2_grpc.add_ProfilesServicer_to_server, Profiles(engines)),

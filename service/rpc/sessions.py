@@ -13,8 +13,10 @@ from typing import Any, Final
 from animalcat import names, plugins
 from animalcat.codec import encode, word
 from animalcat.layouts.adaptive.plan import POLICIES, RULES
+from animalcat.service.access.belongings import wanted
 from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.access.secret import ServerSecret
+from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary
@@ -32,7 +34,7 @@ from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.intact import look
 from animalcat.service.session.turns import MAX_FAILURE
-from animalcat.service.storage.listing import SessionFilter
+from animalcat.service.storage.listing import SessionFilter, WhoseFilter
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc, types_pb2
 from animalcat.values import Episode, Opponent, Ruling, Session, SessionSpec
 
@@ -78,6 +80,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
                 spec,
                 self._clock(),
                 request.request_id,
+                owner=owner_of_new(),
             )
         except ValueError as error:
             raise ServiceError(Code.REQUEST_ID_REUSED, str(error)) from error
@@ -113,12 +116,13 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         agent, battery = request.agent, request.battery
         if caller.role is Role.AGENT:  # it must not find out by filters what its sessions are of
             agent, battery = caller.agent, ""
-        wanted = SessionFilter(
+        asked = SessionFilter(
             agent=agent,
             battery=names.parse_battery(battery) if battery else "",
             states=tuple(map(state_of, request.states)),
+            whose=wanted(request) if caller.role is not Role.AGENT else _of_agent(caller),
         )
-        sessions = await self._engines.sessions(wanted, stored(request))
+        sessions = await self._engines.sessions(asked, stored(request))
         return sessions_pb2.ListSessionsResponse(
             sessions=map(encode, sessions), next_page_token=sessions.next
         )
@@ -317,9 +321,14 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         if secret is not None:
             spec = replace(spec, secret=secret(spec))
         measurement = await asyncio.to_thread(Measurement, spec, battery, layout)
-        kept = record_of(layout, definition)
+        kept = replace(record_of(layout, definition), owner=owner_of_new() if definition else "")
         await asyncio.to_thread(self._engines.parts.store.put_layout, kept)
         return spec, measurement
+
+
+def _of_agent(caller: Caller) -> WhoseFilter:
+    """Return of whose sessions an agent is told: of everybody's, if its token says nobody's."""
+    return WhoseFilter(seen_by=caller.subject or None, circles=caller.circles)
 
 
 def _version(episode: Episode) -> tuple[int, int, str]:

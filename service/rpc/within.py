@@ -16,7 +16,10 @@ import grpc
 
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.inference.fitter import Fits
-from animalcat.service.access.callers import MACHINE, present
+from animalcat.service.access.callers import MACHINE
+from animalcat.service.access.gate import Gate
+from animalcat.service.access.rules import RULES
+from animalcat.service.calls import begun
 from animalcat.service.errors import KINDS, public
 from animalcat.service.host.limits import EVALUATE, ServerLimits
 from animalcat.service.host.local import LocalAddress
@@ -49,7 +52,7 @@ async def serve_within(
     """
     async with composed(settings, fitter=fitter, starter=starter) as inside:
         local = LocalAddress()
-        calls = Calls(inside.limits)
+        calls = Calls(inside.limits, inside.gate)
         try:
             for add, servicer in await servicers_of(inside, local):
                 add(servicer, calls)
@@ -63,13 +66,15 @@ async def serve_within(
 class Calls:
     """Stands for the server to which servicers are added, and for the channel of their stubs."""
 
-    def __init__(self, limits: ServerLimits) -> None:
+    def __init__(self, limits: ServerLimits, gate: Gate) -> None:
         """Begin without servicers.
 
         Args:
             limits: Those of the directory's server as a whole.
+            gate: Of the same.
         """
         self._limits = limits
+        self._gate = gate
         self._handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
         self._open: set[asyncio.Task[None]] = set()
 
@@ -102,10 +107,13 @@ class Calls:
 
         async def serve() -> None:
             try:
-                present.set(MACHINE)
+                begun(method, None, _PEER)
                 if method != EVALUATE:  # the gateway checks it
                     await self._limits.check(method, request)
-                answer = await work(request, _Context(call))
+                stream = kind != "unary_unary"
+                answer = await self._gate.serve(
+                    RULES[method], method, MACHINE, work, request, _Context(call), stream=stream
+                )
                 call.answers.put_nowait(answer if kind.endswith("_unary") else grpc.aio.EOF)
             except asyncio.CancelledError:
                 call.answers.put_nowait(AnimalcatError("the call was ended", "CANCELLED"))

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -82,6 +82,10 @@ class SessionEngine:
     def session(self) -> Session:
         """The session as it stands."""
         return self._record.session
+
+    def belongs_to(self, owner: str, groups: tuple[str, ...]) -> None:
+        """Take in whose the session is, which the store knows."""
+        self._record.session = replace(self._record.session, owner=owner, groups=groups)
 
     @property
     def playing(self) -> bool:

@@ -24,6 +24,7 @@ from animalcat.service.session.unused import Unused, bytes_of, give_back, spare
 from animalcat.service.storage.artefacts import RECORDINGS
 from animalcat.service.storage.errors import readable
 from animalcat.service.storage.listing import Listing, Page, SessionFilter
+from animalcat.service.storage.owners import groups_in
 from animalcat.values import Episode, Session, SessionState
 
 log = logging.getLogger(__name__)
@@ -198,7 +199,18 @@ class Engines:
             ServiceError: There is no such session.
         """
         engine = self._engines.look(session)
-        return engine.session if engine is not None else await self._found(session)
+        if engine is None:
+            return await self._found(session)
+        if self.parts.claims is not None:  # another server may have shared it meanwhile
+            await self.owned(session)
+        return engine.session
+
+    async def owned(self, session: str) -> None:
+        """Take in whose a session is by now, if it has an engine."""
+        item, engine = names.session_name(session), self._engines.look(session)
+        if engine is not None:
+            owner, circles = await asyncio.to_thread(self.parts.store.owners.of, item)
+            engine.belongs_to(owner, groups_in(circles))
 
     async def sessions_of(self, ids: Sequence[str]) -> list[Session]:
         """Return sessions in the order of their ids, each as its engine knows it if it has one.
@@ -220,12 +232,14 @@ class Engines:
             BadPageError: The page's token did not come from a list of the store.
         """
         stored = await asyncio.to_thread(self.parts.store.sessions, wanted, page)
-        engines = (self._engines.look(session.id) for session in stored)
-        shown = (
-            session if engine is None else engine.session
-            for session, engine in zip(stored, engines, strict=True)
-        )
-        return Listing(shown, stored.next)
+        return Listing(map(self._as_known, stored), stored.next)
+
+    def _as_known(self, stored: Session) -> Session:
+        engine = self._engines.look(stored.id)
+        if engine is None:
+            return stored
+        engine.belongs_to(stored.owner, stored.groups)
+        return engine.session
 
     async def delete(self, session: str) -> None:
         """Delete a session that is not being played, with its recordings, certificates and draws.

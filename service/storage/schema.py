@@ -20,7 +20,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = "r1"
+REVISION: Final = "r2"
 """Revision of the schema; `migrations/versions` has the step that leads to each revision."""
 
 metadata: Final = MetaData()
@@ -208,4 +208,45 @@ chain: Final = Table(
     Column("content", String(64), nullable=False),
     Column("recording", String(64), nullable=False),
     Column("digest", String(64), nullable=False),
+)
+
+owners: Final = Table(
+    "owners",
+    metadata,
+    # The resource name of what belongs to somebody; what has no row belongs to nobody.
+    Column("item", String(210), primary_key=True),
+    Column("owner", String(200), nullable=False),
+    Index("owners_by_owner", "owner"),
+)
+
+shares: Final = Table(
+    "shares",
+    metadata,
+    Column("item", String(210), primary_key=True),
+    # A group, or "=" and a subject.
+    Column("circle", String(210), primary_key=True),
+    Index("shares_by_circle", "circle"),
+)
+
+audit: Final = Table(
+    "audit",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("id", String(64), nullable=False, unique=True),
+    Column("created", DateTime(timezone=False), nullable=False),
+    Column("request", String(100), nullable=False),
+    Column("subject", String(200), nullable=False),
+    Column("caller", String(300), nullable=False),
+    Column("role", String(20), nullable=False),
+    Column("action", String(100), nullable=False),
+    Column("object", Text, nullable=False),
+    Column("result", String(40), nullable=False),
+    Column("words", Text, nullable=False),
+    Column("peer", String(200), nullable=False),
+    Column("server", String(200), nullable=False),
+    Column("times", Integer, nullable=False),
+    # The line that says that this was begun; null for one that begins something or stands alone.
+    Column("begun", Integer, nullable=True, unique=True),
+    Column("digest", String(64), nullable=False),
+    Index("audit_by_subject", "subject", "seq"),
 )

@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -49,8 +50,9 @@ from animalcat.installing import install
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.ids import asked_for
 from animalcat.service.model import BatteryRecord, LayoutRecord, StoredCampaign, StoredCertificate
-from animalcat.service.storage import records, schema
+from animalcat.service.storage import owners, records, schema
 from animalcat.service.storage.artefacts import Artefacts, recording_key
+from animalcat.service.storage.audit import AuditLog
 from animalcat.service.storage.chain import (
     BEGINNING,
     CERTIFICATE,
@@ -76,9 +78,11 @@ from animalcat.service.storage.listing import (
     Listing,
     Page,
     SessionFilter,
+    WhoseFilter,
 )
 from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError, bring_up_to_date
 from animalcat.service.storage.rows import (
+    OF_ITEM,
     OF_SESSION,
     TABLES,
     PlainRow,
@@ -137,6 +141,10 @@ class SqlStore:
         owner: Id of this server, which writes only sessions that it has claimed (`claims`); empty
             where no other server uses the database.
 
+    Attributes:
+        owners: To whom things belong.
+        audit: The audit log.
+
     Raises:
         StoreVersionError: The database's schema is newer than this code, or is from before the
             first release.
@@ -158,6 +166,8 @@ class SqlStore:
         else:
             event.listen(self._engine, "begin", _begin_alone)
             self._reader = self._reader.execution_options(isolation_level="REPEATABLE READ")
+        self.owners = owners.Owners(self._reader, self._changing)
+        self.audit = AuditLog(self._reader, self._changing)
         try:
             bring_up_to_date(self._engine)
         except OperationalError as error:
@@ -228,7 +238,10 @@ class SqlStore:
             yield db
 
     def put_battery(self, battery: BatteryRecord) -> None:
-        """Store a battery; if its id exists, it refers to the new content from now on."""
+        """Store a battery; if its id exists, it refers to the new content from now on.
+
+        A new one belongs to the record's owner; one that exists stays whose it is.
+        """
         table = schema.batteries
         values = {
             "digest": battery.digest,
@@ -240,27 +253,31 @@ class SqlStore:
             changed = db.execute(update(table).where(table.c.id == battery.id).values(values))
             if not changed.rowcount:
                 db.execute(insert(table).values(id=battery.id, **values))
+                owners.own(db, names.battery_name(battery.id), battery.owner)
 
     def battery(self, battery: str) -> BatteryRecord | None:
         """Return the battery with this id; None if there is none."""
         with self._reader.connect() as db:
             row = db.execute(
-                select(schema.batteries).where(schema.batteries.c.id == battery)
+                _owned("batteries").where(schema.batteries.c.id == battery)
             ).one_or_none()
         return None if row is None else _battery(row)
 
-    def batteries(self, page: Page = Page(), contains: str = "") -> Listing[BatteryRecord]:
+    def batteries(
+        self, page: Page = Page(), contains: str = "", whose: WhoseFilter = WhoseFilter()
+    ) -> Listing[BatteryRecord]:
         """List batteries in order of id.
 
         Args:
             page: Which page.
             contains: What their ids have in them, in the same case; empty for all.
+            whose: To whom they belong, and who asks.
 
         Raises:
             BadPageError: The page's token did not come from such a list.
         """
         table = schema.batteries
-        query = select(table).order_by(table.c.id)
+        query = _owned("batteries").where(owners.wanted("batteries", whose)).order_by(table.c.id)
         if page.after:
             query = query.where(table.c.id > _name(page.after, "battery"))
         if contains:  # LIKE does not heed the case on SQLite
@@ -297,44 +314,59 @@ class SqlStore:
                         f"{what} {user} was made with battery {battery}; delete that {what} first"
                     )
             db.execute(delete(table).where(table.c.id == battery))
+            owners.forget(db, names.battery_name(battery))
             same = select(table.c.id).where(table.c.digest == digest).limit(1)
             return db.scalar(same) is None
 
     def put_layout(self, layout: LayoutRecord) -> None:
-        """Store a layout; one with the same digest stays as it is."""
-        table = schema.layouts
+        """Store a layout; one with the same digest stays as it is.
+
+        A new one belongs to the record's owner. Whoever brings one that is there may see it.
+        """
+        table, item = schema.layouts, names.layout_name(layout.digest)
+        values = {"digest": layout.digest, "name": layout.name}
+        values |= {"variant": layout.variant, "text": layout.text}
         with self._changing() as db:
             if db.scalar(select(table.c.digest).where(table.c.digest == layout.digest)) is None:
-                db.execute(insert(table).values(asdict(layout)))
+                db.execute(insert(table).values(values))
+                owners.own(db, item, layout.owner)
+            else:
+                owners.also(db, item, layout.owner)
 
     def layout(self, digest: str) -> LayoutRecord | None:
         """Return the layout with this digest; None if there is none."""
         table = schema.layouts
         with self._reader.connect() as db:
-            row = db.execute(select(table).where(table.c.digest == digest)).one_or_none()
-        return None if row is None else LayoutRecord(*row)
+            row = db.execute(_owned("layouts").where(table.c.digest == digest)).one_or_none()
+        return None if row is None else _layout(row)
 
-    def layouts(self, page: Page = Page(), but: Collection[str] = ()) -> Listing[LayoutRecord]:
+    def layouts(
+        self,
+        page: Page = Page(),
+        but: Collection[str] = (),
+        whose: WhoseFilter = WhoseFilter(),
+    ) -> Listing[LayoutRecord]:
         """List layouts in order of name, variant and digest.
 
         Args:
             page: Which page.
             but: Digests of those that are left out.
+            whose: To whom they belong, and who asks.
 
         Raises:
             BadPageError: The page's token did not come from such a list.
         """
         table = schema.layouts
         order = (table.c.name, table.c.variant, table.c.digest)
-        query = select(table).where(table.c.digest.not_in(but)).order_by(*order)
+        query = _owned("layouts").where(table.c.digest.not_in(but))
+        query = query.where(owners.wanted("layouts", whose)).order_by(*order)
         if page.after:
             last = self.layout(_name(page.after, "layout"))
             if last is None:
                 raise _bad_page(page.after)
             query = query.where(tuple_(*order) > tuple_(last.name, last.variant, last.digest))
         rows, more = self._page(query, page)
-        following = f"layout/{rows[-1].digest}" if more else ""
-        return Listing((LayoutRecord(*row) for row in rows), following)
+        return Listing(map(_layout, rows), f"layout/{rows[-1].digest}" if more else "")
 
     def create_session(
         self,
@@ -343,6 +375,7 @@ class SqlStore:
         created: datetime,
         request_id: str = "",
         allowed: int | None = None,
+        owner: str = "",
     ) -> Session:
         """Store a new session that waits for its agent.
 
@@ -354,16 +387,18 @@ class SqlStore:
                 writes nothing; empty for no such protection.
             allowed: Number of episodes that may begin for now; None if the stopping rule alone
                 decides.
+            owner: Subject to whom it belongs; empty for nobody.
 
         Raises:
-            ValueError: The request id was used for another request (see `ids.asked_for`).
+            ValueError: The request id was used for another request (see `ids.asked_for`), or by
+                another owner.
         """
         table = schema.sessions
         with self._changing() as db:
             if request_id:
                 known = _requested(db, request_id)
                 if known is not None:
-                    if asked_for(known.spec) != asked_for(spec):
+                    if asked_for(known.spec) != asked_for(spec) or known.owner != owner:
                         raise ValueError(f"request id {request_id!r} was used for another session")
                     return known
             taken = set(db.scalars(select(table.c.id).where(table.c.id.startswith(wanted))))
@@ -392,6 +427,7 @@ class SqlStore:
                     practised=0,
                 )
             )
+            owners.own(db, names.session_name(name), owner)
             _add_link(db, name, BEGINNING)
             _add_link(db, name, STANDING)
             return _one_session(db, name)
@@ -429,6 +465,7 @@ class SqlStore:
             query = query.where(table.c.battery == wanted.battery)
         if wanted.states:
             query = query.where(_in_states(wanted, page))
+        query = query.where(owners.wanted("sessions", wanted.whose))
         rows, following = self._newest(query, table.c.seq, page)
         return Listing(map(_session, rows), following)
 
@@ -511,6 +548,7 @@ class SqlStore:
             for part in OF_SESSION:
                 db.execute(delete(part).where(part.c.session == session))
             db.execute(delete(table).where(table.c.id == session))
+            owners.forget(db, names.session_name(session))
 
     def give_up_files(self, session: str, whats: Collection[str]) -> None:
         """Chain that files of a session are removed on purpose, before anybody removes them.
@@ -587,7 +625,8 @@ class SqlStore:
                 own["request_id"] = None
             own["campaign"] = None  # which does not come along
             load(db, table, [list(own.values())])
-            for part in OF_SESSION:
+            owners.forget(db, names.session_name(own["id"]))
+            for part in (*OF_SESSION, *OF_ITEM):
                 load(db, part, rows[part.name])
 
     def nobody_plays(self) -> None:
@@ -679,7 +718,7 @@ class SqlStore:
         """
         table = schema.campaigns
         with self._changing() as db:
-            row = db.execute(select(table).where(table.c.id == campaign.id)).one_or_none()
+            row = db.execute(_owned("campaigns").where(table.c.id == campaign.id)).one_or_none()
             if row is not None:
                 same = table.c.id == campaign.id
                 db.execute(update(table).where(same).values(max_workers=campaign.max_workers))
@@ -702,13 +741,14 @@ class SqlStore:
                 its_own = schema.sessions.c.id.in_(campaign.sessions[k : k + _AT_ONCE])
                 free = its_own & schema.sessions.c.campaign.is_(None)
                 db.execute(update(schema.sessions).where(free).values(campaign=campaign.id))
+            owners.own(db, names.campaign_name(campaign.id), campaign.owner)
         return campaign
 
     def campaign(self, campaign: str) -> StoredCampaign | None:
         """Return the campaign with this id; None if there is none."""
         table = schema.campaigns
         with self._reader.connect() as db:
-            row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
+            row = db.execute(_owned("campaigns").where(table.c.id == campaign)).one_or_none()
         return None if row is None else _campaign(row)
 
     def campaign_of(self, session: str) -> StoredCampaign | None:
@@ -731,7 +771,7 @@ class SqlStore:
             BadPageError: The page's token did not come from such a list.
         """
         table = schema.campaigns
-        query = select(table)
+        query = _owned("campaigns").where(owners.wanted("campaigns", wanted.whose))
         if wanted.battery:
             query = query.where(table.c.battery == wanted.battery)
         if wanted.going_on is not None:
@@ -746,7 +786,8 @@ class SqlStore:
         played = select(sessions.c.campaign).where(
             sessions.c.state.in_(states), sessions.c.campaign.is_not(None)
         )
-        parts = (select(table).where(schema.GOING_ON), select(table).where(table.c.id.in_(played)))
+        wanted = (schema.GOING_ON, table.c.id.in_(played))
+        parts = [_owned("campaigns").where(condition) for condition in wanted]
         with self._reader.connect() as db:
             found = {row.seq: row for part in parts for row in db.execute(part)}
         return [_campaign(found[seq]) for seq in sorted(found, reverse=True)]
@@ -789,6 +830,7 @@ class SqlStore:
             left = sessions.c.campaign == campaign
             db.execute(update(sessions).where(left).values(campaign=None))
             db.execute(delete(table).where(table.c.id == campaign))
+            owners.forget(db, names.campaign_name(campaign))
 
     def end_campaign(self, campaign: str, reason: str) -> StoredCampaign:
         """Store why a campaign hands out no more episodes; the first reason stays.
@@ -800,7 +842,7 @@ class SqlStore:
         with self._changing() as db:
             going_on = (table.c.id == campaign) & (table.c.reason == "")
             db.execute(update(table).where(going_on).values(reason=reason))
-            row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
+            row = db.execute(_owned("campaigns").where(table.c.id == campaign)).one_or_none()
             if row is None:
                 raise KeyError(f"no campaign {campaign}")
             return _campaign(row)
@@ -992,9 +1034,17 @@ class SqlStore:
             return db.scalar(select(func.max(table.c.attempt)).where(this))
 
     def all_episodes(
-        self, wanted: EpisodeFilter = EpisodeFilter(), page: Page = Page()
+        self,
+        wanted: EpisodeFilter = EpisodeFilter(),
+        page: Page = Page(),
+        whose: WhoseFilter = WhoseFilter(),
     ) -> Listing[Episode]:
         """List the attempts of all sessions: by session, oldest first, then as `episodes` does.
+
+        Args:
+            wanted: Which attempts.
+            page: Which page.
+            whose: To whom the sessions belong, and who asks.
 
         Raises:
             BadPageError: The page's token did not come from such a list.
@@ -1002,6 +1052,7 @@ class SqlStore:
         table, sessions = schema.episodes, schema.sessions
         place = (sessions.c.seq, table.c.number, table.c.attempt)
         query = select(table, sessions.c.seq).join(sessions, sessions.c.id == table.c.session)
+        query = query.where(owners.wanted("sessions", whose))
         if wanted.outcomes:
             query = query.where(table.c.outcome.in_([outcome.name for outcome in wanted.outcomes]))
         if wanted.over is not None:
@@ -1384,11 +1435,31 @@ def _insert(db: Connection, statement: Any, taken: str) -> None:
         raise AlreadyFinishedError(taken) from error
 
 
+@cache
+def _owned(kind: str) -> Select[Any]:
+    """Return what reads rows of a kind with their owners and circles."""
+    owner, circles = owners.columns(kind)
+    return select(schema.metadata.tables[kind], owner.label("owner"), circles.label("circles"))
+
+
+def _whose(row: Row[Any]) -> dict[str, Any]:
+    """Return to whom a row belongs."""
+    groups = owners.groups_in(owners.circles_in(row.circles))
+    return {"owner": row.owner or "", "groups": groups}
+
+
+@cache
 def _session_query() -> Select[Any]:
     table, played = schema.sessions, schema.episodes
     numbers = func.aggregate_strings(cast(played.c.number, String), ",")
     awaited = select(numbers).where(played.c.session == table.c.id, schema.AWAITED)
-    return select(table, awaited.correlate(table).scalar_subquery().label("unjudged"))
+    owner, circles = owners.columns("sessions")
+    return select(
+        table,
+        owner.label("owner"),
+        circles.label("circles"),
+        awaited.correlate(table).scalar_subquery().label("unjudged"),
+    )
 
 
 def _in_states(wanted: SessionFilter, page: Page) -> ColumnElement[bool]:
@@ -1403,6 +1474,7 @@ def _in_states(wanted: SessionFilter, page: Page) -> ColumnElement[bool]:
     parts: list[Select[Any]] = []
     for name in names:
         part = select(table.c.seq).where(table.c.state == name)
+        part = part.where(owners.wanted("sessions", wanted.whose))
         if page.after:
             part = part.where(table.c.seq < _numbers(page.after, 1)[0])
         newest = part.order_by(table.c.seq.desc()).limit(page.limit + 1).subquery()
@@ -1578,6 +1650,7 @@ def _session(row: Row[Any]) -> Session:
             practised=row.practised,
             unjudged=tuple(sorted(map(int, row.unjudged.split(",")))) if row.unjudged else (),
             identity=records.IDENTITY.read(row.identity),
+            **_whose(row),
         )
     except UnreadableError as error:
         return Session(
@@ -1588,6 +1661,7 @@ def _session(row: Row[Any]) -> Session:
             created=created,
             episodes=row.episodes,
             successes=row.successes,
+            **_whose(row),
         )
 
 
@@ -1598,14 +1672,18 @@ def _campaign(row: Row[Any]) -> StoredCampaign:
     except UnreadableError as error:
         nothing_known = CampaignSpec((), _no_spec("", row.battery), Allocation(1))
         why = f"unreadable: {error}"
-        return StoredCampaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
+        sessions = _sessions_of(row)
+        return StoredCampaign(
+            row.id, nothing_known, sessions, created, row.reason, why, **_whose(row)
+        )
     sessions, most = _sessions_of(row), row.max_workers
-    return StoredCampaign(row.id, spec, sessions, created, row.reason, max_workers=most)
+    whose = _whose(row)
+    return StoredCampaign(row.id, spec, sessions, created, row.reason, max_workers=most, **whose)
 
 
 def _campaign_of(db: Connection, session: str) -> StoredCampaign | None:
     table, sessions = schema.campaigns, schema.sessions
-    query = select(table).join(sessions, sessions.c.campaign == table.c.id)
+    query = _owned("campaigns").join(sessions, sessions.c.campaign == table.c.id)
     row = db.execute(query.where(sessions.c.id == session)).one_or_none()
     return None if row is None else _campaign(row)
 
@@ -1633,7 +1711,12 @@ def _battery(row: Row[Any]) -> BatteryRecord:
         suites = dict(records.read_json("suites", row.suites))
     except UnreadableError as error:
         problems, suites = (f"unreadable: {error}",), dict[str, int]()
-    return BatteryRecord(row.id, row.digest, row.instances, problems, suites)
+    return BatteryRecord(row.id, row.digest, row.instances, problems, suites, **_whose(row))
+
+
+def _layout(row: Row[Any]) -> LayoutRecord:
+    circles = tuple(sorted(owners.circles_in(row.circles)))
+    return LayoutRecord(row.digest, row.name, row.variant, row.text, row.owner or "", circles)
 
 
 def _certificate(row: Row[Any]) -> StoredCertificate:

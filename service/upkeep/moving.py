@@ -17,7 +17,7 @@ from animalcat.service.storage import schema
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.belonging import check_belonging
 from animalcat.service.storage.errors import AlreadyFinishedError, InUseError
-from animalcat.service.storage.rows import OF_SESSION, PlainRow, named
+from animalcat.service.storage.rows import OF_ITEM, OF_SESSION, PlainRow, named
 from animalcat.service.upkeep.bundle import copy, sync_disk
 from animalcat.service.upkeep.place import (
     DataError,
@@ -110,6 +110,7 @@ def _moved(source: Place, target: Place, session: str, tell: Tell, remove: Remov
     layout = source.store.layout(_layout_digest(source, session))
     if layout is not None:
         target.store.put_layout(layout)
+        target.store.owners.share([names.layout_name(layout.digest)], layout.circles, ())
     if not there:
         sync_disk(target.home)
         with suppress(AlreadyFinishedError):  # another call was quicker: it is compared below
@@ -179,6 +180,9 @@ def _rows(place: Place, session: str) -> tuple[dict[str, Sequence[PlainRow]], st
         }
         for part in OF_SESSION:
             rows[part.name] = list(snapshot.rows(part, part.c.session == session))
+        for part in OF_ITEM:
+            item = names.session_name(session)
+            rows[part.name] = list(snapshot.rows(part, part.c.item == item))
     links = rows[schema.chain.name]
     return rows, str(named(schema.chain, links[-1])["digest"]) if links else ""
 

@@ -14,7 +14,10 @@ from typing import Final, Protocol
 
 from sqlalchemy import Text, cast
 
+from animalcat import names
 from animalcat.errors import AnimalcatError
+from animalcat.service.access.outbox import Outbox
+from animalcat.service.access.tokens import FOLDER as ACCESS
 from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.host.lock import DirectoryLock, running_server
 from animalcat.service.measuring.certificates import CERTIFICATES
@@ -221,6 +224,8 @@ def prune(place: Place, plan: Plan, server: Server | None = None, tell: Tell = s
             with removing(place, server) as take:
                 for campaign in plan.campaigns:
                     if server is None:
+                        name = names.campaign_name(campaign)
+                        _note(place, "DeleteCampaign", name, "by a command on its data")
                         place.store.delete_campaign(campaign)
                     else:
                         server.delete_campaign(campaign)
@@ -305,9 +310,21 @@ def has_server(place: Place) -> bool:
     return not place.shared and running_server(place.home) is not None
 
 
+def _note(place: Place, action: str, thing: str, words: str) -> None:
+    """Leave for the audit log what is done here, where no server is asked to do it.
+
+    Raises:
+        OSError: It cannot be written, and so must not be done.
+    """
+    outbox = Outbox(place.home / ACCESS)
+    with outbox.locked():
+        outbox.put(datetime.now(UTC), action, thing, words)
+
+
 def _remove(place: Place, session: str, first: Callable[[], None]) -> None:
     def files() -> None:
         first()
+        _note(place, "DeleteSession", names.session_name(session), "by a command on its data")
         for kind in (RECORDINGS, CERTIFICATES):
             place.files.remove(f"{kind}/{session}")
 
@@ -389,6 +406,7 @@ def _give_up(place: Place, session: str, part: Part) -> None:
         whats = [PROFILE]
     else:
         whats = [key.rpartition("/")[2].removesuffix(".mcap") for key in keys]
+    _note(place, "RemoveFiles", names.session_name(session), f"{part.value}, {len(keys)} files")
     place.store.give_up_files(session, whats)
     if part is Part.RECORDINGS:
         place.files.remove(f"{RECORDINGS}/{session}")

@@ -312,9 +312,15 @@ def _insist_on_empty(settings: Settings) -> None:
         store = SqlStore(settings.store or f"sqlite:///{settings.home / DATABASE}")
         try:
             with store.snapshot() as snapshot:
-                for table in (schema.sessions, schema.batteries, schema.campaigns, schema.layouts):
+                for table, what in (
+                    (schema.sessions, "sessions"),
+                    (schema.batteries, "batteries"),
+                    (schema.campaigns, "campaigns"),
+                    (schema.layouts, "layouts"),
+                    (schema.audit, "lines of an audit log"),
+                ):
                     if number := snapshot.count(table):
-                        found = f"{number} {table.name}"
+                        found = f"{number} {what}"
                         break
         finally:
             store.close()

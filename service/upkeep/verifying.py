@@ -87,6 +87,9 @@ def verify(place: Place, tell: Tell = silent) -> Verified:
     heads: dict[str, str] = {}
     tell("looking through the database")
     damage += [Damage("database", problem, REMEDY) for problem in place.store.damage()]
+    tell("looking through the audit log")
+    log = place.store.audit.verify()
+    damage += [Damage("audit log", problem, _CHANGED) for problem in log.problems]
     with _journal(place.home) as journal:
         digests = _Digests(place.files, journal)
         looker = Looker(place.store, place.files, digests.digest)

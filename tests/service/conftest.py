@@ -16,6 +16,7 @@ import pytest_asyncio
 
 from animalcat.arena_configs.families import generate
 from animalcat.arena_configs.writer import to_yaml
+from animalcat.client.connection import AuthorisedChannel
 from animalcat.envs.starting import Fork
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.batteries.battery import ArenaFile, Battery, import_files
@@ -294,6 +295,32 @@ def start(fitter: Helpers) -> Callable[[Path], Any]:
             grpc.aio.insecure_channel(running.address) as channel,
         ):
             yield Service(running, data, channel)
+
+    return started
+
+
+Guarded = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def guarded(fitter: Helpers) -> Guarded:
+    """Starts a server that asks everyone for a token, and connects with one."""
+
+    @asynccontextmanager
+    async def started(data: Path, **settings: Any) -> AsyncIterator[Callable[[str], Service]]:
+        wanted = Settings(home=data, port=0, **{"require_token": True, **settings})
+        async with create_server(wanted, lambda: NOW, fitter, fitter.simulators) as running:
+            channels: list[grpc.aio.Channel] = []
+
+            def connected(token: str) -> Service:
+                bare = grpc.aio.insecure_channel(running.address)
+                shown = (("authorization", f"Bearer {token}"),) if token else ()
+                channels.append(AuthorisedChannel(bare, shown))
+                return Service(running, data, channels[-1])
+
+            yield connected
+            for channel in channels:
+                await channel.close()
 
     return started
 

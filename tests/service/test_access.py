@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import stat
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import grpc
 import pytest
 import pytest_asyncio
+from google.protobuf import message_factory
 from typer.testing import CliRunner
 
 import animalcat
@@ -25,14 +27,14 @@ from animalcat.errors import AnimalcatError
 from animalcat.service.access.callers import MACHINE, Role
 from animalcat.service.access.certificates import client_certificate, clients_authority, self_signed
 from animalcat.service.access.gate import Gate
+from animalcat.service.access.private_files import make_private, private_folder
 from animalcat.service.access.rates import Rates
 from animalcat.service.access.rules import RULES, Own
 from animalcat.service.access.tickets import Tickets
-from animalcat.service.access.tokens import Quota, TokenError, Tokens, make_private, private_folder
+from animalcat.service.access.tokens import Quota, TokenError, Tokens
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.settings import ExposureError, Settings, check_tls
 from animalcat.service.rpc.access import is_this_machine
-from animalcat.service.rpc.server import create_server
 from animalcat.v1 import (
     access_pb2,
     campaigns_pb2,
@@ -44,7 +46,7 @@ from animalcat.v1 import (
     types_pb2,
 )
 
-from .conftest import AGENT, NOW, Helpers, Service, Stream, action
+from .conftest import AGENT, NOW, Guarded, Service, Stream, action
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -64,31 +66,6 @@ METHODS = {
     for method in service.methods
 }
 
-Guarded = Callable[..., Any]
-
-
-@pytest.fixture(scope="session")
-def guarded(fitter: Helpers) -> Guarded:
-    """Starts a server that asks everyone for a token, and connects with one."""
-
-    @asynccontextmanager
-    async def started(data: Path, **settings: Any) -> AsyncIterator[Callable[[str], Service]]:
-        wanted = Settings(home=data, port=0, **{"require_token": True, **settings})
-        async with create_server(wanted, lambda: NOW, fitter, fitter.simulators) as running:
-            channels: list[grpc.aio.Channel] = []
-
-            def connected(token: str) -> Service:
-                bare = grpc.aio.insecure_channel(running.address)
-                shown = (("authorization", f"Bearer {token}"),) if token else ()
-                channels.append(AuthorisedChannel(bare, shown))
-                return Service(running, data, channels[-1])
-
-            yield connected
-            for channel in channels:
-                await channel.close()
-
-    return started
-
 
 class Callers:
     """A guarded server and a caller of each role."""
@@ -97,8 +74,10 @@ class Callers:
         self.tokens = Tokens(data)
         self.data = data
         self.connected = connected
-        self.operator = self.of(Role.OPERATOR)
-        self.viewer = self.of(Role.VIEWER)
+        self.operator = self.of(Role.OPERATOR, subject="otto")
+        self.viewer = self.of(Role.VIEWER, subject="vera", groups=["lab"])
+        self.researcher = self.of(Role.RESEARCHER, subject="ann", groups=["lab"])
+        self.administrator = self.of(Role.ADMINISTRATOR, subject="ada")
         self.agent = self.of(Role.AGENT, agent=AGENT)
 
     def of(self, role: Role, **fields: Any) -> Service:
@@ -135,15 +114,20 @@ def test_the_table_has_every_call_and_no_other() -> None:
         "ListSessions",
     }
     changes = ("Create", "Cancel", "Delete", "Pause", "Resume", "Invalidate", "Import", "Build")
-    changes = (*changes, "Judge", "Dismiss")
+    changes = (*changes, "Judge", "Dismiss", "Extend", "Share", "HandOver", "End", "GetTicket")
     for method, rule in RULES.items():
-        if method.rpartition("/")[2].startswith((*changes, "End", "GetTicket", "Evaluate")):
-            assert Role.VIEWER not in rule.roles, method
+        # What changes something is audited, and nothing that a viewer may call does.
+        changed = method.rpartition("/")[2].startswith((*changes, "Evaluate"))
+        assert changed == (rule.audited is not None), method
+        assert not (changed and Role.VIEWER in rule.roles), method
+        if rule.about is None and rule.roles and rule.audited is not None:
+            # The servicer asks the gate, as what is named comes in a frame or is worked out.
+            assert method.endswith(("/Evaluate", "/ImportBattery", "/BuildBattery")), method
     assert {rule.own for rule in RULES.values()} == {None, *Own}
 
 
-async def attempt(service: Service, method: str, request: bytes = b"") -> str:
-    """The code of what comes of a call; empty if it is answered."""
+async def told(service: Service, method: str, request: bytes = b"") -> tuple[str, str]:
+    """The code and the words of what comes of a call; both empty if it is answered."""
     kind = METHODS[method]
     name = ("stream" if kind.client_streaming else "unary") + (
         "_stream" if kind.server_streaming else "_unary"
@@ -157,19 +141,26 @@ async def attempt(service: Service, method: str, request: bytes = b"") -> str:
         if kind.server_streaming:
             first = await call.read()
             if first is not grpc.aio.EOF and not kind.client_streaming:
-                return ""  # it is told, and may be for long
+                return "", ""  # it is told, and may be for long
             if await call.code() is not grpc.StatusCode.OK:
-                return str(dict(await call.trailing_metadata() or ())["animalcat-code"])
+                code = dict(await call.trailing_metadata() or ())["animalcat-code"]
+                return str(code), await call.details() or ""
         else:
             await call
     except grpc.aio.AioRpcError as error:
         if "execute_batch" in (error.debug_error_string() or ""):
             # It was refused while the client still wrote, and gRPC then forgets the refusal.
-            return await attempt(service, method, request)
-        return str(dict(error.trailing_metadata() or ())["animalcat-code"])
+            return await told(service, method, request)
+        code = dict(error.trailing_metadata() or ())["animalcat-code"]
+        return str(code), error.details() or ""
     finally:
         call.cancel()
-    return ""
+    return "", ""
+
+
+async def attempt(service: Service, method: str, request: bytes = b"") -> str:
+    """The code of what comes of a call; empty if it is answered."""
+    return (await told(service, method, request))[0]
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
@@ -192,31 +183,45 @@ LINES = {
         *("Profiles/ExportProfile", "Episodes/ListEpisodes", "Episodes/StreamEpisode"),
         *("Episodes/ExplainEpisode", "Profiles/GetDraws"),
     ),
-    "see batteries with their arenas, layouts, and campaigns": (
+    "see batteries with their arenas, layouts, campaigns, and what makes them": (
         *("Batteries/GetBattery", "Batteries/ListBatteries", "Batteries/ListInstances"),
         *("Layouts/ListLayouts", "Layouts/GetLayout"),
         *("Campaigns/GetCampaign", "Campaigns/ListCampaigns"),
-    ),
-    "see what the server does, where it runs things, and whom it refused": (
         *("Operations/GetOperation", "Operations/ListOperations", "Operations/WatchOperation"),
-        "Operations/GetPlacement",
     ),
-    "make, pause, go on with, extend, cancel or delete sessions and campaigns": (
-        *("Sessions/CreateSession", "Sessions/PauseSession", "Sessions/ResumeSession"),
-        *("Sessions/ExtendSession", "Sessions/CancelSession", "Sessions/DeleteSession"),
-        *("Campaigns/CreateCampaign", "Campaigns/EndCampaign", "Campaigns/DeleteCampaign"),
+    "see where the server runs things, and whom it refused": ("Operations/GetPlacement",),
+    "make sessions and campaigns of batteries": (
+        *("Sessions/CreateSession", "Campaigns/CreateCampaign"),
     ),
-    "say what an episode counts as, or take agents off": (
+    "pause, go on with, extend or cancel sessions, end campaigns": (
+        *("Sessions/PauseSession", "Sessions/ResumeSession", "Sessions/ExtendSession"),
+        *("Sessions/CancelSession", "Campaigns/EndCampaign"),
+    ),
+    "say what an episode counts as, take agents off, get a ticket for a session": (
         *("Sessions/InvalidateEpisode", "Sessions/JudgeFailure", "Sessions/DismissAgents"),
+        "Access/GetTicket",
     ),
-    "make or delete batteries, or cancel what makes them": (
-        *("Batteries/ImportBattery", "Batteries/BuildBattery", "Batteries/DeleteBattery"),
-        "Operations/CancelOperation",
+    "make batteries": ("Batteries/ImportBattery", "Batteries/BuildBattery"),
+    "cancel what makes a battery": ("Operations/CancelOperation",),
+    "delete sessions, campaigns and batteries, or share them": (
+        *("Sessions/DeleteSession", "Campaigns/DeleteCampaign", "Batteries/DeleteBattery"),
+        "Access/Share",
     ),
-    "get a ticket for a session": ("Access/GetTicket",),
+    "hand something over, read the audit log": (
+        *("Access/HandOver", "Access/ListAudit", "Access/VerifyAudit"),
+    ),
 }
 """Calls of each line of the table in docs/security.md."""
 OWN_CELLS = ("its session", "sessions for its name")
+LET_IN = {
+    "no": [False, False, False],
+    "yes": [True, True, True],
+    "own and shared": [True, True, False],
+    "own": [True, False, False],
+    "its session": [True, False, False],
+    "sessions for its name": [True, False, False],
+}
+"""Whether a call is let in about what is the caller's own, what is shared, and what is others'."""
 
 
 def page_table() -> dict[str, list[str]]:
@@ -228,15 +233,57 @@ def page_table() -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in rows}
 
 
-async def may(service: Service, method: str, name: str) -> bool:
-    """Whether a call about something by its name is let in."""
-    refusals = ("NO_TOKEN", "BAD_TOKEN", "FORBIDDEN", "UNKNOWN_SESSION")
-    if method.endswith("/Evaluate"):
-        hello = gateway_pb2.Hello(session=name, agent="another", instance="x", protocol=1)
-        request = gateway_pb2.EvaluateRequest(hello=hello).SerializeToString()
-    else:
-        request = sessions_pb2.GetSessionRequest(name=name).SerializeToString()
-    return await attempt(service, method, request) not in refusals
+EPISODES = ("InvalidateEpisode", "StreamEpisode", "ExplainEpisode")
+KINDS = {"Batteries": "batteries", "Campaigns": "campaigns", "Layouts": "layouts"}
+
+
+def request_about(method: str, name: str) -> bytes:
+    """A request about the session, campaign, battery, layout or operation of an id."""
+    service, _, call = method.removeprefix("/animalcat.v1.").partition("/")
+    kind = {**KINDS, "Operations": "operations"}.get(service, "sessions")
+    full = f"{kind}/{name}"
+    if call == "Evaluate":
+        hello = gateway_pb2.Hello(session=full, agent="another", instance="x", protocol=1)
+        return gateway_pb2.EvaluateRequest(hello=hello).SerializeToString()
+    if call == "CreateSession":
+        spec = sessions_pb2.SessionSpec(battery=f"batteries/{name}")
+        return sessions_pb2.CreateSessionRequest(spec=spec).SerializeToString()
+    if call == "CreateCampaign":
+        spec = sessions_pb2.SessionSpec(battery=f"batteries/{name}")
+        wanted = campaigns_pb2.CampaignSpec(session=spec)
+        return campaigns_pb2.CreateCampaignRequest(spec=wanted).SerializeToString()
+    if call == "GetTicket":
+        return access_pb2.GetTicketRequest(session=full).SerializeToString()
+    if call in ("ListEpisodes", "ListInstances"):
+        return results_pb2.ListEpisodesRequest(parent=full).SerializeToString()
+    if call == "ImportBattery":
+        return b""
+    more = "/episodes/1" if call in EPISODES else "/profile" * (service == "Profiles")
+    request = message_factory.GetMessageClass(METHODS[method].input_type)()
+    if "name" in METHODS[method].input_type.fields_by_name:
+        request = type(request)(name=full + more)
+    return request.SerializeToString()
+
+
+async def let_in(service: Service, method: str, name: str) -> bool:
+    """Whether a call about something by its name is let in, whatever becomes of it."""
+    code, words = await told(service, method, request_about(method, name))
+    if code in ("NO_TOKEN", "BAD_TOKEN", "FORBIDDEN"):
+        return False
+    return not words.startswith(("nothing named", "no session named"))
+
+
+def owned(data: Path, subject: str) -> list[str]:
+    """Ids under which something of each kind is a subject's own, shared with lab, and others'."""
+    ids = [f"{subject}-s", f"lab-{subject}-s", f"nobody-{subject}-s"]
+    with closing(sqlite3.connect(data / "animalcat.sqlite")) as db, db:
+        for kind in ("sessions", *KINDS.values()):
+            for name, owner in zip(ids, (subject, "someone", "someone"), strict=True):
+                row = (f"{kind}/{name}", owner)
+                db.execute("INSERT OR IGNORE INTO owners VALUES (?, ?)", row)
+            row = (f"{kind}/{ids[1]}", "lab")
+            db.execute("INSERT OR IGNORE INTO shares VALUES (?, ?)", row)
+    return ids
 
 
 async def test_the_page_of_security_is_true_line_by_line(callers: Callers) -> None:
@@ -248,9 +295,16 @@ async def test_the_page_of_security_is_true_line_by_line(callers: Callers) -> No
     get_ticket = callers.operator.channel.unary_unary("/animalcat.v1.Access/GetTicket")
     asked = access_pb2.GetTicketRequest(session=mine).SerializeToString()
     ticket = access_pb2.GetTicketResponse.FromString(await get_ticket(asked)).ticket
-    who = [callers.connected(ticket), callers.agent, callers.viewer, callers.connected("")]
+    sessions = [name.partition("/")[2] for name in (mine, other, other)]
+    people = {"vera": "viewer", "ann": "researcher", "otto": "operator", "ada": "administrator"}
+    who: list[tuple[Service, list[str]]] = [
+        (callers.connected(ticket), sessions),
+        (callers.agent, sessions),
+        *((getattr(callers, role), owned(callers.data, name)) for name, role in people.items()),
+        (callers.connected(""), sessions),
+    ]
     for line, cells in table.items():
-        for service, cell in zip(who, cells, strict=True):
+        for (service, ids), cell in zip(who, cells, strict=True):
             for method in LINES[line]:
                 full = f"/animalcat.v1.{method}"
                 if method == "Sessions/ListSessions" and cell in OWN_CELLS:
@@ -258,11 +312,15 @@ async def test_the_page_of_security_is_true_line_by_line(callers: Callers) -> No
                     found = {one.name for one in listed.sessions}
                     assert (mine in found, other in found) == (True, False)
                     continue
-                let_in = [await may(service, full, name) for name in (mine, other)]
-                expected = [cell != "no", cell == "yes"]
-                assert let_in == expected, (line, cell, method)
+                expected = LET_IN[cell]
+                if RULES[full].about is None and not full.endswith("/Evaluate"):
+                    expected = [cell != "no"] * 3  # what is shown of it is tested apart
+                if method.startswith("Operations/") and cell == "own and shared":
+                    expected = [cell != "own and shared"] * 3 if RULES[full].about else expected
+                found = [await let_in(service, full, name) for name in ids]
+                assert found == expected, (line, cell, method)
     health = "/grpc.health.v1.Health/Check"
-    for service, cell in zip(who, table["ask whether the server is well"], strict=True):
+    for (service, _), cell in zip(who, table["ask whether the server is well"], strict=True):
         assert cell == "yes"
         assert await service.channel.unary_unary(health)(b"") == b"\x08\x01"
 
@@ -697,6 +755,19 @@ async def test_over_tls_the_client_knows_the_server_and_the_server_the_client(
 def test_what_is_said_of_tls_goes_together(settings: dict[str, Any]) -> None:
     with pytest.raises(ExposureError):
         check_tls(Settings(**settings))
+
+
+async def test_who_cannot_be_known_is_told_that(guarded: Guarded, tmp_path: Path) -> None:
+    """And not that there is no server, as where root has made the file of tokens its own."""
+    text = Tokens(tmp_path).create(Role.OPERATOR)[1]
+    async with guarded(tmp_path) as connected:
+        address = connected("").running.address
+        file = tmp_path / "access" / "tokens.json"
+        file.unlink()
+        file.mkdir()  # what root may not read either
+        with pytest.raises(AnimalcatError, match="cannot read its tokens") as refused:
+            await animalcat.aconnect(address, token=text)
+        assert refused.value.code == "ACCESS_CLOSED"
 
 
 def test_a_damaged_token_file_admits_nobody(tmp_path: Path) -> None:

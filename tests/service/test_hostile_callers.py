@@ -461,6 +461,7 @@ class TestSeen:
         async with served(tmp_path, require_token=True) as connected:
             tokens = Tokens(tmp_path)
             viewer, text = tokens.create(Role.VIEWER)
+            operator = tokens.create(Role.OPERATOR)[1]
             service, stranger = connected(text), connected()
             with caplog.at_level(logging.WARNING):
                 for _ in range(7):
@@ -468,15 +469,15 @@ class TestSeen:
                         with pytest.raises(grpc.aio.AioRpcError):
                             await one.sessions.CancelSession(sessions_pb2.CancelSessionRequest())
             assert len([m for m in caplog.messages if m.startswith("FORBIDDEN")]) == 1
-            assert await refusals(service) == {
+            assert await refusals(connected(operator)) == {
                 f"FORBIDDEN to token {viewer.id}": 7,
                 "NO_TOKEN to no good token, from 127.0.0.1": 7,
             }
-            told = await status(service, "--json", "--token", text)
+            told = await status(service, "--json", "--token", operator)
             found = {one["what"]: one for one in json.loads(told.stdout)["refusals"]}
             assert found["FORBIDDEN"]["number"] == 7
             assert "may not call CancelSession" in found["FORBIDDEN"]["words"]
-            assert "FORBIDDEN" in (await status(service, "--token", text)).output
+            assert "FORBIDDEN" in (await status(service, "--token", operator)).output
 
 
 def watch(service: Service) -> Any:

@@ -57,6 +57,7 @@ from animalcat.cli.shared.same_agent import check_session
 from animalcat.cli.shared.table import Column
 from animalcat.cli.shared.tables import coverage_words, print_profile
 from animalcat.cli.shared.unplayable import unplayable
+from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_column, whose
 from animalcat.client import Client
 from animalcat.client.credentials import is_local
 from animalcat.compiling import SIMULATOR, while_compiling
@@ -231,13 +232,17 @@ def extend(
 def list_sessions(
     every: Every = False,
     limit: Limit = None,
+    everybodys: Everybodys = False,
+    owner: OfOwner = "",
+    group: OfGroup = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """List sessions, newest first."""
+    """List your sessions, newest first."""
     columns = [
         "session",
+        owner_column(3),
         Column("agent", 4),  # the session's id has most of it
         Column("fingerprint", 7),
         Column("battery", 3),
@@ -251,7 +256,11 @@ def list_sessions(
 
     def rows(client: Client) -> Iterator[dict[str, Any]]:
         nonlocal withheld
-        for session in some(lambda most: client.sessions(limit=most), every, limit, as_json):
+        listed = whose(everybodys, owner, group)
+        sessions = some(
+            lambda most: client.sessions(whose=listed, limit=most), every, limit, as_json
+        )
+        for session in sessions:
             withheld |= session.withheld
             yield session_row(session)
 

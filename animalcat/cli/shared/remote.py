@@ -223,6 +223,8 @@ def session_row(session: Session) -> dict[str, Any]:
         "unjudged": list(session.unjudged),
         "waits_for": session.waits_for,
         "created": timestamp(session.created),
+        "owner": session.owner,
+        "groups": list(session.groups),
         "capabilities": [
             {**asdict(capability), "status": capability.status or ""}
             for capability in session.capabilities

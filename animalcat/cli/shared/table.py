@@ -24,10 +24,12 @@ class Column(NamedTuple):
     Attributes:
         name: Its key in the rows, and its head.
         goes: 0 if it stays. Else it goes where a line has no room for all: the greatest first.
+        filled: Whether it is there only if a row has something in it.
     """
 
     name: str
     goes: int = 0
+    filled: bool = False
 
 
 class TableLines(NamedTuple):
@@ -60,6 +62,9 @@ def lay_out(
             of very many columns that all stay has blocks then.
     """
     asked = [column if isinstance(column, Column) else Column(column) for column in columns]
+    asked = [
+        column for column in asked if not column.filled or any(row.get(column.name) for row in rows)
+    ]
     numeric = {
         column.name
         for column in asked

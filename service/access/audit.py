@@ -1,0 +1,221 @@
+"""Writes the audit log of a server: who did what to what, from where, and what came of it.
+
+What changes something is written before it is done, so that nothing is done that the log does not
+tell of; while it cannot be written, such calls are refused. Results and refusals are written as
+soon as that can be: they wait in memory meanwhile. So what plays is never kept waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from animalcat.service import calls
+from animalcat.service.access.callers import Caller
+from animalcat.service.access.outbox import Outbox
+from animalcat.service.errors import CATALOGUE, Code, ServiceError, public
+from animalcat.service.model import NewLine
+from animalcat.service.refusals import Seldom
+from animalcat.service.storage.audit import BEGUN, AuditLog, joined
+from animalcat.values import AuditLine
+
+log = logging.getLogger(__name__)
+
+MOST_WAITING: Final = 10_000
+"""Most lines that wait in memory while the log cannot be written."""
+LINES_A_MINUTE: Final = 20
+"""Refusals of one caller that are told one by one; the others are told by their number."""
+OF_STRANGERS: Final = 60
+"""The same of all together who have shown no good token."""
+MOST_WORDS: Final = 500
+"""Most characters of what is said of a call."""
+_STRANGERS: Final = ""
+_BATCH: Final = 200
+_LOOK_SECONDS: Final = 2.0
+_RETRY_SECONDS: Final = 5.0
+_SOON_SECONDS: Final = 10.0
+
+
+class Audit:
+    """The audit log, as one server writes it; used on one event loop only."""
+
+    def __init__(
+        self,
+        store: AuditLog,
+        server: str,
+        clock: Callable[[], datetime],
+        outbox: Outbox,
+        host_of: Callable[[str], str],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Describe the log; `run` writes what waits.
+
+        Args:
+            store: Keeps it.
+            server: Name of this server, for its lines.
+            clock: Returns the current time with time zone.
+            outbox: Where commands leave what they did beside a server.
+            host_of: Returns the host of an address as gRPC writes it.
+            now: Returns seconds that never go back.
+        """
+        self._store = store
+        self._host_of = host_of
+        self._server = server
+        self._clock = clock
+        self._outbox = outbox
+        self._waiting: deque[NewLine] = deque()
+        self._news = asyncio.Event()
+        self._lost = 0
+        self._seldom = Seldom(now)
+        self._failed = Seldom(now)
+        self._now = now
+        self._minute = 0.0
+        self._told = Counter[str]()
+
+    async def begin(self, caller: Caller) -> int:
+        """Write that the present call begins; return the number of the line.
+
+        Raises:
+            ServiceError: It cannot be written, and so must not be done.
+        """
+        line = NewLine(_new_id(), self._line(caller, BEGUN))
+        try:
+            return (await asyncio.to_thread(self._store.add, [line]))[0]
+        except Exception as error:
+            if times := self._failed.due("begin"):
+                log.error(
+                    "the audit log cannot be written, %d calls refused: %s", times, _first(error)
+                )
+            why = public(error)
+            text = CATALOGUE[Code.AUDIT_CLOSED].text
+            raise ServiceError(
+                Code.AUDIT_CLOSED, f"{text} {why.message}", retry_seconds=_SOON_SECONDS
+            ) from error
+
+    def note(
+        self,
+        caller: Caller | None,
+        result: str,
+        words: str = "",
+        *,
+        begun: int | None = None,
+        times: int = 1,
+    ) -> None:
+        """Have a line about the present call written as soon as that can be.
+
+        Args:
+            caller: Who calls; None for somebody who has not proved it.
+            result: "done", or the code of an error.
+            words: What is to be said of it.
+            begun: The line that says that it was begun; None for none.
+            times: How often it happened.
+        """
+        line = self._line(caller, result, words[:MOST_WORDS], times)
+        if len(self._waiting) >= MOST_WAITING:
+            self._lost += 1
+        else:
+            self._waiting.append(NewLine(_new_id(), line, begun))
+        self._news.set()
+
+    def refused(self, caller: Caller | None, error: ServiceError) -> None:
+        """Have it written that the present call was refused; of many alike, how many they are."""
+        call = calls.current.get(None)
+        if call is None or call.written:
+            return
+        who = self._host_of(call.peer) if caller is None else ""
+        if self._now() - self._minute >= 60.0:
+            self._minute, self._told = self._now(), Counter[str]()
+        kind = _STRANGERS if caller is None else f"caller {caller.id}"
+        most = OF_STRANGERS if caller is None else LINES_A_MINUTE
+        alike: tuple[object, ...] = (error.code, kind)
+        if self._told[kind] < most:
+            alike = (*alike, who, call.action, call.about)
+        if times := self._seldom.due(alike):
+            self._told[kind] += 1
+            self.note(caller, error.code.value, error.message, times=times)
+
+    async def lines(self, read: Callable[[], Any]) -> Any:
+        """Read the log after what waits was written, as far as it can be."""
+        await self.catch_up()
+        return await asyncio.to_thread(read)
+
+    async def run(self) -> None:
+        """Write what waits, until this is cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await self._news.wait()
+            except TimeoutError:
+                pass
+            if not await self.catch_up():
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def close(self) -> None:
+        """Write what waits a last time."""
+        if not await self.catch_up():
+            log.error("%d lines of the audit log are lost", len(self._waiting) + self._lost)
+
+    async def catch_up(self) -> bool:
+        """Write what waits, here and in the outbox; return whether nothing does any more."""
+        self._news.clear()
+        if self._lost and len(self._waiting) < MOST_WAITING:
+            words = "lines that this server could not write, and did not keep"
+            line = AuditLine(
+                *(self._clock(), "", "", "", "", "LoseLines"),
+                result="LOST",
+                words=words,
+                server=self._server,
+                times=self._lost,
+            )
+            self._waiting.append(NewLine(_new_id(), line))
+            self._lost = 0
+        try:
+            await asyncio.to_thread(self._outbox.take, self._add_foreign)
+            while batch := list(self._waiting)[:_BATCH]:
+                await asyncio.to_thread(self._store.add, batch)
+                written = {line.id for line in batch}
+                while self._waiting and self._waiting[0].id in written:
+                    self._waiting.popleft()
+        except Exception as error:  # noqa: BLE001 - the database may come back
+            if times := self._failed.due("write"):
+                log.error(
+                    "the audit log cannot be written, tried %d times: %s", times, _first(error)
+                )
+            return False
+        return True
+
+    def _add_foreign(self, lines: Sequence[NewLine]) -> None:
+        self._store.add(lines)
+
+    def _line(
+        self, caller: Caller | None, result: str, words: str = "", times: int = 1
+    ) -> AuditLine:
+        call = calls.current.get()
+        return AuditLine(
+            created=self._clock(),
+            request=call.id,
+            subject="" if caller is None else caller.subject,
+            caller="no good token" if caller is None else caller.words,
+            role="" if caller is None else caller.role.value,
+            action=call.action,
+            object=joined(call.about),
+            result=result,
+            words=words,
+            peer=self._host_of(call.peer) or "this machine",
+            server=self._server,
+            times=times,
+        )
+
+
+def _new_id() -> str:
+    return secrets.token_hex(12)
+
+
+def _first(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,256 @@
+"""Things belong to who made them: who sees, runs, shares and deletes what."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import animalcat
+from animalcat.cli.main import build
+from animalcat.client.async_client import AsyncClient
+from animalcat.errors import AnimalcatError
+from animalcat.service.access.callers import Role
+from animalcat.service.access.tokens import Tokens
+from animalcat.values import OwnerFilter
+
+from .conftest import NOW, Guarded, Service
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+PEOPLE: dict[str, tuple[Role, tuple[str, ...]]] = {
+    "ann": (Role.RESEARCHER, ("lab",)),
+    "bob": (Role.RESEARCHER, ("lab", "class")),
+    "eve": (Role.RESEARCHER, ()),
+    "vera": (Role.VIEWER, ("lab",)),
+    "otto": (Role.OPERATOR, ()),
+    "ada": (Role.ADMINISTRATOR, ()),
+}
+
+
+class People(dict[str, AsyncClient]):
+    """A client of each person, by name."""
+
+    def __init__(self, clients: dict[str, AsyncClient], data: Path, address: str) -> None:
+        super().__init__(clients)
+        self.data, self.address = data, address
+
+
+@pytest.fixture
+def people(guarded: Guarded) -> Callable[[Path], Any]:
+    @asynccontextmanager
+    async def started(data: Path) -> AsyncIterator[People]:
+        tokens = Tokens(data, lambda: NOW)
+        async with guarded(data) as connected, AsyncExitStack() as stack:
+            service: Service = connected("")
+            clients: dict[str, AsyncClient] = {}
+            for name, (role, groups) in PEOPLE.items():
+                text = tokens.create(role, subject=name, groups=groups)[1]
+                pending = animalcat.aconnect(service.running.address, token=text)
+                clients[name] = await stack.enter_async_context(pending)
+            yield People(clients, data, service.running.address)
+
+    return started
+
+
+async def code(call: Any) -> str:
+    """The code of the error with which a call ends; empty if it is answered."""
+    try:
+        await call
+    except AnimalcatError as error:
+        return error.code if error.request_id else "no id of the request"
+    return ""
+
+
+async def seen_by(people: People, **whose: Any) -> dict[str, list[str]]:
+    """Agents of the sessions that each person is shown."""
+    return {
+        name: sorted(s.spec.agent for s in await client.list_sessions(OwnerFilter(**whose)))
+        for name, client in people.items()
+    }
+
+
+async def test_what_one_makes_others_see_and_run_once_it_is_shared(
+    people: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    async with people(tmp_path) as who:
+        await who["ann"].build_battery("navigation", 6, name="hers", seed=3)
+        options: dict[str, Any] = {"battery": "hers", "max_episodes": 3}
+        session = await who["ann"].create_session(agent="a", request_id="x", **options)
+        await who["eve"].build_battery("navigation", 6, name="eves", seed=4)
+        await who["eve"].create_session(agent="e", battery="eves", max_episodes=3)
+        assert (session.owner, session.groups) == ("ann", ())
+        nobody = {"bob": [], "vera": []}
+        both = {"otto": ["a", "e"], "ada": ["a", "e"]}
+        assert await seen_by(who) == {"ann": ["a"], "eve": ["e"], **nobody, **both}
+        mine = await seen_by(who, mine=True)
+        assert mine == {"ann": ["a"], "eve": ["e"], **nobody, "otto": [], "ada": []}
+
+        # Nothing of it is told: not that it is there, and not by its battery or request id.
+        other, none = "UNKNOWN_SESSION", "UNKNOWN_BATTERY"
+        for name in ("bob", "vera", "eve"):
+            assert await code(who[name].get_session(session)) == other
+            assert await code(who[name].profile(session)) == other
+            assert await code(who[name].get_battery("hers")) == none
+        with pytest.raises(AnimalcatError) as there:
+            await who["bob"].get_session(session)
+        with pytest.raises(AnimalcatError) as not_there:
+            await who["bob"].get_session("not-there")
+        assert str(there.value).replace(session.id, "not-there") == str(not_there.value)
+        with pytest.raises(AnimalcatError) as refused:
+            await who["bob"].create_session(agent="b", battery="nothing")
+        assert "hers" not in str(refused.value)
+        assert await code(who["bob"].create_session(agent="b", **options)) == none
+        assert await code(who["bob"].build_battery("navigation", 6, name="hers")) == "NAME_TAKEN"
+        assert [b.id for b in await who["bob"].list_batteries()] == []
+
+        # Only the owner shares, and only within what is theirs.
+        assert await code(who["bob"].share(session.name, ["lab"])) == other
+        assert await code(who["otto"].share(session.name, ["lab"])) == "FORBIDDEN"
+        shared = await who["ann"].share(session.name, ["lab"])
+        assert (shared.owner, shared.groups) == ("ann", ("lab",))
+        assert await seen_by(who, group="lab") == {
+            **{name: ["a"] for name in ("ann", "bob", "vera", "otto", "ada")},
+            "eve": [],
+        }
+        assert (await who["vera"].get_session(session)).groups == ("lab",)
+        assert (await who["vera"].get_battery("hers")).owner == "ann"  # it came along
+        assert await code(who["vera"].pause_session(session)) == "FORBIDDEN"
+        assert (await who["bob"].pause_session(session)).paused
+        twin = await who["bob"].create_session(agent="b", request_id="y", **options)
+        assert twin.owner == "bob"
+        assert await code(who["bob"].create_session(agent="a", request_id="x", **options)) == (
+            "REQUEST_ID_REUSED"
+        )
+        assert await code(who["bob"].delete_session(session)) == "FORBIDDEN"
+        replacing = who["bob"].build_battery("navigation", 5, name="hers", replace=True)
+        assert await code(replacing) == "NAME_TAKEN"
+        assert await code(who["eve"].cancel_session(session)) == other
+        assert (await who["otto"].cancel_session(session)).state == "cancelled"
+        assert await code(who["otto"].delete_session(session)) == "FORBIDDEN"
+
+        # What was handed over is the other's, and no longer one's own.
+        assert await code(who["ann"].hand_over(session.name, "eve")) == "FORBIDDEN"
+        assert (await who["ada"].hand_over(session.name, "eve")).owner == "eve"
+        assert await code(who["ann"].delete_session(session)) == "FORBIDDEN"  # shared with lab
+        await who["eve"].share(session.name, [], ["lab"])
+        assert await code(who["ann"].get_session(session)) == other
+        await who["eve"].delete_session(session)
+        assert await code(who["ada"].share(session.name, ["lab"])) == other
+
+
+async def test_a_campaign_takes_its_sessions_along(
+    people: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    async with people(tmp_path) as who:
+        await who["ann"].build_battery("navigation", 8, name="hers")
+        options: dict[str, Any] = {"battery": "hers", "budget": 6, "common": 1, "seed": 1}
+        campaign = await who["ann"].create_campaign(agents=["a", "b"], **options)
+        assert {session.owner for session in campaign.sessions} == {"ann"} == {campaign.owner}
+        assert await code(who["bob"].get_campaign(campaign.id)) == "UNKNOWN_CAMPAIGN"
+        await who["ann"].share("batteries/hers", ["everyone"])
+        # Another one just like it would be the same, and so have the same sessions.
+        assert await code(who["eve"].create_campaign(agents=["a", "b"], **options)) == "NAME_TAKEN"
+        await who["ann"].share(campaign.name, ["lab"])
+        assert len((await seen_by(who))["bob"]) == 2
+        assert [c.id for c in await who["vera"].list_campaigns()] == [campaign.id]
+        assert await who["eve"].list_campaigns() == []
+        await who["ada"].hand_over(campaign.name, "bob")
+        assert {s.owner for s in await who["bob"].list_sessions(OwnerFilter(mine=True))} == {"bob"}
+
+
+async def test_an_agents_token_with_a_subject_plays_that_subjects_sessions_alone(
+    guarded: Guarded, tmp_path: Path
+) -> None:
+    tokens = Tokens(tmp_path)
+    async with guarded(tmp_path) as connected:
+
+        def of(role: Role, **fields: Any) -> Service:
+            return connected(tokens.create(role, **fields)[1])
+
+        hers = await of(Role.RESEARCHER, subject="ann", groups=["lab"]).create(2)
+        other = await of(Role.ADMINISTRATOR, subject="ada").create(2, seed=6)
+        agent = of(Role.AGENT, agent="tests:agent", subject="ann")
+        async with agent.agent(other) as stream:
+            await stream.refused("UNKNOWN_SESSION")
+        assert (await agent.play("")).session == hers  # the only one of hers that waits
+
+
+async def test_commands_of_several_people(
+    people: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with people(tmp_path) as who:
+        await who["ann"].build_battery("navigation", 6, name="hers")
+        session = await who["ann"].create_session(agent="a", battery="hers", max_episodes=3)
+        tokens = Tokens(who.data, lambda: NOW)
+
+        async def run(name: str, *words: str) -> Any:
+            role, groups = PEOPLE[name]
+            text = tokens.create(role, subject=name, groups=groups)[1]
+            monkeypatch.setenv("ANIMALCAT_TOKEN", text)
+            full = [*words, "--server", who.address]
+            return await asyncio.to_thread(CliRunner().invoke, build(full), full)
+
+        done = await run("ann", "share", session.id, "--with", "lab")
+        assert done.stdout == f"sessions/{session.id} belongs to ann and is shared with lab\n"
+        listed = json.loads((await run("bob", "session", "list", "--json")).stdout)
+        assert listed == []
+        listed = json.loads((await run("bob", "session", "list", "--everybody", "--json")).stdout)
+        assert [(row["owner"], row["groups"]) for row in listed] == [("ann", ["lab"])]
+        assert "ann" in (await run("ada", "session", "list", "--owner", "ann")).stdout
+        assert "hers" in (await run("ann", "battery", "list")).stdout
+        assert "hers" not in (await run("bob", "battery", "list")).stdout
+        done = await run("bob", "share", session.id, "--with", "class")
+        assert (done.exit_code, "only its owner or an administrator" in done.stderr) == (2, True)
+        done = await run("ada", "share", session.id, "--owner", "bob")
+        assert done.stdout == f"sessions/{session.id} belongs to bob and is shared with lab\n"
+        # What a researcher may not know of the server does not keep from asking whether it is well.
+        assert (await run("ann", "server", "status")).exit_code == 0
+
+
+async def test_one_researcher_on_one_machine_notices_nothing(
+    start: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    async with (
+        start(tmp_path) as service,
+        animalcat.aconnect(service.running.address) as client,
+    ):
+        await client.build_battery("navigation", 6, name="mine")
+        session = await client.create_session(agent="a", battery="mine", max_episodes=3)
+        assert (session.owner, session.groups) == ("", ())
+        assert len(await client.list_sessions(OwnerFilter(mine=True))) == 1
+        assert len(await client.list_batteries(OwnerFilter(mine=True))) == 1
+        await client.delete_session(session)
+
+
+def test_the_same_layout_brought_by_two_is_seen_by_both(tmp_path: Path) -> None:
+    from animalcat.service.model import LayoutRecord
+    from animalcat.service.storage.listing import WhoseFilter, circle_of
+    from animalcat.service.storage.sql import SqlStore
+
+    store = SqlStore.in_directory(tmp_path)
+    for owner in ("ann", "bob", "bob", ""):
+        store.put_layout(LayoutRecord("d", "own", "", "text", owner=owner))
+    assert store.owners.of("layouts/d") == ("ann", frozenset({circle_of("bob")}))
+    (layout,) = store.layouts()
+    assert (layout.owner, layout.circles) == ("ann", (circle_of("bob"),))
+    seen = [WhoseFilter(seen_by=name, circles=frozenset({circle_of(name)})) for name in PEOPLE]
+    found = [one.seen_by for one in seen if one.takes(layout.owner, layout.circles, common=True)]
+    assert found == ["ann", "bob"]
+    store.close()
+
+
+def test_a_name_of_a_subject_may_not_stand_for_a_circle(tmp_path: Path) -> None:
+    for fields in ({"subject": "=ann"}, {"subject": "ann", "groups": ["=bob"]}):
+        with pytest.raises(ValueError, match="begins with ="):
+            Tokens(tmp_path).create(Role.RESEARCHER, **fields)
+    with pytest.raises(ValueError, match="give a subject"):
+        Tokens(tmp_path).create(Role.RESEARCHER)
+    assert Tokens(tmp_path, lambda: NOW + timedelta(1)).all() == []
