@@ -7,5 +7,5 @@ values, bounds and units of formulas, and `likelihood` how outcomes follow from 
 says what a layout describes of it; `tables` reads the text of a table, and `frames` one of pandas.
 `calibration` is what
 earlier agents taught of instances. `units` reads units and tells one in another.
-`nodes`, `validation` and `codec` serve `spec`.
+`nodes`, `validation` and `codec` serve `spec`, and `growing` has arrays that grow by rows.
 """

@@ -40,17 +40,17 @@ PAUSE_SECONDS: Final = 30.0
 ANSWER_SECONDS: Final = 5.0
 MOST_BYTES: Final = 1 << 20
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*", re.ASCII)
-_WORDS: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (jwt.ExpiredSignatureError, "has expired; get a new one from your identity provider"),
-    (jwt.ImmatureSignatureError, "is not good yet; look at the clocks of both machines"),
-    (jwt.InvalidIssuerError, "is of another issuer than the one that this server trusts"),
-    (jwt.InvalidAudienceError, "is for another service than this one"),
-    (jwt.MissingRequiredClaimError, "lacks a claim that it must have"),
-    (jwt.InvalidAlgorithmError, "is signed in a way that this server does not take"),
-    (jwt.InvalidSignatureError, "is not signed by the key that it names"),
-    (jwt.PyJWTError, "is no token of the identity provider"),
-)
-"""What is said of a token that is not good, by how it fails; the first that fits."""
+_WORDS: Final[Mapping[type, str]] = {
+    jwt.ExpiredSignatureError: "has expired; get a new one from your identity provider",
+    jwt.ImmatureSignatureError: "is not good yet; look at the clocks of both machines",
+    jwt.InvalidIssuerError: "is of another issuer than the one that this server trusts",
+    jwt.InvalidAudienceError: "is for another service than this one",
+    jwt.MissingRequiredClaimError: "lacks a claim that it must have",
+    jwt.InvalidAlgorithmError: "is signed in a way that this server does not take",
+    jwt.InvalidSignatureError: "is not signed by the key that it names",
+    jwt.PyJWTError: "is no token of the identity provider",
+}
+"""What is said of a token that is not good, by how it fails; the nearest kind counts."""
 
 
 class ProviderSettings(Protocol):
@@ -127,7 +127,7 @@ class IdentityProvider:
             )
             expires = self._in_time(claims)
         except jwt.PyJWTError as error:
-            why = next(words for kind, words in _WORDS if isinstance(error, kind))
+            why = next(_WORDS[kind] for kind in type(error).__mro__ if kind in _WORDS)
             raise ServiceError(Code.BAD_TOKEN, f"the identity provider's token {why}") from error
         return self._meant(claims, expires)
 

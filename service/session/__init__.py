@@ -11,6 +11,7 @@ within budgets, `spending` adds up what they cost, and `playthrough` how the att
 
 `evidence` holds what is known: the attempts, the measurement and its certificates. `final_fits`
 makes the last fits by NUTS. `disk` says whether there is room for outcomes. `intact` looks whether
-all is as it was stored. `record` keeps the session's row, `events` tells watchers of changes, and
-`parts` is what all engines of a server share.
+all is as it was stored, and `unused` keeps in memory what may be used again. `record` keeps the
+session's row, `events` tells watchers of changes, and `parts` is what all engines of a server
+share.
 """

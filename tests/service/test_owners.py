@@ -17,9 +17,13 @@ import animalcat
 from animalcat.cli.main import build
 from animalcat.client.async_client import AsyncClient
 from animalcat.errors import AnimalcatError
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.access.callers import Role
 from animalcat.service.access.tokens import Tokens
-from animalcat.values import OwnerFilter
+from animalcat.service.model import BatteryRecord, LayoutRecord
+from animalcat.service.storage.listing import Page, SessionFilter, WhoseFilter, circle_of
+from animalcat.service.storage.sql import SqlStore
+from animalcat.values import OwnerFilter, SessionSpec, SessionState
 
 from .conftest import NOW, Guarded, Service
 
@@ -231,10 +235,6 @@ async def test_one_researcher_on_one_machine_notices_nothing(
 
 
 def test_the_same_layout_brought_by_two_is_seen_by_both(tmp_path: Path) -> None:
-    from animalcat.service.model import LayoutRecord
-    from animalcat.service.storage.listing import WhoseFilter, circle_of
-    from animalcat.service.storage.sql import SqlStore
-
     store = SqlStore.in_directory(tmp_path)
     for owner in ("ann", "bob", "bob", ""):
         store.put_layout(LayoutRecord("d", "own", "", "text", owner=owner))
@@ -244,6 +244,63 @@ def test_the_same_layout_brought_by_two_is_seen_by_both(tmp_path: Path) -> None:
     seen = [WhoseFilter(seen_by=name, circles=frozenset({circle_of(name)})) for name in PEOPLE]
     found = [one.seen_by for one in seen if one.takes(layout.owner, layout.circles, common=True)]
     assert found == ["ann", "bob"]
+    store.close()
+
+
+def test_pages_of_lists_hold_what_one_may_see(tmp_path: Path) -> None:
+    store = SqlStore.in_directory(tmp_path)
+    groups = [(), ("lab",), ("class", "lab"), ("everyone",)]
+    spec = SessionSpec("a", "b", "", "", "", Policy(), StoppingRule())
+    for k in range(24):
+        owner = ("", "ann", "bob")[k % 3]
+        store.put_battery(BatteryRecord(f"b{k:02}", f"{k:064}", 1, owner=owner))
+        store.put_layout(LayoutRecord(f"{k:064}", "own", "", "text", owner=owner))
+        store.create_session(f"s{k:02}", spec, NOW, owner=owner)
+        kinds = (f"batteries/b{k:02}", f"layouts/{k:064}", f"sessions/s{k:02}")
+        store.owners.share(kinds, groups[k % 4], ())
+    filters = [
+        WhoseFilter(),
+        WhoseFilter(seen_by="ann", circles=frozenset({"lab"})),
+        WhoseFilter(seen_by="ann", circles=frozenset({"lab"}), mine="ann"),
+        WhoseFilter(owner="bob", seen_by="ann", circles=frozenset({"lab"})),
+        WhoseFilter(group="class"),
+        WhoseFilter(mine="bob"),
+        WhoseFilter(owner="ann", group="lab"),
+        WhoseFilter(seen_by="eve", circles=frozenset({circle_of("eve"), "everyone"})),
+        WhoseFilter(seen_by=""),
+    ]
+    waiting = (SessionState.WAITING, SessionState.FINISHED)
+    lists: list[tuple[bool, Callable[[Page, WhoseFilter], Any]]] = [
+        (True, lambda page, whose: store.batteries(page, "b", whose)),
+        (True, lambda page, whose: store.layouts(page, ["f"], whose)),
+        (False, lambda page, whose: store.sessions(SessionFilter(whose=whose), page)),
+        (
+            False,
+            lambda page, whose: store.sessions(SessionFilter(states=waiting, whose=whose), page),
+        ),
+    ]
+    numbers = set[int]()
+
+    def circles_of(one: Any) -> tuple[str, ...]:
+        return one.circles if isinstance(one, LayoutRecord) else one.groups
+
+    for common, pages in lists:
+        everything = pages(Page(), WhoseFilter())
+        for whose in filters:
+            seen = [
+                one for one in everything if whose.takes(one.owner, circles_of(one), common=common)
+            ]
+            listed, page = list[Any](), Page(5)
+            while True:
+                found = pages(page, whose)
+                assert len(found) == 5 or not found.next
+                listed += found
+                if not found.next:
+                    break
+                page = Page(5, found.next)
+            assert listed == seen, (whose, common)
+            numbers.add(len(seen))
+    assert len(numbers) > 5
     store.close()
 
 

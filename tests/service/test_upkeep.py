@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,15 @@ from typer.testing import CliRunner
 from animalcat import data as stores
 from animalcat.cli.main import build
 from animalcat.data import DataError, Part
+from animalcat.service.access.outbox import Outbox
 from animalcat.service.host import doorman
+from animalcat.service.model import NewLine
 from animalcat.service.storage.rows import TABLES, PlainRow
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.upkeep import backup, moving, restore
 from animalcat.service.upkeep.bundle import MANIFEST
 from animalcat.service.upkeep.verifying import JOURNAL
-from animalcat.values import SessionState
+from animalcat.values import AuditLine, SessionState
 from benchmarks.stores import StoreMaker
 from tests import postgres
 from tests.disk import full_disk
@@ -49,6 +51,14 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
             maker.sessions(played, 2, 5, recordings=5, fits=True)
             maker.sessions(played, 1, 3, over=False, recordings=3)
         maker.campaign(played, 2, 4, over=True)
+    with closing(SqlStore.in_directory(folder)) as opened:
+        for k, session in enumerate(opened.sessions()):
+            opened.owners.hand_over([f"sessions/{session.id}"], "ann")
+            opened.owners.share([f"sessions/{session.id}"], ["lab", "all"][: k % 3], ())
+        opened.owners.hand_over(["batteries/first"], "bob")
+        told = ("", "ann", "token", "researcher", "CreateSession", "sessions/é")
+        lines = [AuditLine(datetime(2026, 11, k + 1, 7, 8, 9, k, UTC), *told) for k in range(3)]
+        opened.audit.add([NewLine(f"line-{k}", line) for k, line in enumerate(lines)])
     (folder / "access").mkdir(mode=0o700)
     (folder / "access" / "secret.key").write_bytes(b"k" * 32)
     person = folder / "recordings" / "play-me"
@@ -215,6 +225,12 @@ def test_what_is_restored_is_the_same(original: Path, tmp_path: Path, form: str)
     assert stores.verify(target).heads == stores.verify(original).heads
     with closing(SqlStore.in_directory(target)) as a, closing(SqlStore.in_directory(original)) as b:
         assert a.id() != b.id()
+        assert a.audit.verify() == b.audit.verify()
+        assert (a.audit.verify().problems, len(a.audit.lines())) == ((), 3)
+        assert [(s.owner, s.groups) for s in a.sessions()] == [
+            (s.owner, s.groups) for s in b.sessions()
+        ]
+        assert {s.owner for s in a.sessions()} == {"ann"}
         assert (target / "animalcat.id").read_text().strip() == a.id()
     before = files(target)
     with pytest.raises(DataError, match="is not empty: it has 8 sessions"):
@@ -427,6 +443,11 @@ def test_nothing_goes_unasked_and_nothing_that_is_needed(store: Path) -> None:
     with closing(SqlStore.in_directory(store)) as opened:
         assert opened.campaigns() == []
         assert {s.state for s in opened.sessions()} == {SessionState.WAITING}
+        Outbox(store / "access").take(opened.audit.add)
+        noted = [(line.action, line.role) for line in opened.audit.lines()[:-3]]
+        assert noted.count(("DeleteSession", "administrator")) == 6
+        assert noted.count(("DeleteCampaign", "administrator")) == 1
+        assert opened.audit.verify().problems == ()
     assert {path.name for path in (store / "recordings").iterdir()} == {
         "play-me",
         *of_state(store, "waiting"),
@@ -496,6 +517,8 @@ def test_a_session_moves_with_all_that_it_needs(store: Path, tmp_path: Path) -> 
     before, head = files(store), stores.verify(store).heads
     one, two = of_state(store, "finished")[:2]
     (waiting, *_) = of_state(store, "waiting")
+    with closing(SqlStore.in_directory(store)) as opened:
+        whose = {s.id: (s.owner, s.groups) for s in opened.sessions()}
     target = tmp_path / "target"
     for session in (one, waiting):
         moved = stores.move(session, store, target)
@@ -508,6 +531,9 @@ def test_a_session_moves_with_all_that_it_needs(store: Path, tmp_path: Path) -> 
     assert stores.verify(store).heads[two] == stores.verify(target).heads[two] == head[two]
     with closing(SqlStore.in_directory(target)) as opened:
         assert [s.id for s in opened.sessions()] == [two, waiting, one]
+        assert {s.id: (s.owner, s.groups) for s in opened.sessions()} == {
+            session: whose[session] for session in (one, two, waiting)
+        }
         opened.set_state(waiting, SessionState.CANCELLED)
     campaign = of_state(store, "finished", campaign=True)[0]
     with pytest.raises(DataError, match="belongs to campaign"):
