@@ -29,6 +29,8 @@ LEAST: Final = 1e-6
 """Least probability of an outcome drawn anew, so that nothing is ever ruled out by a prediction."""
 
 
+_ROWS: Final = 45
+"""Rows of one product: of more, the library's threads would wait busily for each other."""
 _SHARES: Final = 101
 """Grid points of each share when a prior is learnt."""
 
@@ -110,8 +112,9 @@ class Retest:
         most = int(before.max(initial=0))
         if most not in self._gained:
             k = np.arange(1.0, most + 1.0)[:, np.newaxis]
-            gained = (_worth(k + 1.0, self._values) - _worth(k, self._values)) @ self._shares
-            self._gained[most] = np.concatenate(([1.0], gained))
+            each = _worth(k + 1.0, self._values) - _worth(k, self._values)
+            parts = [each[at : at + _ROWS] @ self._shares for at in range(0, most, _ROWS)]
+            self._gained[most] = np.concatenate(([1.0], *parts))
         return self._gained[most][before]
 
     def update(self, same: bool, chance: float, times: float = 1.0) -> None:
