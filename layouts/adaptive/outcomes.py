@@ -18,6 +18,16 @@ Outcome: TypeAlias = float | tuple[float, ...]
 """The outcome of an episode: a number, or one number for each outcome of the layout."""
 MANY: Final = 200
 """From more outcomes on, repeats change weights by group, which differs in the last digits."""
+ALONE: Final = 256
+"""Plays of one instance that are a group each; later ones share groups that grow with them."""
+EDGES: Final = np.concatenate(
+    [np.arange(ALONE), np.round(ALONE * 2.0 ** (np.arange(16 * 24) / 16)).astype(np.int64)]
+)
+"""How often an instance was observed before the first play of each group; 16 groups a doubling.
+
+So the groups of n repeats are as many as the logarithm of n, and plays of one group differ by a
+sixteenth in what they count as, where each counts for next to nothing.
+"""
 Instance = TypeVar("Instance", bound=Hashable)
 
 
@@ -70,13 +80,13 @@ class WeightedOutcomes(Generic[Instance]):
 
     @property
     def group(self) -> int:
-        """How often the latest instance was observed before; -1 where it was not observed now."""
-        return int(self._before.rows[-1]) if self._observed.rows[-1] else -1
+        """Group of the latest outcome, by how often its instance was observed; -1 if not now."""
+        return _group(int(self._before.rows[-1])) if self._observed.rows[-1] else -1
 
     @property
     def groups(self) -> Floats:
-        """How many outcomes each counts as, by how often its instance was observed before."""
-        return self.retest.weights(np.arange(self._most + 1))
+        """How many outcomes each counts as in the mean, by group."""
+        return self.retest.mean_weights(EDGES[: _group(self._most) + 2])
 
     @property
     def fresh(self) -> Ints:
@@ -128,3 +138,8 @@ class WeightedOutcomes(Generic[Instance]):
             self._plays[instance] += 1
             self._latest[instance] = outcome
         return None if before else float(observed)
+
+
+def _group(before: int) -> int:
+    """The group of a play of an instance that was observed so often before."""
+    return before if before < ALONE else int(np.searchsorted(EDGES, before, side="right")) - 1

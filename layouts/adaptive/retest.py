@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
 
 GRID: Final = 201
 """Number of grid points for the posterior of determinism."""
@@ -29,6 +30,8 @@ LEAST: Final = 1e-6
 """Least probability of an outcome drawn anew, so that nothing is ever ruled out by a prediction."""
 
 
+_ROWS: Final = 45
+"""Rows of one product: of more, the library's threads would wait busily for each other."""
 _SHARES: Final = 101
 """Grid points of each share when a prior is learnt."""
 
@@ -110,9 +113,25 @@ class Retest:
         most = int(before.max(initial=0))
         if most not in self._gained:
             k = np.arange(1.0, most + 1.0)[:, np.newaxis]
-            gained = (_worth(k + 1.0, self._values) - _worth(k, self._values)) @ self._shares
-            self._gained[most] = np.concatenate(([1.0], gained))
+            each = _worth(k + 1.0, self._values) - _worth(k, self._values)
+            parts = [each[at : at + _ROWS] @ self._shares for at in range(0, most, _ROWS)]
+            self._gained[most] = np.concatenate(([1.0], *parts))
         return self._gained[most][before]
+
+    def mean_weights(self, edges: Ints) -> Floats:
+        """How many outcomes one more play counts as, in the mean over ranges of plays.
+
+        Args:
+            edges: (ranges + 1,), growing from 0, 1: how often an instance was played before the
+                first play of each range, and after the last one.
+
+        Returns:
+            (ranges,), in [0, 1].
+        """
+        at = edges[1:, np.newaxis].astype(np.float64)
+        each = _worth(at[1:], self._values) - _worth(at[:-1], self._values)
+        parts = [each[k : k + _ROWS] @ self._shares for k in range(0, len(each), _ROWS)]
+        return np.concatenate(([1.0], *parts)) / np.diff(edges)
 
     def update(self, same: bool, chance: float, times: float = 1.0) -> None:
         """Take in a repeat.

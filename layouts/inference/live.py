@@ -342,8 +342,8 @@ class LivePosterior:
             return
         sums = self._group_sums(len(weights))
         self._by_group = weights
-        # No library's product, whose threads wait busily for each other.
-        self._weigh(self._log_weights + (more[:, np.newaxis] * sums).sum(axis=0))
+        # Not the product of a library, whose threads wait busily for each other.
+        self._weigh(self._log_weights + np.einsum("g,gp->p", more, sums))
         if self.ess < self._size / 2:
             self._move(rng(self.seed, "reweigh", self._latest), told=self.told)
 

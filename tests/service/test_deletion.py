@@ -43,7 +43,7 @@ async def test_a_deleted_session_leaves_no_files(
 
         watching = service.sessions.WatchSession(sessions_pb2.WatchSessionRequest(name=session))
         assert (await watching.read()).session.name == session
-        while engines._engines[name].playing:  # pyright: ignore[reportPrivateUsage]
+        while (await engines.get(name)).playing:
             await asyncio.sleep(0.02)
         await engines.delete(name)
         while (event := await watching.read()).session.state == sessions_pb2.SESSION_STATE_WAITING:
