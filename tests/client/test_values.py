@@ -58,7 +58,7 @@ def test_no_message_of_the_wire_is_seen() -> None:
 def test_public_names_are_there_and_documented() -> None:
     for name in animalcat.__all__:
         assert (getattr(animalcat, name).__doc__ or "").strip(), name
-    packages = {"layouts", "plots", "values"}
+    packages = {"data", "layouts", "plots", "values"}
     assert {*dir(animalcat)} == {*animalcat.__all__, *packages, "__version__"}
     assert all(getattr(animalcat, name).__all__ for name in packages)
     with pytest.raises(AttributeError, match="nonsense"):
