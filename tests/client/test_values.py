@@ -58,7 +58,7 @@ def test_no_message_of_the_wire_is_seen() -> None:
 def test_public_names_are_there_and_documented() -> None:
     for name in animalcat.__all__:
         assert (getattr(animalcat, name).__doc__ or "").strip(), name
-    packages = {"layouts", "plots", "values"}
+    packages = {"data", "layouts", "plots", "values"}
     assert {*dir(animalcat)} == {*animalcat.__all__, *packages, "__version__"}
     assert all(getattr(animalcat, name).__all__ for name in packages)
     with pytest.raises(AttributeError, match="nonsense"):
@@ -66,7 +66,7 @@ def test_public_names_are_there_and_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    "package", ["apart", "client", "lab", "layouts", "maps", "plots", "values"]
+    "package", ["apart", "client", "data", "lab", "layouts", "maps", "plots", "values"]
 )
 def test_packages_show_what_is_public_and_nothing_else(package: str) -> None:
     home = importlib.import_module(f"animalcat.{package}")
