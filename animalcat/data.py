@@ -72,6 +72,12 @@ __all__ = [
     "verify",
 ]
 
+
+def __dir__() -> list[str]:
+    """What there is, for completion: the public names, and not where they live."""
+    return list(__all__)
+
+
 Folder: TypeAlias = str | os.PathLike[str]
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
+from operator import eq
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, overload
@@ -164,6 +165,11 @@ class InstanceColumns(Sequence[Instance]):
 
     def __iter__(self) -> Iterator[Instance]:
         return (self[k] for k in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, InstanceColumns):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
 
     @property
     def names(self) -> Sequence[str]:

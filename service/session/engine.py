@@ -376,8 +376,8 @@ class SessionEngine:
                 self._begun -= 1
                 if not self._begun:
                     self._schedule.mend()
+                    why, self._why = self._why, ""
                     if self.session.state is SessionState.RUNNING:
-                        why, self._why = self._why, ""
                         await self._record.set_state(SessionState.WAITING, why)
 
     async def _run(self, link: AgentLink) -> Session:
@@ -416,7 +416,8 @@ class SessionEngine:
                 for other in self._agents:
                     if other is not link:
                         other.interrupt(Cause.SESSION_STOPPED)
-                self._why = _words(error)
+                if not _refuses_agent(error):
+                    self._why = _words(error)
                 if isinstance(error, NothingToPlayError):
                     await self._ending.fail(error.reason)
                 raise
@@ -522,6 +523,11 @@ class SessionEngine:
             await link.end(episode.number, played.steps, played.reward, last, exceeded)
 
 
+def _refuses_agent(error: BaseException | None) -> bool:
+    """Return whether it is the agent that cannot go on, and the session can."""
+    return isinstance(error, ServiceError) and error.code is Code.AGENT_CHANGED
+
+
 def _words(error: Exception) -> str:
     """Why a session stopped, for whoever runs it."""
     code = system_code(error)
@@ -535,7 +541,7 @@ def _log_failure(task: asyncio.Task[Session]) -> None:
     error = None if task.cancelled() else task.exception()
     if error is None or isinstance(error, AgentLeftError):
         return
-    if isinstance(error, ServiceError) and error.code is Code.AGENT_CHANGED:
+    if _refuses_agent(error):
         return  # it was refused, and may come as often as it likes
     if (code := system_code(error)) is not None:
         if times := _seldom.due((task.get_name(), code)):

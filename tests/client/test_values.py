@@ -66,7 +66,7 @@ def test_public_names_are_there_and_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    "package", ["apart", "client", "lab", "layouts", "maps", "plots", "values"]
+    "package", ["apart", "client", "data", "lab", "layouts", "maps", "plots", "values"]
 )
 def test_packages_show_what_is_public_and_nothing_else(package: str) -> None:
     home = importlib.import_module(f"animalcat.{package}")

@@ -33,6 +33,7 @@ from animalcat.service.host.lock import (
 )
 from animalcat.service.host.settings import Settings
 from animalcat.service.library.layouts import own_layout
+from animalcat.service.memory import SpareMemory
 from animalcat.service.operations import Operations
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import campaigns_pb2, types_pb2
@@ -181,7 +182,9 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
         spare_memory_bytes=20 << 20,
     )
     store, operations = SqlStore.in_directory(tmp_path), Operations(tmp_path, lambda: NOW)
-    limits = ServerLimits(settings, store, operations, lambda: free[0])
+    limits = ServerLimits(
+        settings, store, operations, SpareMemory(settings.spare_memory_bytes, lambda: free[0])
+    )
     evaluate, build = "/animalcat.v1.AgentGateway/Evaluate", "/animalcat.v1.Batteries/BuildBattery"
     create = "/animalcat.v1.Sessions/CreateSession"
 
@@ -195,7 +198,9 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
     assert (await refused(evaluate)).code is Code.NO_MEMORY
     await limits.check("/animalcat.v1.Sessions/GetSession")
     free[0] = 30 << 20
-    limits = ServerLimits(settings, store, operations, lambda: free[0])
+    limits = ServerLimits(
+        settings, store, operations, SpareMemory(settings.spare_memory_bytes, lambda: free[0])
+    )
     await limits.check(create)
     campaign = campaigns_pb2.CreateCampaignRequest(spec=campaigns_pb2.CampaignSpec(agents="ab"))
     with pytest.raises(ServiceError, match="takes 1;"):
