@@ -238,7 +238,7 @@ async def test_what_another_slot_has_played_is_not_practised_on(tmp_path: Path) 
 
     attempts = [attempt(0, order[0], Outcome.FAULT, k) for k in range(MAX_FAULTS)]
     attempts.append(attempt(1, order[1], Outcome.SUCCESS))
-    parts: Any = SimpleNamespace(store=None, fitter=None, files=None, versions={})
+    parts: Any = SimpleNamespace(store=None, fitter=None, files=None, versions={}, memory=None)
     session = Session("s", spec, SessionState.WAITING, "", NOW)
     evidence = Evidence(session, measurement, attempts, parts)
     decision = await evidence.choose(0)
