@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -106,6 +107,17 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 def _data_dir() -> Path:
     path = Path(os.environ.get("ANIMALCAT_DATA") or "../shared/data")
     return path if path.is_absolute() else ROOT / path
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Leave what a server sets for its whole process as it was."""
+    mask, log = os.umask(0), logging.getLogger("animalcat")
+    os.umask(mask)
+    level = log.level
+    yield
+    os.umask(mask)
+    log.setLevel(level)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -112,7 +112,7 @@ def test_many_options_come_in_groups_few_do_not() -> None:
         *("Agent", "What is played", "How arenas are chosen", "When it ends"),
         *("How it is played and checked", "Server and output", "Options"),
     ]
-    assert groups("session", "list") == ["Options"]
+    assert groups("layout", "list") == ["Options"]
 
 
 @pytest.mark.parametrize("noun", ["session", "layout"])

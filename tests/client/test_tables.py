@@ -95,10 +95,10 @@ def commands(home: Home) -> dict[str, Sequence[str | Path]]:
     at = ("--server", home.address)
     data = ("--data", home.data)
     return {
-        "session list": (*at,),
+        "session list": ("--all", *at),
         "session show": (first, *at),
         "session reanalyse": (first, *at),
-        "episode list": (*at,),
+        "episode list": ("--all", *at),
         "episode list of one": (first, *at),
         "episode explain": (f"{first}/0", *at),
         "battery list": (*at,),

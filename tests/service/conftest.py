@@ -222,7 +222,13 @@ class Service:
 
     async def list_episodes(self, session: str) -> list[sessions_pb2.EpisodeSummary]:
         request = results_pb2.ListEpisodesRequest(parent=session, page_size=1000)
-        return list((await self.episodes.ListEpisodes(request)).episodes)
+        found: list[sessions_pb2.EpisodeSummary] = []
+        while True:
+            page = await self.episodes.ListEpisodes(request)
+            found += page.episodes
+            request.page_token = page.next_page_token
+            if not page.next_page_token:
+                return found
 
     @asynccontextmanager
     async def agent(self, session: str, **changes: Any) -> AsyncIterator[Stream]:
