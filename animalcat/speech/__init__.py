@@ -1,0 +1,45 @@
+"""One tongue for everything that speaks: observations become words and pictures, words actions.
+
+A language model, a client of MCP and whoever else answers in words perceive and act through these
+functions. They are pure, and know no door through which a speaker comes:
+
+- `tongue`: the options of a tongue, all of which are part of the agent's identity;
+- `perceiving`: an observation as words and as a picture;
+- `reading`: what a speaker said, as deeds;
+- `doing`: a deed as one action after the other, and what came of it in words;
+- `prompts`: what a speaker is told before it sees anything.
+"""
+
+from animalcat.speech.doing import Doing
+from animalcat.speech.perceiving import picture, words
+from animalcat.speech.prompts import prompt
+from animalcat.speech.reading import (
+    Deed,
+    Go,
+    Press,
+    Said,
+    Turn,
+    UnreadableError,
+    Wait,
+    read,
+    read_call,
+)
+from animalcat.speech.tongue import Form, Tongue
+
+__all__ = [
+    "Deed",
+    "Doing",
+    "Form",
+    "Go",
+    "Press",
+    "Said",
+    "Tongue",
+    "Turn",
+    "UnreadableError",
+    "Wait",
+    "picture",
+    "prompt",
+    "read",
+    "read_call",
+    "words",
+]
