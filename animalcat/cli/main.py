@@ -62,6 +62,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "animalcat.cli.agent",
         "Run an agent against a server elsewhere, and list agents and their limits.",
     ),
+    "mcp": (
+        "animalcat.cli.mcp",
+        "Let a client of the Model Context Protocol play a session, or read profiles.",
+    ),
     "arena": ("animalcat.cli.arena.commands", "Check, measure, draw and play arena files."),
     "battery": (
         "animalcat.cli.battery",

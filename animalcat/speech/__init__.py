@@ -7,9 +7,11 @@ functions. They are pure, and know no door through which a speaker comes:
 - `perceiving`: an observation as words and as a picture;
 - `reading`: what a speaker said, as deeds;
 - `doing`: a deed as one action after the other, and what came of it in words;
+- `conversation`: one episode, turn by turn;
 - `prompts`: what a speaker is told before it sees anything.
 """
 
+from animalcat.speech.conversation import Conversation, Shown
 from animalcat.speech.doing import Doing
 from animalcat.speech.perceiving import picture, words
 from animalcat.speech.prompts import prompt
@@ -27,12 +29,14 @@ from animalcat.speech.reading import (
 from animalcat.speech.tongue import Form, Tongue
 
 __all__ = [
+    "Conversation",
     "Deed",
     "Doing",
     "Form",
     "Go",
     "Press",
     "Said",
+    "Shown",
     "Tongue",
     "Turn",
     "UnreadableError",

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from animalcat.envs.rays import OTHER, Rays
 from animalcat.envs.types import RAY_LENGTH, Observation, ObservationSpec, RaySpec
-from animalcat.installing import install
 
 KINDS: Final[Mapping[str, str]] = {
     "arena": "the outer wall",
@@ -50,13 +49,18 @@ def words(observation: Observation, spec: ObservationSpec) -> str:
     right, _, forward = (float(v) for v in observation.velocity)
     x, _, z = (float(v) for v in observation.position)
     parts = [
-        f"Your health is {observation.health:.0f} of 100.",
+        health(observation),
         _motion(right, forward),
         f"You are at x {x:.1f} m, z {z:.1f} m.",
     ]
     if observation.rays is not None and spec.rays is not None:
         parts.append(_rays(Rays(observation.rays, spec.rays), spec.rays))
     return " ".join(parts)
+
+
+def health(observation: Observation) -> str:
+    """Say the health, which every speaker is told."""
+    return f"Your health is {observation.health:.0f} of 100."
 
 
 def picture(observation: Observation, side: int) -> bytes | None:
@@ -70,16 +74,14 @@ def picture(observation: Observation, side: int) -> bytes | None:
         A PNG; None without a camera or with a side of 0.
 
     Raises:
-        ImportError: Pillow is not installed; the message names the extra.
+        ImportError: Pillow is not installed; the message says how to get it.
     """
     if observation.camera is None or not side:
         return None
     try:
         image: Any = import_module("PIL.Image")
     except ImportError:
-        raise ImportError(
-            f"pictures need the package pillow. Install the extra: {install('server')}"
-        ) from None
+        raise ImportError("pictures need the package pillow: pip install pillow") from None
     pixels = observation.camera
     drawn = image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
     if drawn.size != (side, side):

@@ -1,0 +1,164 @@
+"""A server of MCP whose client plays a session as its agent, and learns nothing more of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Final, TypeAlias
+
+import anyio.to_thread
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Image
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+from animalcat.client.remote_episodes import RemoteEpisodes, SessionOver
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.fingerprint import AgentFingerprint
+from animalcat.envs.answers import Note
+from animalcat.errors import AnimalcatError
+from animalcat.protocol import version
+from animalcat.speech import Conversation, Tongue, UnreadableError, prompt, read_call
+from animalcat.speech.reading import GO_METRES, TURN_DEGREES, WAIT_SECONDS
+
+Result: TypeAlias = list[Any]
+"""What a tool returns: a text, and a picture if there is one."""
+NOT_BEGUN: Final = "No trial is open. Call next_arena to begin one."
+
+
+def fingerprint(tongue: Tongue) -> AgentFingerprint:
+    """What is known of an agent that comes through this door: how it is told, and how it answers.
+
+    Which model thinks behind it, its client alone knows.
+    """
+    return AgentFingerprint.declared("mcp", version=version(), options=tongue.options)
+
+
+def agent_server(episodes: RemoteEpisodes, tongue: Tongue) -> MCPServer[Any]:
+    """Make a server whose client plays a session.
+
+    Its tools are `look`, `go`, `turn`, `wait` and `next_arena`. Each returns a text and one
+    picture. Nothing tells of demands, rewards or scores.
+
+    Args:
+        episodes: The session's episodes.
+        tongue: How the client is told what it perceives.
+    """
+    play = _Play(episodes, tongue)
+    server: MCPServer[Any] = MCPServer(
+        "animalcat",
+        title="An arena to act in",
+        version=version(),
+        instructions=prompt(tongue, EpisodeInfo(0, 0, episodes.welcome.observation_spec))
+        + "\n\nCall next_arena to begin a trial, and again after its end.",
+    )
+
+    async def done(call: Callable[[], Result]) -> Result:
+        # Steps wait for the service, so they must not hold up the loop that serves the client.
+        try:
+            return await anyio.to_thread.run_sync(call)
+        except (UnreadableError, AnimalcatError) as error:
+            raise ToolError(str(error)) from None
+
+    @server.tool(structured_output=False)
+    async def next_arena() -> Result:
+        """Begin the next trial, once the one before it is over."""
+        return await done(play.begin)
+
+    @server.tool(structured_output=False, annotations=ToolAnnotations(read_only_hint=True))
+    async def look() -> Result:
+        """See again what you see now. It takes no time in the arena."""
+        return await done(play.look)
+
+    @server.tool(structured_output=False)
+    async def go(
+        metres: Annotated[
+            float, Field(description=f"-{GO_METRES:g} to {GO_METRES:g}; below 0 is backward.")
+        ],
+    ) -> Result:
+        """Go straight ahead, or backward."""
+        return await done(partial(play.do, "go", {"metres": metres}))
+
+    @server.tool(structured_output=False)
+    async def turn(
+        degrees: Annotated[
+            float,
+            Field(description=f"-{TURN_DEGREES:g} to {TURN_DEGREES:g}; below 0 is to the left."),
+        ],
+    ) -> Result:
+        """Turn on the spot."""
+        return await done(partial(play.do, "turn", {"degrees": degrees}))
+
+    @server.tool(structured_output=False)
+    async def wait(
+        seconds: Annotated[float, Field(description=f"0 to {WAIT_SECONDS:g}.")],
+    ) -> Result:
+        """Stand still for a while."""
+        return await done(partial(play.do, "wait", {"seconds": seconds}))
+
+    return server
+
+
+class _Play:
+    """The trials of a session; one call at a time, however many a client makes at once."""
+
+    def __init__(self, episodes: RemoteEpisodes, tongue: Tongue) -> None:
+        self._episodes = episodes
+        self._tongue = tongue
+        self._talk: Conversation | None = None
+        self._lock = threading.Lock()
+
+    def begin(self) -> Result:
+        with self._lock:
+            if self._talk is not None:
+                raise ToolError("A trial is open already. Act until it is over.")
+            try:
+                opening = self._episodes.begin()
+            except SessionOver:
+                return ["The session is over. There is no further trial. Thank you."]
+            talk = self._talk = Conversation(self._tongue, opening.info)
+            talk.next(opening.observation)
+            first = "A practice trial begins." if opening.info.practice else "A trial begins."
+            return _told(talk, first)
+
+    def look(self) -> Result:
+        with self._lock:
+            return _told(self._open)
+
+    def do(self, name: str, arguments: dict[str, float]) -> Result:
+        with self._lock:
+            talk = self._open
+            try:
+                talk.hear([read_call(name, arguments)])
+            except UnreadableError as error:
+                talk.mishear(str(error))
+            called = ", ".join(f"{value:g}" for value in arguments.values())
+            self._episodes.note(Note(f"{name}({called})"))
+            return self._carried_out(talk)
+
+    @property
+    def _open(self) -> Conversation:
+        if self._talk is None:
+            raise ToolError(NOT_BEGUN)
+        return self._talk
+
+    def _carried_out(self, talk: Conversation) -> Result:
+        """Do what was said, until it is the client's turn or the trial is over."""
+        opening = self._episodes.opening
+        assert opening is not None  # a conversation is held while an episode is open
+        action = talk.next(talk.seen)
+        while action is not None:
+            result = self._episodes.act(bytes([action]))
+            if result.ended:
+                self._talk = None
+                return ["The trial is over. Call next_arena for the next one."]
+            action = talk.next(result.observation)
+        return _told(talk)
+
+
+def _told(talk: Conversation, first: str = "") -> Result:
+    shown = talk.show()
+    text = f"{first} {shown.text}".strip()
+    return [text] if shown.picture is None else [text, Image(data=shown.picture, format="png")]

@@ -1,0 +1,163 @@
+"""Clients of the Model Context Protocol play sessions and read profiles, on a real server."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from base64 import b64decode
+from typing import Any
+
+import anyio
+import pytest
+from PIL import Image
+
+import animalcat
+from animalcat.client.remote_episodes import RemoteEpisodes
+from animalcat.speech import Tongue
+from tests.client.conftest import MakeSession, Server
+
+mcp = pytest.importorskip("mcp")
+
+from mcp import Client as McpClient  # noqa: E402
+from mcp import StdioServerParameters, stdio_client  # noqa: E402
+
+from animalcat.mcp.looking import operator_server  # noqa: E402
+from animalcat.mcp.playing import NOT_BEGUN, agent_server, fingerprint  # noqa: E402
+
+TONGUE = Tongue(picture=64, answers=6)
+TOOLS = {"look", "go", "turn", "wait", "next_arena"}
+
+
+def test_a_client_plays_a_session_to_its_end(server: Server, make_session: MakeSession) -> None:
+    session = make_session(camera=64)
+    episodes = RemoteEpisodes(server.address, session, fingerprint=fingerprint(TONGUE))
+
+    async def play() -> list[Any]:
+        async with McpClient(agent_server(episodes, TONGUE)) as client:
+            tools = (await client.list_tools()).tools
+            assert {tool.name for tool in tools} == TOOLS
+            assert [tool.name for tool in tools if _reads(tool)] == ["look"]
+            early = await client.call_tool("go", {"metres": 1})
+            assert early.is_error
+            assert NOT_BEGUN in _text(early)
+            return [await _trial(client) for _ in range(2)] + [
+                await client.call_tool("next_arena", {})
+            ]
+
+    try:
+        *trials, last = anyio.run(play)
+    finally:
+        episodes.close()
+    assert "There is no further trial" in _text(last)
+    with animalcat.connect(server.address) as client:
+        assert client.get_session(session).state == "finished"
+        rows = client.episodes(session)
+        profile = client.profile(session)
+    assert [row.outcome in ("success", "failure") for row in rows] == [True, True]
+    for shown in trials:
+        _insist_on_silence(shown, rows, profile)
+    known = profile["provenance"]["agent_fingerprint"]
+    assert (known["name"], known["options"]["picture"]) == ("mcp", "64")
+
+
+def test_what_a_client_did_is_recorded_beside_the_steps(
+    server: Server, make_session: MakeSession
+) -> None:
+    session = make_session(max_episodes=1)
+    episodes = RemoteEpisodes(server.address, session)
+
+    async def play() -> None:
+        async with McpClient(agent_server(episodes, Tongue(picture=0, answers=2))) as client:
+            await client.call_tool("next_arena", {})
+            for name, arguments in (("turn", {"degrees": 12}), ("go", {"metres": 400})):
+                result = await client.call_tool(name, arguments)
+            assert "over" in _text(result)
+
+    try:
+        anyio.run(play)
+    finally:
+        episodes.close()
+    with animalcat.connect(server.address) as client:
+        steps = [step for step in client.stream_episode(session, 0) if hasattr(step, "notes")]
+    notes = [note.text for step in steps for note in step.notes]
+    assert notes == ["turn(12)", "go(400)"]
+
+
+def test_a_client_plays_over_standard_input_and_output(
+    server: Server, make_session: MakeSession
+) -> None:
+    session = make_session(max_episodes=1)
+    arguments = ["-m", "animalcat", "mcp", "--connect", server.address, "--session", session.id]
+    parameters = StdioServerParameters(
+        command=sys.executable, args=[*arguments, "--tongue", "tools,answers=1,picture=0"]
+    )
+
+    async def play() -> str:
+        async with McpClient(stdio_client(parameters)) as client:
+            begun = await client.call_tool("next_arena", {})
+            assert "Your health is 100 of 100." in _text(begun)
+            return _text(await client.call_tool("wait", {"seconds": 1}))
+
+    assert "The trial is over." in anyio.run(play)
+    with animalcat.connect(server.address) as client:
+        assert client.get_session(session).episodes == 1
+
+
+def test_an_operator_s_client_reads_and_changes_nothing(
+    server: Server, make_session: MakeSession
+) -> None:
+    session = make_session()
+    with animalcat.connect(server.address) as client:
+        client.evaluate(animalcat.envs.agents.simple.ForwardAgent(), session)
+
+        async def read() -> dict[str, Any]:
+            answers: dict[str, Any] = {}
+            async with McpClient(operator_server(client)) as reader:
+                tools = (await reader.list_tools()).tools
+                assert all(_reads(tool) for tool in tools)
+                for name, more in (
+                    ("sessions", {}),
+                    ("profile", {"session": session.id}),
+                    ("episodes", {"session": session.id, "most": 1}),
+                    ("explain_episode", {"session": session.id, "episode": 0}),
+                    ("predict", {"session": session.id, "top": 2}),
+                    ("profile", {"session": "nobody"}),
+                ):
+                    result = await reader.call_tool(name, more)
+                    answers[name + ("!" if result.is_error else "")] = _text(result)
+            return answers
+
+        told = anyio.run(read)
+    assert session.id in told["sessions"]
+    assert json.loads(told["profile"])["provenance"]["session"] == session.name
+    assert len(told["predict"]) > 0
+    assert "nobody" in told["profile!"]
+    assert {"episodes", "explain_episode"} <= told.keys()
+
+
+async def _trial(client: Any) -> list[Any]:
+    shown = [await client.call_tool("next_arena", {})]
+    with Image.open(io.BytesIO(b64decode(shown[0].content[1].data))) as seen:
+        assert seen.size == (64, 64)
+    while "over" not in _text(shown[-1]):
+        for name, arguments in (("look", {}), ("turn", {"degrees": 30}), ("go", {"metres": 6})):
+            shown.append(await client.call_tool(name, arguments))
+            if "over" in _text(shown[-1]):
+                break
+    return shown
+
+
+def _insist_on_silence(shown: list[Any], rows: Any, profile: dict[str, Any]) -> None:
+    """Nothing that an agent may not know is told."""
+    told = " ".join(map(_text, shown))
+    secret = [row.instance for row in rows] + list(profile["nodes"])
+    assert not [word for word in (*secret, "reward", "score", "demand") if word in told]
+
+
+def _reads(tool: Any) -> bool:
+    return bool(tool.annotations and tool.annotations.read_only_hint)
+
+
+def _text(result: Any) -> str:
+    return " ".join(part.text for part in result.content if part.type == "text")
