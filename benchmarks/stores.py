@@ -46,6 +46,7 @@ from animalcat.service.storage.sql import DATABASE, SqlStore, episode_values
 from animalcat.service.versions import versions
 from animalcat.values import (
     NOBODY,
+    NOTHING,
     CampaignSpec,
     CapabilityStatus,
     Decision,
@@ -538,6 +539,7 @@ def _session_row(
         "episodes": 0,
         "successes": 0,
         "practised": 0,
+        "spent": records.SPENT.write(NOTHING),
     }
 
 

@@ -194,6 +194,7 @@ sessions = st.builds(
     allowed=st.none() | count,
     paused=st.booleans(),
     practised=count,
+    spent=st.builds(Spent, number, count, count, st.dictionaries(text, number, max_size=2)),
     unjudged=st.lists(count, max_size=2).map(tuple),
     identity=st.builds(
         Identity,

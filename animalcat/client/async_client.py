@@ -880,16 +880,21 @@ class AsyncClient:
         return [episode async for episode in self.iter_episodes(session)]
 
     def iter_episodes(
-        self, session: SessionLike | None = None, *, limit: int | None = None
+        self,
+        session: SessionLike | None = None,
+        *,
+        limit: int | None = None,
+        newest_first: bool = False,
     ) -> AsyncGenerator[Episode]:
         """What `episodes` gives, asked for page by page.
 
         Args:
             session: Which; None for the episodes of all, the oldest session first.
             limit: How many at most; None for all.
+            newest_first: Whether the last ones come first, which is for one session alone.
         """
         parent = names.EVERY_SESSION if session is None else session_name(session)
-        request = results_pb2.ListEpisodesRequest(parent=parent)
+        request = results_pb2.ListEpisodesRequest(parent=parent, newest_first=newest_first)
         convert = partial(decode, Episode)
         return self._pages(self._episodes.ListEpisodes, request, "episodes", convert, limit)
 

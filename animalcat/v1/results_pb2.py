@@ -26,7 +26,7 @@ from animalcat.v1 import sessions_pb2 as animalcat_dot_v1_dot_sessions__pb2
 from animalcat.v1 import types_pb2 as animalcat_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61nimalcat/v1/results.proto\x12\x0c\x61nimalcat.v1\x1a\x1b\x61nimalcat/v1/sessions.proto\x1a\x18\x61nimalcat/v1/types.proto\"!\n\x11GetProfileRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"*\n\x12GetProfileResponse\x12\x14\n\x0cprofile_json\x18\x01 \x01(\t\"/\n\x0fGetDrawsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06played\x18\x02 \x01(\x08\"\xd9\x01\n\x10GetDrawsResponse\x12\x14\n\x0cprofile_json\x18\x01 \x01(\t\x12\x13\n\x0blayout_json\x18\x02 \x01(\t\x12\r\n\x05\x64raws\x18\x03 \x01(\x0c\x12\x0e\n\x06\x63hains\x18\x04 \x01(\r\x12\x10\n\x08\x66\x65\x61tures\x18\x05 \x01(\x0c\x12:\n\x06passed\x18\x06 \x03(\x0b\x32*.animalcat.v1.GetDrawsResponse.PassedEntry\x1a-\n\x0bPassedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x08:\x02\x38\x01\"a\n\x14\x45xportProfileRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x06\x66ormat\x18\x02 \x01(\x0e\x32\x1b.animalcat.v1.ProfileFormat\x12\x0e\n\x06plugin\x18\x03 \x01(\t\"X\n\x15\x45xportProfileResponse\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\x0c\x12\x11\n\tfile_name\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\x04\x12\r\n\x05notes\x18\x04 \x03(\t\"%\n\x15\x45xplainEpisodeRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"2\n\x16\x45xplainEpisodeResponse\x12\x18\n\x10\x65xplanation_json\x18\x01 \x01(\t\"u\n\x13ListEpisodesRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\'\n\x08outcomes\x18\x04 \x03(\x0e\x32\x15.animalcat.v1.Outcome\"_\n\x14ListEpisodesResponse\x12.\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32\x1c.animalcat.v1.EpisodeSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"$\n\x14StreamEpisodeRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xaa\x01\n\x15StreamEpisodeResponse\x12-\n\x06header\x18\x01 \x01(\x0b\x32\x1b.animalcat.v1.EpisodeHeaderH\x00\x12*\n\x04step\x18\x02 \x01(\x0b\x32\x1a.animalcat.v1.RecordedStepH\x00\x12-\n\x06\x66ooter\x18\x03 \x01(\x0b\x32\x1b.animalcat.v1.EpisodeFooterH\x00\x42\x07\n\x05\x66rame\"\xa0\x03\n\rEpisodeHeader\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x10\n\x08instance\x18\x04 \x01(\t\x12\x12\n\narena_yaml\x18\x05 \x01(\t\x12\x0c\n\x04seed\x18\x06 \x01(\x04\x12\x37\n\x10observation_spec\x18\x07 \x01(\x0b\x32\x1d.animalcat.v1.ObservationSpec\x12\x0f\n\x07\x62\x61\x63kend\x18\x08 \x01(\t\x12;\n\x08versions\x18\t \x03(\x0b\x32).animalcat.v1.EpisodeHeader.VersionsEntry\x12(\n\x08\x64\x65\x63ision\x18\n \x01(\x0b\x32\x16.animalcat.v1.Decision\x12\r\n\x05\x61gent\x18\x0b \x01(\t\x12\x0e\n\x06pixels\x18\x0c \x01(\x08\x12)\n\x06places\x18\r \x03(\x0b\x32\x19.animalcat.v1.MarkedPlace\x1a/\n\rVersionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xe8\x01\n\x0cRecordedStep\x12\x0c\n\x04step\x18\x01 \x01(\r\x12\x10\n\x06\x61\x63tion\x18\x02 \x01(\rH\x00\x12\x0e\n\x06reward\x18\x03 \x01(\x02\x12\x30\n\x0bobservation\x18\x04 \x01(\x0b\x32\x19.animalcat.v1.ObservationH\x01\x12\'\n\x08\x65nded_by\x18\x05 \x01(\x0e\x32\x15.animalcat.v1.EndedBy\x12\x15\n\rcamera_digest\x18\x06 \x01(\x0c\x12!\n\x05notes\x18\x07 \x03(\x0b\x32\x12.animalcat.v1.NoteB\x06\n\x04\x64oneB\x0b\n\tperceived\"\xf5\x01\n\rEpisodeFooter\x12&\n\x07outcome\x18\x01 \x01(\x0e\x32\x15.animalcat.v1.Outcome\x12\x16\n\x0e\x65pisode_return\x18\x02 \x01(\x01\x12\r\n\x05steps\x18\x03 \x01(\r\x12\'\n\x08\x65nded_by\x18\x04 \x01(\x0e\x32\x15.animalcat.v1.EndedBy\x12;\n\x08outcomes\x18\x05 \x03(\x0b\x32).animalcat.v1.EpisodeFooter.OutcomesEntry\x1a/\n\rOutcomesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01*\x80\x02\n\rProfileFormat\x12\x1e\n\x1aPROFILE_FORMAT_UNSPECIFIED\x10\x00\x12\x17\n\x13PROFILE_FORMAT_JSON\x10\x01\x12\x17\n\x13PROFILE_FORMAT_HTML\x10\x02\x12\x1f\n\x1bPROFILE_FORMAT_OUTCOMES_CSV\x10\x03\x12\"\n\x1ePROFILE_FORMAT_REANALYSIS_JSON\x10\x04\x12#\n\x1fPROFILE_FORMAT_OUTCOMES_PARQUET\x10\x05\x12\x19\n\x15PROFILE_FORMAT_NETCDF\x10\x06\x12\x18\n\x14PROFILE_FORMAT_DRAWS\x10\x07\x32\x82\x02\n\x08Profiles\x12O\n\nGetProfile\x12\x1f.animalcat.v1.GetProfileRequest\x1a .animalcat.v1.GetProfileResponse\x12I\n\x08GetDraws\x12\x1d.animalcat.v1.GetDrawsRequest\x1a\x1e.animalcat.v1.GetDrawsResponse\x12Z\n\rExportProfile\x12\".animalcat.v1.ExportProfileRequest\x1a#.animalcat.v1.ExportProfileResponse0\x01\x32\x9a\x02\n\x08\x45pisodes\x12U\n\x0cListEpisodes\x12!.animalcat.v1.ListEpisodesRequest\x1a\".animalcat.v1.ListEpisodesResponse\x12Z\n\rStreamEpisode\x12\".animalcat.v1.StreamEpisodeRequest\x1a#.animalcat.v1.StreamEpisodeResponse0\x01\x12[\n\x0e\x45xplainEpisode\x12#.animalcat.v1.ExplainEpisodeRequest\x1a$.animalcat.v1.ExplainEpisodeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61nimalcat/v1/results.proto\x12\x0c\x61nimalcat.v1\x1a\x1b\x61nimalcat/v1/sessions.proto\x1a\x18\x61nimalcat/v1/types.proto\"!\n\x11GetProfileRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"*\n\x12GetProfileResponse\x12\x14\n\x0cprofile_json\x18\x01 \x01(\t\"/\n\x0fGetDrawsRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06played\x18\x02 \x01(\x08\"\xd9\x01\n\x10GetDrawsResponse\x12\x14\n\x0cprofile_json\x18\x01 \x01(\t\x12\x13\n\x0blayout_json\x18\x02 \x01(\t\x12\r\n\x05\x64raws\x18\x03 \x01(\x0c\x12\x0e\n\x06\x63hains\x18\x04 \x01(\r\x12\x10\n\x08\x66\x65\x61tures\x18\x05 \x01(\x0c\x12:\n\x06passed\x18\x06 \x03(\x0b\x32*.animalcat.v1.GetDrawsResponse.PassedEntry\x1a-\n\x0bPassedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x08:\x02\x38\x01\"a\n\x14\x45xportProfileRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x06\x66ormat\x18\x02 \x01(\x0e\x32\x1b.animalcat.v1.ProfileFormat\x12\x0e\n\x06plugin\x18\x03 \x01(\t\"X\n\x15\x45xportProfileResponse\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\x0c\x12\x11\n\tfile_name\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\x04\x12\r\n\x05notes\x18\x04 \x03(\t\"%\n\x15\x45xplainEpisodeRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"2\n\x16\x45xplainEpisodeResponse\x12\x18\n\x10\x65xplanation_json\x18\x01 \x01(\t\"\x8b\x01\n\x13ListEpisodesRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\r\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\'\n\x08outcomes\x18\x04 \x03(\x0e\x32\x15.animalcat.v1.Outcome\x12\x14\n\x0cnewest_first\x18\x05 \x01(\x08\"_\n\x14ListEpisodesResponse\x12.\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32\x1c.animalcat.v1.EpisodeSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"$\n\x14StreamEpisodeRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xaa\x01\n\x15StreamEpisodeResponse\x12-\n\x06header\x18\x01 \x01(\x0b\x32\x1b.animalcat.v1.EpisodeHeaderH\x00\x12*\n\x04step\x18\x02 \x01(\x0b\x32\x1a.animalcat.v1.RecordedStepH\x00\x12-\n\x06\x66ooter\x18\x03 \x01(\x0b\x32\x1b.animalcat.v1.EpisodeFooterH\x00\x42\x07\n\x05\x66rame\"\xa0\x03\n\rEpisodeHeader\x12\x10\n\x08protocol\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x10\n\x08instance\x18\x04 \x01(\t\x12\x12\n\narena_yaml\x18\x05 \x01(\t\x12\x0c\n\x04seed\x18\x06 \x01(\x04\x12\x37\n\x10observation_spec\x18\x07 \x01(\x0b\x32\x1d.animalcat.v1.ObservationSpec\x12\x0f\n\x07\x62\x61\x63kend\x18\x08 \x01(\t\x12;\n\x08versions\x18\t \x03(\x0b\x32).animalcat.v1.EpisodeHeader.VersionsEntry\x12(\n\x08\x64\x65\x63ision\x18\n \x01(\x0b\x32\x16.animalcat.v1.Decision\x12\r\n\x05\x61gent\x18\x0b \x01(\t\x12\x0e\n\x06pixels\x18\x0c \x01(\x08\x12)\n\x06places\x18\r \x03(\x0b\x32\x19.animalcat.v1.MarkedPlace\x1a/\n\rVersionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xe8\x01\n\x0cRecordedStep\x12\x0c\n\x04step\x18\x01 \x01(\r\x12\x10\n\x06\x61\x63tion\x18\x02 \x01(\rH\x00\x12\x0e\n\x06reward\x18\x03 \x01(\x02\x12\x30\n\x0bobservation\x18\x04 \x01(\x0b\x32\x19.animalcat.v1.ObservationH\x01\x12\'\n\x08\x65nded_by\x18\x05 \x01(\x0e\x32\x15.animalcat.v1.EndedBy\x12\x15\n\rcamera_digest\x18\x06 \x01(\x0c\x12!\n\x05notes\x18\x07 \x03(\x0b\x32\x12.animalcat.v1.NoteB\x06\n\x04\x64oneB\x0b\n\tperceived\"\xf5\x01\n\rEpisodeFooter\x12&\n\x07outcome\x18\x01 \x01(\x0e\x32\x15.animalcat.v1.Outcome\x12\x16\n\x0e\x65pisode_return\x18\x02 \x01(\x01\x12\r\n\x05steps\x18\x03 \x01(\r\x12\'\n\x08\x65nded_by\x18\x04 \x01(\x0e\x32\x15.animalcat.v1.EndedBy\x12;\n\x08outcomes\x18\x05 \x03(\x0b\x32).animalcat.v1.EpisodeFooter.OutcomesEntry\x1a/\n\rOutcomesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01*\x80\x02\n\rProfileFormat\x12\x1e\n\x1aPROFILE_FORMAT_UNSPECIFIED\x10\x00\x12\x17\n\x13PROFILE_FORMAT_JSON\x10\x01\x12\x17\n\x13PROFILE_FORMAT_HTML\x10\x02\x12\x1f\n\x1bPROFILE_FORMAT_OUTCOMES_CSV\x10\x03\x12\"\n\x1ePROFILE_FORMAT_REANALYSIS_JSON\x10\x04\x12#\n\x1fPROFILE_FORMAT_OUTCOMES_PARQUET\x10\x05\x12\x19\n\x15PROFILE_FORMAT_NETCDF\x10\x06\x12\x18\n\x14PROFILE_FORMAT_DRAWS\x10\x07\x32\x82\x02\n\x08Profiles\x12O\n\nGetProfile\x12\x1f.animalcat.v1.GetProfileRequest\x1a .animalcat.v1.GetProfileResponse\x12I\n\x08GetDraws\x12\x1d.animalcat.v1.GetDrawsRequest\x1a\x1e.animalcat.v1.GetDrawsResponse\x12Z\n\rExportProfile\x12\".animalcat.v1.ExportProfileRequest\x1a#.animalcat.v1.ExportProfileResponse0\x01\x32\x9a\x02\n\x08\x45pisodes\x12U\n\x0cListEpisodes\x12!.animalcat.v1.ListEpisodesRequest\x1a\".animalcat.v1.ListEpisodesResponse\x12Z\n\rStreamEpisode\x12\".animalcat.v1.StreamEpisodeRequest\x1a#.animalcat.v1.StreamEpisodeResponse0\x01\x12[\n\x0e\x45xplainEpisode\x12#.animalcat.v1.ExplainEpisodeRequest\x1a$.animalcat.v1.ExplainEpisodeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,8 +39,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EPISODEHEADER_VERSIONSENTRY']._serialized_options = b'8\001'
   _globals['_EPISODEFOOTER_OUTCOMESENTRY']._loaded_options = None
   _globals['_EPISODEFOOTER_OUTCOMESENTRY']._serialized_options = b'8\001'
-  _globals['_PROFILEFORMAT']._serialized_start=2057
-  _globals['_PROFILEFORMAT']._serialized_end=2313
+  _globals['_PROFILEFORMAT']._serialized_start=2080
+  _globals['_PROFILEFORMAT']._serialized_end=2336
   _globals['_GETPROFILEREQUEST']._serialized_start=99
   _globals['_GETPROFILEREQUEST']._serialized_end=132
   _globals['_GETPROFILERESPONSE']._serialized_start=134
@@ -59,26 +59,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXPLAINEPISODEREQUEST']._serialized_end=673
   _globals['_EXPLAINEPISODERESPONSE']._serialized_start=675
   _globals['_EXPLAINEPISODERESPONSE']._serialized_end=725
-  _globals['_LISTEPISODESREQUEST']._serialized_start=727
-  _globals['_LISTEPISODESREQUEST']._serialized_end=844
-  _globals['_LISTEPISODESRESPONSE']._serialized_start=846
-  _globals['_LISTEPISODESRESPONSE']._serialized_end=941
-  _globals['_STREAMEPISODEREQUEST']._serialized_start=943
-  _globals['_STREAMEPISODEREQUEST']._serialized_end=979
-  _globals['_STREAMEPISODERESPONSE']._serialized_start=982
-  _globals['_STREAMEPISODERESPONSE']._serialized_end=1152
-  _globals['_EPISODEHEADER']._serialized_start=1155
-  _globals['_EPISODEHEADER']._serialized_end=1571
-  _globals['_EPISODEHEADER_VERSIONSENTRY']._serialized_start=1524
-  _globals['_EPISODEHEADER_VERSIONSENTRY']._serialized_end=1571
-  _globals['_RECORDEDSTEP']._serialized_start=1574
-  _globals['_RECORDEDSTEP']._serialized_end=1806
-  _globals['_EPISODEFOOTER']._serialized_start=1809
-  _globals['_EPISODEFOOTER']._serialized_end=2054
-  _globals['_EPISODEFOOTER_OUTCOMESENTRY']._serialized_start=2007
-  _globals['_EPISODEFOOTER_OUTCOMESENTRY']._serialized_end=2054
-  _globals['_PROFILES']._serialized_start=2316
-  _globals['_PROFILES']._serialized_end=2574
-  _globals['_EPISODES']._serialized_start=2577
-  _globals['_EPISODES']._serialized_end=2859
+  _globals['_LISTEPISODESREQUEST']._serialized_start=728
+  _globals['_LISTEPISODESREQUEST']._serialized_end=867
+  _globals['_LISTEPISODESRESPONSE']._serialized_start=869
+  _globals['_LISTEPISODESRESPONSE']._serialized_end=964
+  _globals['_STREAMEPISODEREQUEST']._serialized_start=966
+  _globals['_STREAMEPISODEREQUEST']._serialized_end=1002
+  _globals['_STREAMEPISODERESPONSE']._serialized_start=1005
+  _globals['_STREAMEPISODERESPONSE']._serialized_end=1175
+  _globals['_EPISODEHEADER']._serialized_start=1178
+  _globals['_EPISODEHEADER']._serialized_end=1594
+  _globals['_EPISODEHEADER_VERSIONSENTRY']._serialized_start=1547
+  _globals['_EPISODEHEADER_VERSIONSENTRY']._serialized_end=1594
+  _globals['_RECORDEDSTEP']._serialized_start=1597
+  _globals['_RECORDEDSTEP']._serialized_end=1829
+  _globals['_EPISODEFOOTER']._serialized_start=1832
+  _globals['_EPISODEFOOTER']._serialized_end=2077
+  _globals['_EPISODEFOOTER_OUTCOMESENTRY']._serialized_start=2030
+  _globals['_EPISODEFOOTER_OUTCOMESENTRY']._serialized_end=2077
+  _globals['_PROFILES']._serialized_start=2339
+  _globals['_PROFILES']._serialized_end=2597
+  _globals['_EPISODES']._serialized_start=2600
+  _globals['_EPISODES']._serialized_end=2882
 # @@protoc_insertion_point(module_scope)

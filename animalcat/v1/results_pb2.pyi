@@ -325,12 +325,15 @@ class ListEpisodesRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     OUTCOMES_FIELD_NUMBER: _builtins.int
+    NEWEST_FIRST_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name "sessions/{session}", a person's too; "sessions/-" is every session."""
     page_size: _builtins.int
     """Most episodes of the answer, at most 1,000; 100 if not set."""
     page_token: _builtins.str
     """The "next_page_token" of the answer before this one; empty: the first page."""
+    newest_first: _builtins.bool
+    """True: the last ones first. Not of every session at once."""
     @_builtins.property
     def outcomes(self) -> _containers.RepeatedScalarFieldContainer[_types_pb2.Outcome.ValueType]:
         """Only episodes of which this became; all where empty."""
@@ -342,10 +345,11 @@ class ListEpisodesRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         outcomes: _abc.Iterable[_types_pb2.Outcome.ValueType] | None = ...,
+        newest_first: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcomes", b"outcomes", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["newest_first", b"newest_first", "outcomes", b"outcomes", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -363,7 +367,7 @@ class ListEpisodesResponse(_message.Message):
     """Asks for the next page; empty on the last one."""
     @_builtins.property
     def episodes(self) -> _containers.RepeatedCompositeFieldContainer[_sessions_pb2.EpisodeSummary]:
-        """In the order they were played."""
+        """In the order they were played, or from the last one back."""
 
     def __init__(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
@@ -10,6 +12,11 @@ from typing import Final, NamedTuple
 from animalcat import names
 from animalcat.envs.types import EndedBy
 from animalcat.values.decisions import PRACTICE, Decision
+
+MOST_TOKENS: Final = 2**63 - 1
+"""Where sums of tokens end: the largest whole number that every reader of JSON columns knows."""
+MOST_CURRENCIES: Final = 10
+"""Number of currencies whose costs are added up."""
 
 
 class Outcome(StrEnum):
@@ -48,13 +55,29 @@ class Spent:
         return self.tokens_in + self.tokens_out
 
     def __add__(self, other: Spent) -> Spent:
-        """Add what else was spent."""
-        currencies = sorted({*self.costs, *other.costs})
+        """Add what else was spent; in the end it is the same in whatever order it is added.
+
+        Of more currencies than are added up, those that come first in the alphabet stay. One that
+        stays was among them all the time, so that nothing of it is lost.
+        """
+        currencies = sorted({*self.costs, *other.costs})[:MOST_CURRENCIES]
+        sums = {c: self.costs.get(c, 0.0) + other.costs.get(c, 0.0) for c in currencies}
         return Spent(
             self.thinking_seconds + other.thinking_seconds,
-            self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out,
-            {c: self.costs.get(c, 0.0) + other.costs.get(c, 0.0) for c in currencies},
+            min(MOST_TOKENS, self.tokens_in + other.tokens_in),
+            min(MOST_TOKENS, self.tokens_out + other.tokens_out),
+            {c: min(sys.float_info.max, total) for c, total in sums.items()},
+        )
+
+    def is_close(self, other: Spent) -> bool:
+        """Return whether it is the same but for the order in which it was added up."""
+        return (
+            (self.tokens_in, self.tokens_out) == (other.tokens_in, other.tokens_out)
+            and self.costs.keys() == other.costs.keys()
+            and math.isclose(self.thinking_seconds, other.thinking_seconds, rel_tol=1e-9)
+            and all(
+                math.isclose(cost, other.costs[c], rel_tol=1e-9) for c, cost in self.costs.items()
+            )
         )
 
 

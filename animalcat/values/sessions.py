@@ -17,7 +17,7 @@ from animalcat.layouts.adaptive.plan import RULES, Policy, StoppingRule
 from animalcat.plugins import Plugin
 from animalcat.ranges import Range, check_ranges
 from animalcat.showing import line_html, table_html
-from animalcat.values.attempts import Episode
+from animalcat.values.attempts import NOTHING, Episode, Spent
 
 MAX_EPISODES: Final = 100_000
 """Most episodes of one session."""
@@ -262,6 +262,7 @@ class Session:
         identity: Who plays it.
         owner: Subject to whom it belongs; empty where callers need not prove who they are.
         groups: Groups with which it is shared.
+        spent: What the agent spent on all attempts that are over.
         withheld: Whether most is kept from the caller, whose token is an agent's: only `id`,
             `state`, `episodes`, `created` and what the agent is told of `spec` are then true.
     """
@@ -283,6 +284,7 @@ class Session:
     identity: Identity = NOBODY
     owner: str = ""
     groups: tuple[str, ...] = ()
+    spent: Spent = NOTHING
     withheld: bool = False
 
     @property

@@ -44,11 +44,19 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         if request.parent != names.EVERY_SESSION:
             session = names.parse_session(request.parent)
             if await asyncio.to_thread(store.has_session, session):
-                page = await asyncio.to_thread(store.episodes, session, wanted, asked)
+                newest = request.newest_first
+                page = await asyncio.to_thread(
+                    store.episodes, session, wanted, asked, newest_first=newest
+                )
                 return _listed(page, page.next)
             if not await asyncio.to_thread(recordings.places, data, session):
                 await self._engines.session(session)  # an error
             return await asyncio.to_thread(_played, data, [session], request, asked)
+        if request.newest_first:
+            raise ServiceError(
+                Code.INVALID_REQUEST,
+                "newest_first: the newest come first of one session; name it as the parent",
+            )
         whose = wanted_of(request)
         # What people played beside sessions belongs to nobody.
         beside = whose.seen_by is None
@@ -149,9 +157,12 @@ def _played(
             raise BadPageError(str(error)) from None
         last = (session, number, attempt or 0)
     shown: list[sessions_pb2.EpisodeSummary] = []
+    newest_first = request.newest_first  # of one session
     for session in people[bisect_left(people, last[0]) :]:
-        for place in recordings.places(data, session):
-            if (session, *place) <= last:
+        places = recordings.places(data, session)
+        for place in reversed(places) if newest_first else places:
+            here = (session, *place)
+            if after and (here >= last if newest_first else here <= last):
                 continue
             if len(shown) == page.limit:
                 return results_pb2.ListEpisodesResponse(

@@ -226,10 +226,14 @@ def _compare_counts(problems: list[str], store: SqlStore, session: str) -> None:
     """Compare the numbers that lists show of a session with its attempts."""
     kept, counted = store.recount(session)
     for what, is_now, is_so in zip(
-        ("episodes", "successes", "practice"), kept, counted, strict=True
+        ("episodes", "successes", "practice"), kept[:3], counted[:3], strict=True
     ):
         if is_now != is_so:
             problems.append(f"its number of {what} was changed: it is {is_now}, and not {is_so}")
+    if not kept.spent.is_close(counted.spent):
+        problems.append(
+            f"what its agent spent was changed: it is {kept.spent}, and not {counted.spent}"
+        )
 
 
 def _compare_battery(problems: list[str], files: Artefacts, wanted: str) -> None:

@@ -7,16 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Final
 
 from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.answers import Note
 from animalcat.values import NOTHING, Cause, Spent
-
-MOST_TOKENS: Final = 2**63 - 1
-"""Where sums of tokens end: the largest whole number that every reader of JSON columns knows."""
-MOST_CURRENCIES: Final = 10
-"""Number of currencies of an attempt whose costs are added up."""
+from animalcat.values.attempts import MOST_CURRENCIES, MOST_TOKENS
 
 
 class Meter:

@@ -86,6 +86,8 @@ sessions: Final = Table(
     Column("episodes", Integer, nullable=False),
     Column("successes", Integer, nullable=False),
     Column("practised", Integer, nullable=False),
+    # Derived: the sum of what its agent spent on attempts; each that ends adds to it.
+    Column("spent", JSON, nullable=False),
     # The campaign to which it belongs; null if to none.
     Column("campaign", String(100), nullable=True),
     Index("sessions_by_agent", "agent", "seq"),

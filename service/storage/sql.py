@@ -94,6 +94,7 @@ from animalcat.service.storage.rows import (
 from animalcat.values import (
     BY_DEFAULT,
     NOBODY,
+    NOTHING,
     CampaignSpec,
     CapabilityStatus,
     Decision,
@@ -104,6 +105,7 @@ from animalcat.values import (
     Session,
     SessionSpec,
     SessionState,
+    Spent,
 )
 
 DATABASE: Final = "animalcat.sqlite"
@@ -425,6 +427,7 @@ class SqlStore:
                     episodes=0,
                     successes=0,
                     practised=0,
+                    spent=records.SPENT.write(NOTHING),
                 )
             )
             owners.own(db, names.session_name(name), owner)
@@ -494,18 +497,19 @@ class SqlStore:
         table, played = schema.sessions, schema.episodes
         with self._reader.connect() as db:
             kept = db.execute(
-                select(table.c.episodes, table.c.successes, table.c.practised).where(
+                select(table.c.episodes, table.c.successes, table.c.practised, table.c.spent).where(
                     table.c.id == session
                 )
             ).one_or_none()
             if kept is None:
                 raise KeyError(f"no session {session}")
             rows = db.execute(
-                select(played.c.outcome, played.c.counts, played.c.invalid).where(
+                select(played.c.outcome, played.c.counts, played.c.invalid, played.c.spent).where(
                     played.c.session == session
                 )
             )
-            return SessionCounts(*kept), _summed(_counted(*row) for row in rows)
+            counted = _summed(_counted(*row[:3], records.SPENT.read(row.spent)) for row in rows)
+            return SessionCounts(*kept[:3], records.SPENT.read(kept.spent)), counted
 
     def count_sessions(self) -> dict[str, int]:
         """Return the number of sessions by the name of their state, without reading their specs."""
@@ -927,7 +931,7 @@ class SqlStore:
                 update(table).where(attempt).values(episode_values(episode)),
                 f"episode {episode.number} of {episode.session} counts already",
             )
-            _count(db, episode)
+            _count(db, episode, episode.spent)
             _add_link(db, episode.session, f"{episode.number}-{episode.attempt}", recording)
 
     def invalidate_episode(self, session: str, number: int, attempt: int, reason: str) -> Episode:
@@ -961,7 +965,8 @@ class SqlStore:
             still = this & table.c.counts
             if db.execute(update(table).where(still).values(counts=False, invalid=reason)).rowcount:
                 before = _counted(row.outcome, row.counts, row.invalid)
-                _change_counts(db, session, SessionCounts(*(-part for part in before)))
+                no_more = (-before.episodes, -before.successes, -before.practised)
+                _change_counts(db, session, SessionCounts(*no_more))  # it was spent all the same
                 _add_link(db, session, f"{number}-{attempt}")
             return _episode(db.execute(select(table).where(this)).one())
 
@@ -1004,15 +1009,26 @@ class SqlStore:
             return judged
 
     def episodes(
-        self, session: str, wanted: EpisodeFilter = EpisodeFilter(), page: Page = Page()
+        self,
+        session: str,
+        wanted: EpisodeFilter = EpisodeFilter(),
+        page: Page = Page(),
+        *,
+        newest_first: bool = False,
     ) -> Listing[Episode]:
         """List the attempts of a session in order of number and attempt.
+
+        Args:
+            session: The session.
+            wanted: Which attempts.
+            page: Which page.
+            newest_first: Whether they are in the reverse order.
 
         Raises:
             BadPageError: The page's token did not come from such a list.
         """
         table = schema.episodes
-        place = tuple_(table.c.number, table.c.attempt)
+        place = (table.c.number, table.c.attempt)
         query = select(table).where(table.c.session == session)
         if wanted.outcomes:
             query = query.where(table.c.outcome.in_([outcome.name for outcome in wanted.outcomes]))
@@ -1021,8 +1037,10 @@ class SqlStore:
         if wanted.number is not None:
             query = query.where(table.c.number == wanted.number)
         if page.after:
-            query = query.where(place > tuple_(*_numbers(page.after, 2)))
-        rows, more = self._page(query.order_by(table.c.number, table.c.attempt), page)
+            last = tuple_(*_numbers(page.after, 2))
+            query = query.where(tuple_(*place) < last if newest_first else tuple_(*place) > last)
+        order = [column.desc() for column in place] if newest_first else place
+        rows, more = self._page(query.order_by(*order), page)
         following = f"{rows[-1].number}-{rows[-1].attempt}" if more else ""
         return Listing(map(_episode, rows), following)
 
@@ -1489,11 +1507,13 @@ class SessionCounts(NamedTuple):
         episodes: How many count.
         successes: How many of those are successes.
         practised: How many were passed or failed for practice.
+        spent: What was spent on all that are over.
     """
 
     episodes: int
     successes: int
     practised: int
+    spent: Spent = NOTHING
 
 
 class CampaignCounts(NamedTuple):
@@ -1508,33 +1528,42 @@ class CampaignCounts(NamedTuple):
     going_on: int
 
 
-def _counted(outcome: str | None, counts: bool, invalid: str) -> SessionCounts:
+def _counted(
+    outcome: str | None, counts: bool, invalid: str, spent: Spent = NOTHING
+) -> SessionCounts:
     """What an attempt adds to the numbers of its session."""
     passed = outcome == Outcome.SUCCESS.name
     # What was passed or failed and does not count, though nobody declared it invalid.
     practice = not counts and not invalid and (passed or outcome == Outcome.FAILURE.name)
-    return SessionCounts(int(counts), int(counts and passed), int(practice))
+    return SessionCounts(int(counts), int(counts and passed), int(practice), spent)
 
 
 def _summed(parts: Iterable[SessionCounts]) -> SessionCounts:
     episodes = successes = practised = 0
+    spent = NOTHING
     for part in parts:
         episodes, successes = episodes + part.episodes, successes + part.successes
-        practised += part.practised
-    return SessionCounts(episodes, successes, practised)
+        practised, spent = practised + part.practised, spent + part.spent
+    return SessionCounts(episodes, successes, practised, spent)
 
 
-def _count(db: Connection, ended: Episode) -> None:
+def _count(db: Connection, ended: Episode, spent: Spent = NOTHING) -> None:
     """Add an attempt that has just come to its end to the numbers of its session."""
     outcome = None if ended.outcome is None else ended.outcome.name
-    _change_counts(db, ended.session, _counted(outcome, ended.counts, ended.invalid))
+    _change_counts(db, ended.session, _counted(outcome, ended.counts, ended.invalid, spent))
 
 
 def _change_counts(db: Connection, session: str, by: SessionCounts) -> None:
     table = schema.sessions
-    if any(by):
-        changed = {name: table.c[name] + part for name, part in by._asdict().items()}
-        db.execute(update(table).where(table.c.id == session).values(changed))
+    this = table.c.id == session
+    numbers = by._asdict()
+    spent: Spent = numbers.pop("spent")
+    changed: dict[str, Any] = {name: table.c[name] + n for name, n in numbers.items() if n}
+    if spent != NOTHING:
+        before = records.SPENT.read(db.execute(select(table.c.spent).where(this)).scalar_one())
+        changed["spent"] = records.SPENT.write(before + spent)
+    if changed:
+        db.execute(update(table).where(this).values(changed))
 
 
 def _requested(db: Connection, request_id: str) -> Session | None:
@@ -1648,6 +1677,7 @@ def _session(row: Row[Any]) -> Session:
             misfit=row.misfit,
             paused=row.paused,
             practised=row.practised,
+            spent=records.SPENT.read(row.spent),
             unjudged=tuple(sorted(map(int, row.unjudged.split(",")))) if row.unjudged else (),
             identity=records.IDENTITY.read(row.identity),
             **_whose(row),

@@ -169,6 +169,8 @@ async def test_episodes_come_in_pages(service: Service) -> None:
 
     every = await pages()
     assert [[number for number, _ in page] for page in every] == [[0, 1], [2, 3], [4]]
+    back = await pages(newest_first=True)
+    assert [[number for number, _ in page] for page in back] == [[4, 3], [2, 1], [0]]
     both = [types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE]
     assert {outcome for page in every for _, outcome in page} == set(both)
     for outcome in both:

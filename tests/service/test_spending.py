@@ -156,7 +156,11 @@ async def test_sums_have_an_end() -> None:
     assert meter.spent.tokens_in == MOST_TOKENS
     assert len(meter.spent.costs) == MOST_CURRENCIES
     assert all(amount < float("inf") for amount in meter.spent.costs.values())
-    for spent in (meter.spent, NOTHING):
+    other = replace(meter.spent, costs={"AAA": 1e308, "AAB": 1.0, "ZZZ": 1.0})
+    of_a_session = meter.spent + other
+    assert of_a_session == other + meter.spent
+    assert of_a_session.costs.keys() == meter.spent.costs.keys()
+    for spent in (meter.spent, of_a_session, NOTHING):
         assert SPENT.read(json.dumps(SPENT.write(spent))) == spent
 
 

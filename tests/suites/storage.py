@@ -38,6 +38,7 @@ from animalcat.values import (
     Ruling,
     SessionSpec,
     SessionState,
+    Spent,
 )
 
 NOW = datetime(2026, 11, 20, 12, 30, 15, 250, tzinfo=UTC)
@@ -484,16 +485,19 @@ class StorageSuite:
             opened = replace(attempt(session, number), decision=decision)
             store.open_episode(opened)
             failed = Ruling.AWAITED if outcome is Outcome.VOID else None
-            store.finish_episode(replace(finished(opened, outcome), ruling=failed))
+            spent = Spent(0.5, 10, number, {"EUR": 0.25} if number else {"ALL": 2.0})
+            store.finish_episode(replace(finished(opened, outcome), ruling=failed, spent=spent))
             assert store.recount(session)[0] == store.recount(session)[1]
-        assert store.recount(session)[0] == (2, 1, 1)
+        all_spent = Spent(2.0, 40, 6, {"ALL": 2.0, "EUR": 0.75})
+        assert store.recount(session)[0] == (2, 1, 1, all_spent)
         store.invalidate_episode(session, 0, 0, "a bad day")
         store.invalidate_episode(session, 0, 0, "again")
-        assert store.recount(session) == ((1, 0, 1), (1, 0, 1))
+        assert store.recount(session) == ((1, 0, 1, all_spent), (1, 0, 1, all_spent))
         store.judge_failures(session, Ruling.FAILURE)
-        assert store.recount(session) == ((2, 0, 1), (2, 0, 1))
+        assert store.recount(session) == ((2, 0, 1, all_spent), (2, 0, 1, all_spent))
         found = store.sessions_by_id([session, "x"])[session]
         assert (found.episodes, found.successes, found.practised, found.unjudged) == (2, 0, 1, ())
+        assert found.spent == all_spent
 
     def test_first_outcomes_are_those_that_count(self, store: SqlStore, session: str) -> None:
         """Of an arena that was played again the first outcome is told, and a twin stands for it."""

@@ -63,7 +63,7 @@ from animalcat.client.credentials import is_local
 from animalcat.compiling import SIMULATOR, while_compiling
 from animalcat.envs.agents.fingerprint import SHORT
 from animalcat.errors import AnimalcatError
-from animalcat.values import Session, Spent
+from animalcat.values import NOTHING, Session
 from animalcat.values.options import SessionOptions
 from animalcat.words import NOT_CONFINED
 
@@ -283,15 +283,14 @@ def show(
 ) -> None:
     """Show how far a session is, and why it chose the last arenas."""
     with client_for(server, data) as client:
-        current, episodes = client.get_session(session), client.episodes(session)
+        current = client.get_session(session)
         about = _provenance(client, current)
         voided: dict[str, Any] = about.get("voids_by_demand") or {}
         covered: dict[str, Any] | None = about.get("coverage")
         failed: dict[str, Any] = about.get("agent_failures") or {}
         looked: dict[str, Any] = about.get("withdrawals") or {}
-        spent = sum((episode.spent for episode in episodes), Spent())
         if as_json:
-            about = {"spent": asdict(spent), "voids_by_demand": voided.get("demands", [])}
+            about = {"spent": asdict(current.spent), "voids_by_demand": voided.get("demands", [])}
             about |= {"agent_failures": failed, "withdrawals": looked, "coverage": covered}
             about |= _identity(current)
             print_json({**session_row(current), **about})
@@ -300,12 +299,13 @@ def show(
         _show_agent(current)
         if covered and (words := coverage_words(covered)):
             typer.echo(words)
-        if spent != Spent():
-            typer.echo(f"{'spent':13} {spent_words(spent)}")
+        if current.spent != NOTHING:
+            typer.echo(f"{'spent':13} {spent_words(current.spent)}")
         for sentence in filter(None, (d.get("words") for d in (failed, looked, voided))):
             typer.echo(sentence)
         units = {capability.name: capability.unit for capability in current.capabilities}
-        for episode in episodes[-last:] if last else ():
+        chosen = [*client.iter_episodes(session, limit=last, newest_first=True)] if last else []
+        for episode in reversed(chosen):
             typer.echo(why(episode, units))
 
 

@@ -57,6 +57,7 @@ def upgrade() -> None:
         sa.Column("episodes", sa.Integer, nullable=False),
         sa.Column("successes", sa.Integer, nullable=False),
         sa.Column("practised", sa.Integer, nullable=False),
+        sa.Column("spent", sa.JSON, nullable=False),
         sa.Column("campaign", sa.String(100), nullable=True),
     )
     op.create_index("sessions_by_agent", "sessions", ["agent", "seq"])
