@@ -79,7 +79,8 @@ def test_what_a_client_did_is_recorded_beside_the_steps(
     finally:
         episodes.close()
     with animalcat.connect(server.address) as client:
-        steps = [step for step in client.stream_episode(session, 0) if hasattr(step, "notes")]
+        recorded = list(client.stream_episode(session, 0))
+    steps = [part for part in recorded if isinstance(part, animalcat.values.RecordedStep)]
     notes = [note.text for step in steps for note in step.notes]
     assert notes == ["turn(12)", "go(400)"]
 
