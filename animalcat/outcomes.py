@@ -64,6 +64,9 @@ COLUMNS: Final[Mapping[str, Kind]] = {
     "peers_open": "flag",
     "tokens_in": "count",
     "tokens_out": "count",
+    "answers": "count",
+    "unparseable": "count",
+    "refusals": "count",
     "costs": "text",
     "backend": "text",
     "versions": "text",
@@ -82,6 +85,8 @@ COLUMNS: Final[Mapping[str, Kind]] = {
 """Columns that are no meta-features, in order, and what they hold.
 
 `tokens_in`, `tokens_out` and `costs` (JSON, by currency) are sums of what the agent's notes say.
+`answers` are those in words that its notes tell of; of these `unparseable` could not be read, and
+`refusals` were refusals.
 `versions` is JSON: every version that could change the number. `build` and `version` are what a
 reader looks for in it: the Unity build, or the simulator's rules; and the version of animalcat.
 `control` says which control an instance is of the one that `control_of` names; both are empty for

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from inspect import isasyncgen, isawaitable, isgenerator
 from operator import index
-from typing import Any, Final, NamedTuple, SupportsIndex, TypeAlias, cast
+from typing import Any, Final, Literal, NamedTuple, SupportsIndex, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,10 @@ FORMS: Final = (
 
 Action: TypeAlias = int | np.integer[Any] | tuple[int, int] | npt.NDArray[np.integer[Any]]
 """One action: an integer 3 x move + turn, or (move, turn); an array (n, 2) is several of them."""
+
+
+AnswerKind: TypeAlias = Literal["read", "unparseable", "refusal"]
+"""What became of an answer in words: it was done, it could not be read, or it was a refusal."""
 
 
 class ActionError(ValueError):
@@ -84,6 +88,7 @@ class Note:
         tokens_out: Tokens that the model gave; None if not told.
         cost: What that cost, 0 or more, in the currency; None if not told.
         currency: Three letters of ISO 4217, such as "EUR"; empty without a cost.
+        answer: What became of an answer in words; None where nothing spoke.
     """
 
     text: str = ""
@@ -91,6 +96,7 @@ class Note:
     tokens_out: int | None = None
     cost: float | None = None
     currency: str = ""
+    answer: AnswerKind | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import grpc
@@ -200,8 +200,9 @@ class EvaluationStream:
         """
         taken = gateway_pb2.ActionList(actions=actions)
         action = gateway_pb2.Action(slot=slot, step=step, list=taken)
-        told = [types_pb2.Note(slot=slot, **asdict(note)) for note in notes]
-        frames = [gateway_pb2.EvaluateRequest(note=note) for note in told]
+        frames = [gateway_pb2.EvaluateRequest(note=encode(note)) for note in notes]
+        for frame in frames:
+            frame.note.slot = slot
         frames.append(gateway_pb2.EvaluateRequest(action=action))
         if self._identity is not None:  # only the service asks who plays, so this goes over it
             frames, self._identity, self._offer = [self._identity, *frames], None, None

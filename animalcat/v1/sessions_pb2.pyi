@@ -2816,12 +2816,21 @@ class Spent(_message.Message):
     TOKENS_IN_FIELD_NUMBER: _builtins.int
     TOKENS_OUT_FIELD_NUMBER: _builtins.int
     COSTS_FIELD_NUMBER: _builtins.int
+    ANSWERS_FIELD_NUMBER: _builtins.int
+    UNPARSEABLE_FIELD_NUMBER: _builtins.int
+    REFUSALS_FIELD_NUMBER: _builtins.int
     thinking_seconds: _builtins.float
     """Seconds between what it was asked and its answers, as whoever asked saw it."""
     tokens_in: _builtins.int
     """Sum of the tokens that its notes say a language model was given."""
     tokens_out: _builtins.int
     """Sum of the tokens that its notes say the model gave."""
+    answers: _builtins.int
+    """Number of answers in words that its notes tell of."""
+    unparseable: _builtins.int
+    """How many of these could not be read."""
+    refusals: _builtins.int
+    """How many of these were refusals."""
     @_builtins.property
     def costs(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Sums of what its notes say that cost, by currency; of ten currencies at most."""
@@ -2833,10 +2842,13 @@ class Spent(_message.Message):
         tokens_in: _builtins.int = ...,
         tokens_out: _builtins.int = ...,
         costs: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        answers: _builtins.int = ...,
+        unparseable: _builtins.int = ...,
+        refusals: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["costs", b"costs", "thinking_seconds", b"thinking_seconds", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answers", b"answers", "costs", b"costs", "refusals", b"refusals", "thinking_seconds", b"thinking_seconds", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out", "unparseable", b"unparseable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

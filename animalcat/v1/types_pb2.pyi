@@ -43,6 +43,34 @@ FINGERPRINT_SOURCE_COMPUTED: FingerprintSource.ValueType  # 2
 """`animalcat agent run` computed it in the agent's process."""
 Global___FingerprintSource: _TypeAlias = FingerprintSource  # noqa: Y015
 
+class _AnswerKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AnswerKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ANSWER_KIND_UNSPECIFIED: _AnswerKind.ValueType  # 0
+    """Not said."""
+    ANSWER_KIND_READ: _AnswerKind.ValueType  # 1
+    """It was read, and done."""
+    ANSWER_KIND_UNPARSEABLE: _AnswerKind.ValueType  # 2
+    """It could not be read as deeds."""
+    ANSWER_KIND_REFUSAL: _AnswerKind.ValueType  # 3
+    """The model refused, or its provider's filter did."""
+
+class AnswerKind(_AnswerKind, metaclass=_AnswerKindEnumTypeWrapper):
+    """What became of an answer in words."""
+
+ANSWER_KIND_UNSPECIFIED: AnswerKind.ValueType  # 0
+"""Not said."""
+ANSWER_KIND_READ: AnswerKind.ValueType  # 1
+"""It was read, and done."""
+ANSWER_KIND_UNPARSEABLE: AnswerKind.ValueType  # 2
+"""It could not be read as deeds."""
+ANSWER_KIND_REFUSAL: AnswerKind.ValueType  # 3
+"""The model refused, or its provider's filter did."""
+Global___AnswerKind: _TypeAlias = AnswerKind  # noqa: Y015
+
 class _EndedBy:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -540,6 +568,7 @@ class Note(_message.Message):
     TOKENS_OUT_FIELD_NUMBER: _builtins.int
     COST_FIELD_NUMBER: _builtins.int
     CURRENCY_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
     slot: _builtins.int
     """Slot; 0 in recordings."""
     text: _builtins.str
@@ -552,6 +581,8 @@ class Note(_message.Message):
     """What that cost, 0 or more, in the currency."""
     currency: _builtins.str
     """Currency of the cost, three capital letters of ISO 4217; needed where there is a cost."""
+    answer: Global___AnswerKind.ValueType
+    """What became of the answer of something that speaks; not set where nothing spoke."""
     def __init__(
         self,
         *,
@@ -561,17 +592,22 @@ class Note(_message.Message):
         tokens_out: _builtins.int | None = ...,
         cost: _builtins.float | None = ...,
         currency: _builtins.str = ...,
+        answer: Global___AnswerKind.ValueType | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cost", b"_cost", "_tokens_in", b"_tokens_in", "_tokens_out", b"_tokens_out", "cost", b"cost", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_answer", b"_answer", "_cost", b"_cost", "_tokens_in", b"_tokens_in", "_tokens_out", b"_tokens_out", "answer", b"answer", "cost", b"cost", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost", b"_cost", "_tokens_in", b"_tokens_in", "_tokens_out", b"_tokens_out", "cost", b"cost", "currency", b"currency", "slot", b"slot", "text", b"text", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answer", b"_answer", "_cost", b"_cost", "_tokens_in", b"_tokens_in", "_tokens_out", b"_tokens_out", "answer", b"answer", "cost", b"cost", "currency", b"currency", "slot", b"slot", "text", b"text", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__answer: _TypeAlias = _typing.Literal["answer"]  # noqa: Y015
+    _WhichOneofArgType__answer: _TypeAlias = _typing.Literal["_answer", b"_answer"]  # noqa: Y015
     _WhichOneofReturnType__cost: _TypeAlias = _typing.Literal["cost"]  # noqa: Y015
     _WhichOneofArgType__cost: _TypeAlias = _typing.Literal["_cost", b"_cost"]  # noqa: Y015
     _WhichOneofReturnType__tokens_in: _TypeAlias = _typing.Literal["tokens_in"]  # noqa: Y015
     _WhichOneofArgType__tokens_in: _TypeAlias = _typing.Literal["_tokens_in", b"_tokens_in"]  # noqa: Y015
     _WhichOneofReturnType__tokens_out: _TypeAlias = _typing.Literal["tokens_out"]  # noqa: Y015
     _WhichOneofArgType__tokens_out: _TypeAlias = _typing.Literal["_tokens_out", b"_tokens_out"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answer) -> _WhichOneofReturnType__answer | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cost) -> _WhichOneofReturnType__cost | None: ...
     @_typing.overload

@@ -42,17 +42,28 @@ class Spent:
         tokens_in: Sum of the tokens that its notes say a language model was given.
         tokens_out: Sum of the tokens that its notes say the model gave.
         costs: Sums of what its notes say that cost, by currency.
+        answers: Number of its answers in words, as its notes say.
+        unparseable: How many of them could not be read.
+        refusals: How many of them were refusals.
     """
 
     thinking_seconds: float = 0.0
     tokens_in: int = 0
     tokens_out: int = 0
     costs: Mapping[str, float] = field(default_factory=dict[str, float])
+    answers: int = 0
+    unparseable: int = 0
+    refusals: int = 0
 
     @property
     def tokens(self) -> int:
         """Sum of all tokens."""
         return self.tokens_in + self.tokens_out
+
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        tokens = self.tokens_in, self.tokens_out
+        return (*tokens, self.answers, self.unparseable, self.refusals)
 
     def __add__(self, other: Spent) -> Spent:
         """Add what else was spent; in the end it is the same in whatever order it is added.
@@ -67,12 +78,15 @@ class Spent:
             min(MOST_TOKENS, self.tokens_in + other.tokens_in),
             min(MOST_TOKENS, self.tokens_out + other.tokens_out),
             {c: min(sys.float_info.max, total) for c, total in sums.items()},
+            self.answers + other.answers,
+            self.unparseable + other.unparseable,
+            self.refusals + other.refusals,
         )
 
     def is_close(self, other: Spent) -> bool:
         """Return whether it is the same but for the order in which it was added up."""
         return (
-            (self.tokens_in, self.tokens_out) == (other.tokens_in, other.tokens_out)
+            self._counts == other._counts
             and self.costs.keys() == other.costs.keys()
             and math.isclose(self.thinking_seconds, other.thinking_seconds, rel_tol=1e-9)
             and all(

@@ -56,6 +56,7 @@ from animalcat.values import (
     Session,
     SessionSpec,
     SessionState,
+    Spent,
 )
 from animalcat.words import CONTRADICTED, NOT_CERTIFIED, NOT_CONFINED
 
@@ -66,8 +67,8 @@ OBSERVED: Final = {
     "choice": "choice",
 }
 """For each column of the table of outcomes besides success, the source that it shows."""
-
-
+MANY_LOST: Final = 0.1
+"""Share of answers in words that were no deeds from which on every reader has to know it."""
 _NO_VERSIONS: Final = "cut short by the end of a server"
 
 
@@ -318,6 +319,7 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
         notes.append(f"{NOT_CERTIFIED}: {reasons}")
     if changes := session.identity.changes:
         notes.append(f"the agent changed: {in_words(changes)}")
+    notes += _answers_in_words(session.spent)
     if session.spec.observation_spec.privileged:
         notes.append("privileged: the agent was shown the arena's true state")
     if used := session.spec.plugins:
@@ -325,6 +327,16 @@ def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> li
     if session.spec.keep_unpassable:
         notes.append("unpassable: arenas that no play can pass are played too, as was asked for")
     return notes
+
+
+def _answers_in_words(spent: Spent) -> list[str]:
+    """Return what a reader has to know of answers that were no deeds."""
+    said = (
+        (spent.unparseable, "could not be parsed: this measures the format"),
+        (spent.refusals, "were refusals: this measures what the model is willing to do"),
+    )
+    many = MANY_LOST * spent.answers
+    return [f"{lost} of {spent.answers} answers {words}" for lost, words in said if lost > many]
 
 
 def build_of(versions: Mapping[str, str]) -> str:
@@ -447,6 +459,9 @@ def outcome_rows(
             **{f"peers_{key}": value for key, value in _peers(episode.decision).items()},
             "tokens_in": episode.spent.tokens_in,
             "tokens_out": episode.spent.tokens_out,
+            "answers": episode.spent.answers,
+            "unparseable": episode.spent.unparseable,
+            "refusals": episode.spent.refusals,
             "costs": json.dumps(dict(episode.spent.costs)),
             "backend": spec.backend,
             "versions": json.dumps(dict(episode.versions), sort_keys=True),

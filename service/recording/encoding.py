@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from mcap.opcode import Opcode
 
+from animalcat.codec import encode
 from animalcat.envs.answers import Note
 from animalcat.envs.types import Step
 from animalcat.service.recording.channels import NANOSECONDS_PER_PHYSICS_STEP, Channel, log_time
 from animalcat.service.recording.live import LiveFile
-from animalcat.v1 import results_pb2, types_pb2
+from animalcat.v1 import results_pb2
 from animalcat.wire import ended_by_to_proto, observation_to_proto
 
 OPCODE: Final = int(Opcode.MESSAGE)
@@ -78,7 +78,7 @@ def recorded_step(
     if step.ended_by is not None:
         message.ended_by = ended_by_to_proto(step.ended_by)
     if notes:
-        message.notes.extend(types_pb2.Note(**asdict(note)) for note in notes)
+        message.notes.extend(map(encode, notes))
     return message
 
 

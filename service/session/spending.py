@@ -6,6 +6,7 @@ The server does so where it asks the agent, and the worker where the agent plays
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 
 from animalcat.envs.agents.base import UNLIMITED, Allowance
@@ -44,6 +45,7 @@ class Meter:
         """
         before = self.spent.tokens
         tokens_in, tokens_out, costs = self.spent.tokens_in, self.spent.tokens_out, self.spent.costs
+        said = Counter(note.answer for note in notes if note.answer is not None)
         if notes:
             amounts = dict(costs)
             for note in notes:
@@ -55,7 +57,15 @@ class Meter:
                     amounts[note.currency] = min(sys.float_info.max, total)
             costs = dict(sorted(amounts.items()))
         thinking = self.spent.thinking_seconds + seconds
-        self.spent = Spent(thinking, tokens_in, tokens_out, costs)
+        self.spent = Spent(
+            thinking,
+            tokens_in,
+            tokens_out,
+            costs,
+            self.spent.answers + said.total(),
+            self.spent.unparseable + said["unparseable"],
+            self.spent.refusals + said["refusal"],
+        )
         return self._exceeded(self.spent.tokens - before)
 
     def _exceeded(self, tokens: int) -> str:

@@ -21,6 +21,7 @@ from animalcat.client.async_client import aconnect
 from animalcat.client.remote_env import RemoteEnv
 from animalcat.envs.types import Observation
 from animalcat.layouts.inference.fitter import Fitter
+from animalcat.service.measuring.report import labels
 from animalcat.service.recording import read_episode, verify
 from animalcat.service.session.spending import MOST_CURRENCIES, MOST_TOKENS, Meter
 from animalcat.service.storage.records import SPENT
@@ -47,7 +48,8 @@ class Talker(Walker):
         if self.decisions % 3 != 1:
             return action
         words = f"decision {self.decisions}"
-        return Noted(action, Note(words, tokens_in=100, tokens_out=7, cost=0.25, currency="EUR"))
+        kind = "unparseable" if self.decisions == 4 else "read"
+        return Noted(action, Note(words, 100, 7, 0.25, "EUR", kind))
 
 
 def recorded(service: Service, session: str, number: int = 0) -> list[tuple[int, str]]:
@@ -74,6 +76,8 @@ async def test_notes_are_recorded_and_added_up_alike_relayed_and_directly(
                 assert spent.thinking_seconds > 0.0
                 assert (spent.tokens_in, spent.tokens_out) == (100 * len(said), 7 * len(said))
                 assert spent.costs == {"EUR": 0.25 * len(said)}
+                lost = int(episode.steps >= 4)
+                assert (spent.answers, spent.unparseable, spent.refusals) == (len(said), lost, 0)
             found.append(files(service, session))
     assert found[0] == found[1]
 
@@ -140,11 +144,30 @@ async def test_the_sums_are_shown(service: Service) -> None:
         return done.output
 
     text = await asyncio.to_thread(shown)
-    assert f"{total.tokens_in} tokens in, {total.tokens_out} out, {total.costs['EUR']:.4g} EUR" in (
-        text
-    )
+    tokens = f"{total.tokens_in} tokens in, {total.tokens_out} out"
+    assert f"{tokens}, {total.answers} answers in words, {total.costs['EUR']:.4g} EUR" in text
     told = json.loads(await asyncio.to_thread(shown, "--json"))
     assert told["spent"]["tokens_in"] == total.tokens_in
+
+
+@pytest.mark.parametrize(
+    ("spent", "said"),
+    [
+        (Spent(answers=40, unparseable=31), "31 of 40 answers could not be parsed: "),
+        (Spent(answers=40, refusals=5), "5 of 40 answers were refusals: "),
+        (Spent(answers=40, unparseable=4, refusals=4), ""),
+        (NOTHING, ""),
+    ],
+)
+async def test_answers_that_were_no_deeds_are_told_to_every_reader(
+    service: Service, spent: Spent, said: str
+) -> None:
+    name = await service.create(2, agent="spending:said")
+    async with aconnect(service.running.address) as client:
+        session = await client.get_session(name)
+    told = " ".join(labels(replace(session, spent=spent)))
+    assert ("answers" in told) == bool(said)
+    assert said in told
 
 
 async def test_sums_have_an_end() -> None:

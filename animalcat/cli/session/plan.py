@@ -90,6 +90,8 @@ def spent_words(spent: Spent) -> str:
     parts = [f"{spent.thinking_seconds:.3g} s of thinking"]
     if spent.tokens_in or spent.tokens_out:
         parts.append(f"{spent.tokens_in} tokens in, {spent.tokens_out} out")
+    if spent.answers:
+        parts.append(f"{spent.answers} answers in words")
     parts += [f"{amount:.4g} {currency}" for currency, amount in spent.costs.items()]
     return ", ".join(parts)
 
