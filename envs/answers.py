@@ -105,11 +105,11 @@ class Noted:
 
     Attributes:
         actions: The action, or several.
-        note: The note.
+        note: The note, or a tuple of several.
     """
 
     actions: Action | Actions
-    note: Note
+    note: Note | tuple[Note, ...]
 
 
 Answer: TypeAlias = Action | Actions | Noted
@@ -144,9 +144,10 @@ def read_answer(answer: object) -> ReadAnswer:
     try:
         if noted is None:
             return ReadAnswer(_numbers(answer))
-        if not isinstance(noted.note, Note):  # pyright: ignore[reportUnnecessaryIsInstance]
+        notes = noted.note if isinstance(noted.note, tuple) else (noted.note,)
+        if not all(isinstance(note, Note) for note in notes):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _Refusal("its note is no animalcat.Note, as in Noted(3, Note('a remark'))")
-        return ReadAnswer(_numbers(noted.actions), (noted.note,))
+        return ReadAnswer(_numbers(noted.actions), notes)
     except _Refusal as refused:
         raise _error(_shown(answer), refused) from None
 

@@ -129,7 +129,7 @@ def check_apart(references: Iterable[str], bounds: Bounds, data: Path | None = N
         return
     if data is not None:
         _check_data(list(map(str, bounds.sees)), str(data))
-    foreign = [reference for reference in references if not check_name(reference).builtin]
+    foreign = [reference for reference in references if not check_name(reference).ours]
     if foreign and not way().name:
         raise ApartError(
             f"agents cannot be kept apart from the evaluator here ({way().why}), so "
@@ -177,7 +177,9 @@ class AgentProcess:
         ticket = client.get_ticket(session)
         read = check_name(reference)
         best, notes = way(), list[str]()
-        apart = bounds.may is not Permission.ALL and bool(best.name)
+        # A language model is asked by our code, which needs the network and the user's key.
+        model = read.tongue is not None
+        apart = bounds.may is not Permission.ALL and bool(best.name) and not model
         door = _door(client, ticket)
         network = door is None or bounds.may is not Permission.PLAY
         address = client.address if door is None or not apart else f"unix:{door}"
@@ -207,7 +209,7 @@ class AgentProcess:
                 )
         else:
             started = ApartCommand(tuple(command), environment(**variables))
-            if bounds.may is not Permission.ALL:
+            if bounds.may is not Permission.ALL and not model:
                 notes.append(f"the agent, which is ours, is not kept apart here ({best.why})")
         self.note = "; ".join(notes)
         self._apart, self._cut = apart, apart and not network
@@ -327,7 +329,7 @@ def _plan(
         links=links,
         sockets=[str(door.parent)] if door is not None else [],
         variables=variables,
-        ours=bool(read.builtin),
+        ours=read.ours,
         hide=[data] if data else [],
     )
     shared = [mount.source for mount in plan.mounts if mount.kind in ("see", "share")]

@@ -1,10 +1,11 @@
-"""Loads an agent from `builtin:NAME`, `plugin:NAME` or `path/to/file.py:ClassName`, with limits."""
+"""Loads an agent that a reference names: our own, a plugin's, a file's, or a language model."""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
 import sys
+from importlib import import_module
 from inspect import iscoroutinefunction, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from animalcat.envs.agents.base import Agent
+    from animalcat.speech.tongue import Tongue
 
 
 def _planner() -> Agent:
@@ -39,6 +41,23 @@ def _scout() -> Agent:
     except ModuleNotFoundError as error:
         raise _lacking("scout", error) from error
     return ScoutAgent()
+
+
+def _model_agent(model: str, tongue: Tongue) -> Agent:
+    """An agent that a language model plays; its methods are coroutines."""
+    try:
+        import_module("inspect_ai")
+    except ModuleNotFoundError as error:
+        raise AgentLoadError(
+            f"agent 'llm:{model}' needs {error.name}, which is missing: {install('inspect')}"
+        ) from error
+    from animalcat.errors import AnimalcatError
+    from animalcat.inspect.speaking import ModelAgent
+
+    try:
+        return cast("Agent", ModelAgent(model, tongue))
+    except AnimalcatError as error:
+        raise AgentLoadError(str(error)) from None
 
 
 def _lacking(name: str, error: ModuleNotFoundError) -> AgentLoadError:
@@ -108,6 +127,8 @@ def make_agent(read: Reference) -> Agent:
     Raises:
         AgentLoadError: As for `load_agent`.
     """
+    if read.tongue is not None:
+        return _model_agent(read.name, read.tongue)
     agent = BUILTIN[read.name]() if read.builtin else _foreign(read)
     if not read.limits:
         return agent

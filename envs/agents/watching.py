@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import version as package_version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -29,6 +30,7 @@ from animalcat.envs.agents.fingerprint import AgentFingerprint, digest_of, folde
 from animalcat.envs.agents.limits.reference import Reference
 from animalcat.folders import cache_folder
 from animalcat.protocol import version
+from animalcat.speech.tongue import Tongue
 
 PASSED_ON: Final = "ANIMALCAT_AGENT_"
 """Beginning of the variables by which a person tells an agent something; all of them are kept."""
@@ -119,6 +121,8 @@ class Watch:
     def fingerprint(self) -> AgentFingerprint:
         """What the agent is, by what was seen until now."""
         read = self._read
+        if read.tongue is not None:
+            return _of_model(read, read.tongue)
         paths = {*self._sources(), *(_mapped_files() - self._mapped)}
         for path in sorted(paths):
             self._digest(path)
@@ -161,6 +165,12 @@ class Watch:
                 self._digests[path if file.name == Path(path).name else str(file)] = digest_of(file)
 
 
+def _of_model(read: Reference, tongue: Tongue) -> AgentFingerprint:
+    """The fingerprint of a model, which is elsewhere; files that were read are no part of it."""
+    options = {**tongue.options, "inspect_ai": package_version("inspect_ai")}
+    return AgentFingerprint("computed", name_of(read), version(), options)
+
+
 def name_of(read: Reference) -> str:
     """The agent that a reference names, the same wherever its file lies."""
     return f"{Path(read.where).name if read.in_file else read.where}:{read.name}"
@@ -186,6 +196,8 @@ def as_now(known: AgentFingerprint, read: Reference) -> AgentFingerprint:
         known: Its fingerprint before. The files in it are read again, and no others.
         read: The reference that names the agent now.
     """
+    if read.tongue is not None:
+        return _of_model(read, read.tongue)
     home = Path(read.where).resolve().parent if read.in_file else None
     plugin = plugins.find("agent", read.plugin) if read.plugin else None
     ours = ", animalcat " in known.version if plugin else bool(known.version)

@@ -81,7 +81,7 @@ def check_trusted(references: Iterable[str], bounds: Bounds) -> None:
     """
     if bounds.sees or bounds.variables:
         fail("agents on Ray have what is on their node; leave --agent-sees and --agent-env out")
-    foreign = [reference for reference in references if not check_name(reference).builtin]
+    foreign = [reference for reference in references if not check_name(reference).ours]
     if foreign and bounds.may is not Permission.ALL:
         fail(
             f"agents on Ray are not kept apart from the evaluator, so {foreign[0]} could read and "

@@ -1,4 +1,4 @@
-"""References of agents: `builtin:NAME`, `plugin:NAME` or `path.py:Class`, with limits behind it."""
+"""References of agents: their kind and name, and behind it limits or the tongue of a model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from animalcat.envs.agents.limits.catalogue import (
     cues_of,
     limits_of,
 )
+from animalcat.speech.tongue import Tongue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from animalcat.envs.agents.limits.catalogue import Limit
 
-FORMS: Final = "expected builtin:NAME, plugin:NAME or path/to/file.py:ClassName"
+FORMS: Final = "expected builtin:NAME, plugin:NAME, llm:MODEL or path/to/file.py:ClassName"
+MODEL: Final = "llm:"
+"""Beginning of a reference of a language model."""
 Strength: TypeAlias = float | str
 
 
@@ -33,14 +36,17 @@ class Reference:
     """A reference that was read.
 
     Attributes:
-        where: `builtin`, `plugin`, or the path of a file.
-        name: Of the built-in agent, of the plugin or of the class.
+        where: `builtin`, `plugin`, `llm`, or the path of a file.
+        name: Of the built-in agent, of the plugin, of the model or of the class.
         limits: Name of each limit -> its strength, in the order in which they were written.
+        tongue: How a language model is told what it perceives, and how it answers; None for
+            others.
     """
 
     where: str
     name: str
     limits: Mapping[str, Strength]
+    tongue: Tongue | None = None
 
     @property
     def builtin(self) -> str:
@@ -53,9 +59,14 @@ class Reference:
         return self.name if self.where == "plugin" else ""
 
     @property
+    def ours(self) -> bool:
+        """Whether its code comes with animalcat, and so may be trusted like it."""
+        return bool(self.builtin) or self.tongue is not None
+
+    @property
     def in_file(self) -> bool:
         """Whether it is a class of a file."""
-        return not (self.builtin or self.plugin)
+        return not (self.ours or self.plugin)
 
     @property
     def privileged(self) -> bool:
@@ -73,12 +84,15 @@ def read_reference(text: str) -> Reference:
     """Read a reference, and check its limits; nothing is loaded.
 
     Args:
-        text: Such as `builtin:scout+sight=8+lapses=.1`.
+        text: Such as `builtin:scout+sight=8+lapses=.1`, or `llm:openai/gpt-4o+script,words=no`.
 
     Raises:
         AgentLoadError: It has another form; a limit is unknown, the agent does not take it, its
-            strength is not one that it takes, or two limits contradict each other.
+            strength is not one that it takes, or two limits contradict each other; a model's
+            tongue is none.
     """
+    if text.startswith(MODEL):
+        return _model(text)
     where, separator, rest = text.rpartition(":")
     name, *written = rest.split("+")
     if not separator or not where or not name:
@@ -93,6 +107,17 @@ def read_reference(text: str) -> Reference:
     _check_taken(text, reference)
     _check_together(text, reference)
     return reference
+
+
+def _model(text: str) -> Reference:
+    """Read the reference of a language model, whose name may have colons."""
+    name, _, spoken = text.removeprefix(MODEL).partition("+")
+    if not name:
+        raise AgentLoadError(f"agent {text!r}: name the model, as in llm:openai/gpt-4o")
+    try:
+        return Reference("llm", name, {}, Tongue.of(spoken or "tools"))
+    except ValueError as error:
+        raise AgentLoadError(f"agent {text!r}: {error}") from None
 
 
 def is_privileged(text: str) -> bool:
