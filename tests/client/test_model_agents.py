@@ -81,7 +81,7 @@ def test_a_model_acts_by_scripts_and_is_shown_the_latest_pictures() -> None:
     answers = played(agent, 6)
     assert [list(getattr(one, "actions", one)) for one in answers[:2]] == [[1], [1]]
     assert [note.answer for note in notes_of(answers)] == ["read"] * 5
-    assert notes_of(answers)[0].text.endswith("turn(degrees=-12)\nlook()")
+    assert notes_of(answers)[0].text == "Think('so');Turn(12)"
     last = shown[-1]
     pictures = [part for m in last if not isinstance(m.content, str) for part in m.content]
     assert sum(isinstance(part, ContentImage) for part in pictures) == 2
