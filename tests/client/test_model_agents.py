@@ -95,8 +95,9 @@ def test_a_model_acts_by_tools_and_each_call_is_answered() -> None:
     model, shown = scripted(both, call("wait", seconds=0.06))
     answers = played(ModelAgent(model, Tongue(picture=16)), 3)
     assert notes_of(answers)[0].text.endswith("turn(degrees=-12)\nlook()")
-    *_, first, second = shown[1]
-    assert (first.role, second.role) == ("tool", "tool")
+    # Where a provider takes no pictures from tools, inspect_ai sends them as the user's.
+    *_, first, second, pictures = shown[1]
+    assert (first.role, second.role, pictures.role) == ("tool", "tool", "user")
     assert first.text == "See below."
     assert "You turned 12° to the left." in second.text
 
