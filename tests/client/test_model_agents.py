@@ -91,7 +91,8 @@ def test_a_model_acts_by_scripts_and_is_shown_the_latest_pictures() -> None:
 
 def test_a_model_acts_by_tools_and_each_call_is_answered() -> None:
     both = call("turn", degrees=-12)
-    both.choices[0].message.tool_calls += call("look").choices[0].message.tool_calls
+    calls = [one.choices[0].message.tool_calls or [] for one in (both, call("look"))]
+    both.choices[0].message.tool_calls = [*calls[0], *calls[1]]
     model, shown = scripted(both, call("wait", seconds=0.06))
     answers = played(ModelAgent(model, Tongue(picture=16)), 3)
     assert notes_of(answers)[0].text.endswith("turn(degrees=-12)\nlook()")
