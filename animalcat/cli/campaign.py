@@ -67,7 +67,7 @@ from animalcat.cli.shared.unplayable import fail_if_unplayable
 from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_column, whose
 from animalcat.client import Client
 from animalcat.compiling import LAYOUTS, while_compiling
-from animalcat.envs.agents.limits import is_privileged
+from animalcat.envs.agents.limits import is_privileged, pictures_of
 from animalcat.errors import AnimalcatError
 from animalcat.values import Campaign, Session
 from animalcat.values.options import CampaignOptions
@@ -197,6 +197,8 @@ def run(
                 f"{reference} is shown the arena's true state, and no agent of a campaign is; let "
                 f"it play a session of its own: animalcat session run --agent {reference}"
             )
+    if chosen.get("camera") is None and (side := max(map(pictures_of, agent))):
+        chosen["camera"] = side
     _check_against(against, agent)
     bounds = bounds_of(agent_may, agent_sees, agent_env, same_agent=same_agent)
     if plan is not None and plan.agents_run.where == "ray":

@@ -440,10 +440,12 @@ class Lab(Client):
         except ValueError as error:
             raise AnimalcatError(str(error), "INVALID_REQUEST") from None
         if given.reference:
-            from animalcat.envs.agents.limits import is_privileged
+            from animalcat.envs.agents.limits import is_privileged, pictures_of
 
             if is_privileged(given.reference):
                 asked.setdefault("privileged", True)
+            if observation_spec is None and (side := pictures_of(given.reference)):
+                asked.setdefault("camera", side)
         rival = against.session if isinstance(against, Result) else against
         known = given.fingerprint
         identity = "" if known is None else known.digest or known.process

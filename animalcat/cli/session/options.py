@@ -20,7 +20,8 @@ from animalcat.cli.shared.output import fail, status
 from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
 from animalcat.client import Client
 from animalcat.compiling import LAYOUTS, while_compiling
-from animalcat.envs.agents.limits import is_privileged
+from animalcat.envs.agents.limits import is_privileged, pictures_of
+from animalcat.envs.agents.limits.reference import MODEL
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.layouts.adaptive.plan import preset_options
 from animalcat.values import Session
@@ -128,13 +129,24 @@ def _plan(
         str,
         typer.Option(
             metavar="REFERENCE",
-            help="The agent to measure: builtin:NAME, plugin:NAME, or path/to/file.py:Class. "
-            "Limits may follow, as in builtin:scout+lapses=0.1 (animalcat agent limits lists "
-            "them).",
+            help="The agent to measure: builtin:NAME, plugin:NAME, path/to/file.py:Class, or a "
+            "language model as inspect_ai names it, such as llm:openai/gpt-4o. Limits may follow, "
+            "as in builtin:scout+lapses=0.1 (animalcat agent limits lists them).",
             rich_help_panel=AGENT,
         ),
     ],
     battery: Battery,
+    tongue: Annotated[
+        str,
+        typer.Option(
+            metavar="OPTIONS",
+            help="How a language model is told what it perceives, and how it answers: tools, "
+            "script or frames, and behind it options such as script,words=no,picture=84. It is "
+            "part of the agent's identity, as in llm:openai/gpt-4o+script.",
+            show_default="tools",
+            rich_help_panel=AGENT,
+        ),
+    ] = "",
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
@@ -168,6 +180,9 @@ def _plan(
     as_json: AsJson = False,
     **options: Any,
 ) -> SessionPlan:
+    agent = spoken(agent, tongue)
+    if options["camera"] is None:
+        options["camera"] = pictures_of(agent) or None
     options["privileged"] = options["privileged"] or is_privileged(agent) or None
     try:
         chosen: dict[str, Any] = dict(preset_options(preset))
@@ -194,6 +209,17 @@ def _plan(
         data,
         as_json,
     )
+
+
+def spoken(agent: str, tongue: str) -> str:
+    """The reference of an agent with the tongue that was asked for."""
+    if not tongue:
+        return agent
+    if not agent.startswith(MODEL):
+        fail(f"--tongue {tongue}: {agent} does not speak; it is for llm:MODEL")
+    if "+" in agent:
+        fail(f"--tongue {tongue}: {agent} says its tongue already")
+    return f"{agent}+{tongue}"
 
 
 def bounds_of(

@@ -11,6 +11,7 @@ from animalcat.envs.agents.limits.reference import (
     AgentLoadError,
     Reference,
     is_privileged,
+    pictures_of,
     read_reference,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "is_privileged",
     "limited",
     "limits_of",
+    "pictures_of",
     "read_reference",
 ]

@@ -132,6 +132,19 @@ def is_privileged(text: str) -> bool:
         return False
 
 
+def pictures_of(text: str) -> int:
+    """Side of the pictures that a language model is to be shown, in pixels; 0 for other agents.
+
+    Args:
+        text: A reference, or any name of an agent that runs elsewhere.
+    """
+    try:
+        read = read_reference(text)
+    except AgentLoadError:
+        return 0
+    return 0 if read.tongue is None else read.tongue.picture
+
+
 def _strength(text: str, name: str, value: str | None) -> Strength:
     """The strength of a limit, of the range that it takes."""
     limit = LIMITS.get(name)
