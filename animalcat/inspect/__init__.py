@@ -1,1 +1,50 @@
-"""Adaptive evaluation of tasks of inspect_ai, whose samples have demands."""
+"""Adaptive evaluation of tasks of inspect_ai, whose samples have demands.
+
+    from animalcat.inspect import adaptive
+
+    eval(adaptive(my_task(), layout="layout.yaml", demands="demands.csv"), model="...")
+
+`adaptive` makes a task that runs the samples which tell most, and `early_stopping` leaves out of a
+task what would tell nothing. `read_logs` gives the outcomes in logs of any tasks as a table. The
+extra `inspect` brings what they need. These names load when they are first used.
+
+`logs` reads logs, `plan` is what an evaluation consists of, `session` goes through one, `source`
+gives it to inspect_ai, `stopping` stops early, `results` is what a log has found out, and
+`_registry` is what inspect_ai loads.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from animalcat.inspect.logs import read_logs
+    from animalcat.inspect.source import adaptive
+
+__all__ = ["adaptive", "read_logs"]
+
+_HOME = {"adaptive": "source", "read_logs": "logs"}
+"""Where each name lives."""
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when they are first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'animalcat.inspect' has no attribute {name!r}")
+    try:
+        module = import_module(f"animalcat.inspect.{_HOME[name]}")
+    except ImportError as error:
+        from animalcat.installing import install
+
+        raise ImportError(
+            f"animalcat.inspect needs the extra `inspect` ({error.name or error} is missing): "
+            f"{install('inspect')}"
+        ) from error
+    value = globals()[name] = getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """What there is, for completion: the public names, and not where they live."""
+    return list(__all__)

@@ -413,11 +413,12 @@ class Learner:
         )
         self._offer_of[instance] = offer
 
-    def set_aside(self, instance: str) -> None:
-        """Exclude an instance that was not told yet, and its offer, from being chosen."""
-        name = self._offer_of.get(instance, instance)
-        if instance not in self._evidence and name in self._places:
-            self._aside.add(name)
+    def set_aside(self, *instances: str) -> None:
+        """Exclude instances that were not told yet, and their offers, from being chosen."""
+        open_ones = [name for name in instances if name not in self._evidence]
+        names = {self._offer_of.get(name, name) for name in open_ones} & self._places.keys()
+        if names:
+            self._aside |= names
             self._choose_from(self.bank.without(self._aside))
             self._place_all()
 
