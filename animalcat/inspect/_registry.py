@@ -55,3 +55,33 @@ with suppress(Exception):  # an inspect_ai without tasks is nobody's concern her
         from animalcat.inspect.source import adaptive as made
 
         return made(**given)
+
+    @task
+    def arena(
+        battery: str = "basics",
+        layout: str = "",
+        tongue: Any = "tools",
+        preset: str = "",
+        max_episodes: int = 0,
+        seed: int = 0,
+        at_once: int = 1,
+        server: str = "",
+        data: str = "",
+    ) -> Task:
+        """Let a model play arenas, each chosen for what it tells of it.
+
+        Args:
+            battery: A battery, or a family that is built if it is not there.
+            layout: Name or file of a layout.
+            tongue: How the model is told what it perceives, and how it answers.
+            preset: How long it takes: "quick", "standard" or "thorough".
+            max_episodes: The most episodes; 0 for what the preset says.
+            seed: Seed of all randomness.
+            at_once: How many episodes play at once.
+            server: Host and port of a server.
+            data: The data directory.
+        """
+        given = dict(locals())
+        from animalcat.inspect.arena import arena as made_arena
+
+        return made_arena(**given)

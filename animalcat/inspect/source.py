@@ -473,7 +473,17 @@ async def keep(log: EvalLog, session: Session) -> None:
         }
         for choice in session.choices
     ]
-    edit = MetadataEdit(metadata_set={PROFILE: _json(profile), CHOICES: _json(choices)})
+    await write_into(log, {PROFILE: profile, CHOICES: choices})
+
+
+async def write_into(log: EvalLog, metadata: Mapping[str, Any]) -> None:
+    """Add to a log's metadata, in its file too.
+
+    Args:
+        log: The log; it is changed.
+        metadata: What to add, by key.
+    """
+    edit = MetadataEdit(metadata_set={key: _json(value) for key, value in metadata.items()})
     reason = "what adaptive evaluation found out"
     edited = edit_eval_log(log, [edit], ProvenanceData(author=KEY, reason=reason))
     log.log_updates = edited.log_updates

@@ -37,11 +37,13 @@ _NOTE_BYTES: Final = 4096
 _LOOK: Final = "look"
 _PASSED: Final = "(a picture that you saw before)"
 _NO_TOOL: Final = "You called no tool. Call go, turn, wait or look."
-_ABOUT: Final = {
+ABOUT: Final = {
+    _LOOK: ("See again what you see now. It takes no time.", ""),
     "go": ("Go straight ahead, or backward if it is negative.", f"up to {GO_METRES:g}"),
     "turn": ("Turn to the right, or to the left if it is negative.", f"up to {TURN_DEGREES:g}"),
     "wait": ("Stand still.", f"up to {WAIT_SECONDS:g}"),
 }
+"""What each tool does, and what its argument may be."""
 
 
 class Understood(NamedTuple):
@@ -87,11 +89,11 @@ def tools() -> list[ToolInfo]:
     """The tools of an agent, as a model is told of them: go, turn, wait and look."""
     from inspect_ai.tool import ToolInfo, ToolParam, ToolParams
 
-    made = [ToolInfo(name=_LOOK, description="See again what you see now.")]
-    for name, (argument,) in TOOLS.items():
-        about, most = _ABOUT[name]
-        parameter = ToolParam(type="number", description=f"{argument}, {most}")
-        parameters = ToolParams(properties={argument: parameter}, required=[argument])
+    made: list[ToolInfo] = []
+    for name, (about, most) in ABOUT.items():
+        given = TOOLS.get(name, ())
+        taken = {one: ToolParam(type="number", description=f"{one}, {most}") for one in given}
+        parameters = ToolParams(properties=taken, required=[*given])
         made.append(ToolInfo(name=name, description=about, parameters=parameters))
     return made
 
@@ -100,6 +102,9 @@ class ModelAgent:
     """An agent whose decisions a language model makes, asked by the model API of inspect_ai.
 
     It has four tools, which act in the arena alone, and runs nothing of what the model wrote.
+
+    Attributes:
+        messages: The conversation about the episode so far.
     """
 
     def __init__(
@@ -124,7 +129,7 @@ class ModelAgent:
             raise AnimalcatError(f"llm:{model}: {' '.join(str(error).split())}") from None
         self._tongue = tongue
         self._pauses = pauses
-        self._messages: list[ChatMessage] = []
+        self.messages: list[ChatMessage] = []
         self._talk: Conversation | None = None
         self._notes: list[Note] = []
 
@@ -133,7 +138,7 @@ class ModelAgent:
         from inspect_ai.model import ChatMessageSystem
 
         self._talk = Conversation(self._tongue, info)
-        self._messages = [ChatMessageSystem(content=prompt(self._tongue, info))]
+        self.messages = [ChatMessageSystem(content=prompt(self._tongue, info))]
         self._notes = []
 
     async def act(self, observation: Observation) -> Answer:
@@ -154,22 +159,28 @@ class ModelAgent:
 
     async def _asked(self, shown: Shown) -> ModelOutput:
         """Show what is perceived, and return what the model answers."""
-        self._messages += _replies(self._messages, shown)
-        _forget(self._messages, self._tongue.history)
+        self.messages += _replies(self.messages, shown)
+        _forget(self.messages, self._tongue.history)
         output = await self._output()
         if output.choices:
-            self._messages.append(output.choices[0].message)
+            self.messages.append(output.choices[0].message)
         return output
 
     async def _output(self) -> ModelOutput:
         """Ask until the provider answers, as often as there are pauses, and once more."""
+        from inspect_ai.util import LimitExceededError
+
         for pause in self._pauses:
             try:
                 return await self._generated()
+            except LimitExceededError:
+                raise
             except Exception:  # noqa: BLE001  whatever the provider raises
                 await asyncio.sleep(pause)
         try:
             return await self._generated()
+        except LimitExceededError:
+            raise
         except Exception as error:
             times = len(self._pauses) + 1
             raise AnimalcatError(
@@ -179,7 +190,7 @@ class ModelAgent:
     async def _generated(self) -> ModelOutput:
         """Ask once; what a provider tells as an error is raised as one."""
         given = tools() if self._tongue.form == "tools" else []
-        output = await self._model.generate(list(self._messages), tools=given)
+        output = await self._model.generate(list(self.messages), tools=given)
         if output.error:
             raise RuntimeError(output.error)
         return output
