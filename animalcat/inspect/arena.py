@@ -17,7 +17,7 @@ from inspect_ai import SampleSource, Task, enqueue_sample
 from inspect_ai.dataset import Sample
 from inspect_ai.hooks import Hooks, TaskEnd, TaskStart, hooks
 from inspect_ai.log import EvalSample, HeadlineMetric, transcript
-from inspect_ai.model import get_model
+from inspect_ai.model import ChatMessageUser, ContentText, get_model
 from inspect_ai.scorer import (
     CORRECT,
     INCORRECT,
@@ -46,7 +46,7 @@ from animalcat.lab.lab import Lab, connect
 from animalcat.layouts.adaptive.plan import preset_options
 from animalcat.protocol import version
 from animalcat.service.host.private import server_for
-from animalcat.speech import Conversation, Shown, Tongue, UnreadableError, read_call
+from animalcat.speech import Conversation, Shown, Tongue, UnreadableError, prompt, read_call
 from animalcat.speech.reading import TOOLS
 from animalcat.values import Episode, Outcome, Session
 
@@ -332,8 +332,10 @@ def arena(
     the estimated share of the battery that the model passes, with its interval.
 
     With tools, another solver may take the place of ours: it finds go, turn, wait and look among
-    the tools of a sample. A limit of messages, tokens or turns leaves the model standing still, and
-    the episode counts. What ends by a limit of time or cost, an error or an operator is void.
+    the tools of a sample, and `arena_tools` makes them for one that is given its tools.
+
+    A limit of messages, tokens or turns leaves the model standing still, and the episode counts.
+    What ends by a limit of time or cost, an error or an operator is void.
 
     Args:
         battery: A battery of the server, or a family that is built if it is not there.
@@ -362,7 +364,7 @@ def arena(
     return Task(
         name=f"arena-{battery.removeprefix('batteries/')}",
         dataset=source,
-        setup=[use_tools(tools_of(source.key))] if spoken.form == "tools" else None,
+        setup=[introduce(), use_tools(arena_tools())] if spoken.form == "tools" else None,
         solver=speak(source.key),
         scorer=outcome(source.key),
         headline_metric=HeadlineMetric(metric="accuracy"),
@@ -395,12 +397,22 @@ def speak(source: str) -> Solver:
     return solve
 
 
-def tools_of(source: str) -> list[Tool]:
-    """The tools of an agent for any solver: go, turn, wait and look.
+@solver
+def introduce() -> Solver:
+    """Tell a solver of others what to do, and show it the arena."""
 
-    Args:
-        source: Key of the source of the samples.
-    """
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        trial = _trial_of(state)
+        if trial is not None:
+            first = ContentText(text=prompt(trial.talk.tongue, trial.opening.info))
+            state.messages = [ChatMessageUser(content=[first, *content_of(trial.talk.show())])]
+        return state
+
+    return solve
+
+
+def arena_tools() -> list[Tool]:
+    """The tools by which a solver of others plays the task `arena`: go, turn, wait and look."""
 
     def made(name: str, arguments: Sequence[str]) -> Tool:
         about, most = ABOUT[name]
@@ -408,7 +420,7 @@ def tools_of(source: str) -> list[Tool]:
         async def execute(**given: Any) -> Any:
             state = sample_state()
             assert state is not None  # tools are called while a sample runs
-            trial = _sources[source].trial(state.sample_id, state.epoch)
+            trial = _trial_of(state)
             if trial is None:
                 raise ToolError(_OVER)
             told = await trial.do(name, given)
@@ -463,6 +475,13 @@ def outcome(source: str) -> Scorer:
         )
 
     return made_scorer()
+
+
+def _trial_of(state: TaskState) -> Trial | None:
+    """The trial of a sample; None where it is stored already, and of samples of others."""
+    about = state.metadata.get(TRIAL)
+    source = _sources.get(about["source"]) if about else None
+    return None if source is None else source.trial(state.sample_id, state.epoch)
 
 
 async def _explain(source: ArenaSource, episode: Episode) -> None:

@@ -108,7 +108,7 @@ class ModelAgent:
     """
 
     def __init__(
-        self, model: str | Model, tongue: Tongue, pauses: Sequence[float] = PAUSES
+        self, model: str | Model, tongue: Tongue, pauses: Sequence[float] | None = None
     ) -> None:
         """Find the model.
 
@@ -116,7 +116,7 @@ class ModelAgent:
             model: A model of inspect_ai, or its name, such as "openai/gpt-4o". Its key is in the
                 environment, where its provider looks for it.
             tongue: How the model is told what it perceives, and how it answers.
-            pauses: Seconds before each further try where its provider fails.
+            pauses: Seconds before each further try where its provider fails; by default `PAUSES`.
 
         Raises:
             AnimalcatError: There is no such model, or its provider lacks something.
@@ -128,7 +128,7 @@ class ModelAgent:
         except Exception as error:  # noqa: BLE001  each provider has errors of its own
             raise AnimalcatError(f"llm:{model}: {' '.join(str(error).split())}") from None
         self._tongue = tongue
-        self._pauses = pauses
+        self._pauses = PAUSES if pauses is None else pauses
         self.messages: list[ChatMessage] = []
         self._talk: Conversation | None = None
         self._notes: list[Note] = []
