@@ -336,6 +336,7 @@ def _long_sessions(maker: StoreMaker, size: int) -> Mapping[str, str]:
     """Two long sessions that are over, and one that is not."""
     played = maker.battery(f"arenas-{size}")
     over = maker.sessions(played, 2, size, fits=True, recordings=1)
+    maker.explain(over[0])
     (waiting,) = maker.sessions(played, 1, size, over=False)
     return {"session": over[0], "other": over[1], "open": waiting, "last": str(size - 1)}
 
@@ -551,20 +552,24 @@ def run(quick: bool) -> list[dict[str, Any]]:
     """Measure; SQLite first, then PostgreSQL where this machine has it.
 
     Args:
-        quick: Two sizes of every axis, once each, on SQLite.
+        quick: Two sizes of every axis, once each, on SQLite; or on PostgreSQL, if
+            `benchmarks.postgres.STORE` says so.
 
     Returns:
         A row for each command and kind of store: its cost at every size, and its slope.
     """
     warm()
-    rows = [row for axis in AXES for row in grown(axis, axis.quick if quick else axis.sizes, quick)]
-    if quick:
-        return rows
+    rows: list[dict[str, Any]] = []
+    if not postgres.wanted():
+        for axis in AXES:
+            rows += grown(axis, axis.quick if quick else axis.sizes, quick)
+        if quick:
+            return rows
     try:
         with postgres.running() as server:
             for axis in (one for one in AXES if one.sql):
                 with postgres.schema(server) as url:
-                    rows += grown(axis, axis.sizes, quick, url)
+                    rows += grown(axis, axis.quick if quick else axis.sizes, quick, url)
     except postgres.PostgresMissingError as error:
         rows.append({"name": "the same on PostgreSQL", "note": str(error)})
     return rows

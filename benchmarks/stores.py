@@ -33,7 +33,8 @@ from animalcat.service.batteries.battery import BATTERIES, Battery, build_family
 from animalcat.service.batteries.drafts import Fixed
 from animalcat.service.batteries.writing import write_battery
 from animalcat.service.ids import campaign_id, session_id
-from animalcat.service.library.layouts import record_of
+from animalcat.service.library.layouts import layout_of, record_of
+from animalcat.service.measuring.explaining import Explainer
 from animalcat.service.measuring.kept_fits import keep_fit, kept_fit_key
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import live_profile
@@ -245,6 +246,17 @@ class StoreMaker:
             specs.append(SessionSpec(agent=named, **_measured(played), **own))
             self._made += 1
         return self._write(played, specs, episodes, over, recordings, fits)
+
+    def explain(self, session: str) -> None:
+        """Keep what explains the episodes of a session that is over, as a server does at its end.
+
+        Everything is told for that, a thousand outcomes a second.
+        """
+        stored = self.store.session(session)
+        assert stored is not None
+        battery = load(stored.spec.battery_digest, self.data / BATTERIES)
+        layout = layout_of(stored.spec, self.store)
+        Explainer(self.store, self.files).explained(stored, layout, battery, 0, None)
 
     def campaign(
         self,
@@ -539,7 +551,7 @@ def _session_row(
         "episodes": 0,
         "successes": 0,
         "practised": 0,
-        "spent": records.SPENT.write(NOTHING),
+        "spent": json.dumps(records.SPENT.write(NOTHING)),
     }
 
 

@@ -40,8 +40,6 @@ COMMANDS: Final = (
     *("layout list", "battery show BATTERY", "battery features BATTERY"),
 )
 """What is run, with words for what it is run on."""
-STORE: Final = "ANIMALCAT_YEAR_STORE"
-"""Variable of the environment: "postgresql" puts the year on PostgreSQL."""
 
 
 class Opened(NamedTuple):
@@ -72,7 +70,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = ""
-        if os.environ.get(STORE) == "postgresql":
+        if postgres.wanted():
             url = stack.enter_context(postgres.schema(stack.enter_context(postgres.running())))
         part = QUICK if quick else 1
         start = time.process_time()

@@ -525,6 +525,11 @@ class Learner:
         return self._features(instance)[0]
 
     @property
+    def reseeded(self) -> bool:
+        """Whether its posterior was restarted from draws that it was given."""
+        return bool(self._reseeds)
+
+    @property
     def played(self) -> list[int]:
         """Rows in the bank of the instances told, in the order of `data`."""
         return self._played.rows.tolist()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -148,7 +148,41 @@ def misfits_of(learner: Learner, most: int = MISFITS) -> list[dict[str, Any]]:
     return [asdict(suspect) for suspect in learner.suspects[:most]]
 
 
-def explain_of(learner: Learner, instance: str, outcome: float, happened: str = "") -> Explanation:
+@dataclass(frozen=True)
+class Standing:
+    """What explanations need of a learner that was told all outcomes.
+
+    Attributes:
+        particles: (particles, latents) of its posterior.
+        weights: (particles,), summing to 1.
+        played: Names of the instances that were played, each once.
+        misfit: Where the layout does not describe the agent; empty if no alarm stands.
+        notes: The note of each node.
+    """
+
+    particles: Floats
+    weights: Floats
+    played: tuple[str, ...]
+    misfit: str
+    notes: Mapping[str, NodeNote]
+
+
+def standing_of(learner: Learner) -> Standing:
+    """Return what explanations need of a learner."""
+    bank, posterior = learner.bank, learner.posterior
+    scales = [scale_of(bank.layout, k, bank.features) for k in range(len(bank.layout.latents))]
+    played = dict.fromkeys(bank.names[row] for row in learner.played)
+    notes = notes_of(learner, learner.summary(), scales)
+    return Standing(posterior.particles, posterior.weights, tuple(played), learner.misfit, notes)
+
+
+def explain_of(
+    learner: Learner,
+    instance: str,
+    outcome: float,
+    happened: str = "",
+    standing: Standing | None = None,
+) -> Explanation:
     """Explain an episode by the learner's posterior.
 
     Args:
@@ -156,24 +190,24 @@ def explain_of(learner: Learner, instance: str, outcome: float, happened: str = 
         instance: Name of the episode's instance.
         outcome: Its outcome as a share of its maximum: 1 for success, 0 for failure.
         happened: How the episode ended, in a sentence.
+        standing: What is kept of a learner that was told the outcomes, if `learner` was not.
 
     Raises:
         KeyError: There is no such instance.
         ValueError: The outcome is missing.
     """
-    bank, posterior = learner.bank, learner.posterior
-    scales = [scale_of(bank.layout, k, bank.features) for k in range(len(bank.layout.latents))]
+    known = standing or standing_of(learner)
     return explain(
-        bank,
-        posterior.particles,
+        learner.bank,
+        known.particles,
         learner.features_of(instance),
         outcome,
         instance=instance,
         happened=happened,
-        weights=posterior.weights,
-        played=[bank.names[row] for row in learner.played],
-        misfit=learner.misfit,
-        noted=notes_of(learner, learner.summary(), scales),
+        weights=known.weights,
+        played=known.played,
+        misfit=known.misfit,
+        noted=known.notes,
     )
 
 

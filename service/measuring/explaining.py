@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -9,13 +10,36 @@ from typing import Any, Final, NamedTuple
 from animalcat import names
 from animalcat.arena_configs.instance import Instance
 from animalcat.envs.types import PHYSICS_STEP, EndedBy
-from animalcat.layouts.explaining.session import explain_of
-from animalcat.layouts.model.likelihood import as_shares
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.explaining.session import Standing, explain_of, standing_of
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.measuring.kept_fits import keep_standing, load_standing, told_digest
 from animalcat.service.measuring.measurement import Measurement
+from animalcat.service.storage.artefacts import Artefacts, ArtefactsError
+from animalcat.service.storage.errors import readable
+from animalcat.service.storage.listing import EpisodeFilter
+from animalcat.service.storage.sql import SqlStore
 from animalcat.values import Episode, Session
+
+log = logging.getLogger(__name__)
+
+
+MANY: Final = 1000
+"""From more outcomes on, what explains the episodes of a session that is over is kept on disk."""
+
+
+class Known(NamedTuple):
+    """What explains the episodes of a session.
+
+    Attributes:
+        measurement: Its measurement, which may not have been told anything.
+        standing: What all of its attempts told.
+    """
+
+    measurement: Measurement
+    standing: Standing
 
 
 def explained_episode(
@@ -25,7 +49,7 @@ def explained_episode(
     attempts: Sequence[Episode],
     number: int,
     attempt: int | None,
-    measured: Callable[[], Measurement] | None = None,
+    known: Callable[[], Known] | None = None,
 ) -> dict[str, Any]:
     """Explain why an episode ended as it did, as JSON values of the schema "episode_explain".
 
@@ -33,18 +57,18 @@ def explained_episode(
         session: The session.
         layout: Its layout.
         battery: The battery that it chooses from.
-        attempts: All of its attempts.
+        attempts: All of its attempts; those at this episode are enough with `known`.
         number: Number of the episode.
         attempt: Which attempt at it; None for the one that counts, or else the last.
-        measured: Gives what all of the attempts tell; by default it is worked out.
+        known: Gives what all of the attempts tell; by default it is worked out.
 
     Raises:
         ServiceError: There is no such episode, or it has no outcome that counts.
     """
     tried = [e for e in attempts if e.number == number and attempt in (None, e.attempt)]
     if not tried:
-        known = sorted({e.number for e in attempts})
-        there = f"it has {known[0]} to {known[-1]}" if known else "it has none yet"
+        numbers = sorted({e.number for e in attempts})
+        there = f"it has {numbers[0]} to {numbers[-1]}" if numbers else "it has none yet"
         raise ServiceError(
             Code.UNKNOWN_EPISODE, f"session {session.id} has no such episode: {there}"
         )
@@ -63,80 +87,101 @@ def explained_episode(
             f"nothing was observed of outcome {first.name!r} in episode {number}, so there is "
             "nothing to explain; name another episode",
         )
-    measurement = measured() if measured else measurement_of(session, layout, battery, attempts)
-    learner = measurement.learner
-    data = learner.data()
-    shares = as_shares(layout, learner.bank.evaluator.columns(data.features), data.outcomes)
-    row = sorted(e.number for e in attempts if e.counts).index(number)
+    measurement, standing = known() if known else _told(session, layout, battery, attempts)
+    measurement.learn(episode.decision)
     instance = _played(battery, episode)
     found = explain_of(
-        learner,
+        measurement.learner,
         episode.decision.instance,
-        float(shares[row, 0]),
+        measurement.share(episode),
         happened(episode, instance, layout, session.spec.observation_spec.decision_period),
+        standing,
     )
     return {
         "episode": names.episode_name(session.id, number, episode.attempt),
         "predicted": episode.decision.predicted,
-        "contradicted": learner.misfit,
+        "contradicted": standing.misfit,
         **found.to_dict(),
     }
 
 
-def measurement_of(
-    session: Session, layout: Layout, battery: Battery, attempts: Sequence[Episode]
-) -> Measurement:
-    """Return what all attempts of a session tell.
-
-    Args:
-        session: The session.
-        layout: Its layout.
-        battery: The battery that it chooses from.
-        attempts: All of its attempts.
-    """
+def _told(session: Session, layout: Layout, battery: Battery, attempts: Sequence[Episode]) -> Known:
+    """Tell a new measurement all attempts of a session."""
     measurement = Measurement(session.spec, battery, layout)
     for one in attempts:
         measurement.learn(one.decision)
     for one in sorted((e for e in attempts if e.counts), key=lambda e: e.number):
         measurement.tell(one)
-    return measurement
+    return Known(measurement, standing_of(measurement.learner))
 
 
-class LatestMeasurement:
-    """Keeps what was told last, for as long as nothing else was stored since.
+class Explainer:
+    """Explains episodes, and keeps what explains them for as long as nothing else was stored since.
 
-    Who asks for one episode of a session often asks for the next. What is kept was told exactly
-    what is stored now, or it is told again. It may be used by several threads.
+    Who asks for one episode of a session often asks for the next, so that what was told last stays
+    in memory. Of a long session that is over it is kept on disk as well. What is kept was told
+    exactly what is stored now, or it is told again. It may be used by several threads.
     """
 
-    def __init__(self) -> None:
-        """Keep nothing yet."""
+    def __init__(self, store: SqlStore, files: Artefacts) -> None:
+        """Keep nothing yet.
+
+        Args:
+            store: Has the sessions.
+            files: Keeps files of sessions.
+        """
+        self._store = store
+        self._files = files
         self._lock = threading.Lock()
-        self._kept: tuple[Session, tuple[Episode, ...], Measurement] | None = None
+        self._kept: tuple[str, Known] | None = None
 
     def explained(
-        self,
-        session: Session,
-        layout: Layout,
-        battery: Battery,
-        attempts: Sequence[Episode],
-        number: int,
-        attempt: int | None,
+        self, session: Session, layout: Layout, battery: Battery, number: int, attempt: int | None
     ) -> dict[str, Any]:
         """Explain an episode; see `explained_episode`."""
+        store = self._store
+        tried = store.episodes(session.id, EpisodeFilter(number=number))
+        attempts = readable(tried or store.episodes(session.id))
 
-        def measured() -> Measurement:
-            told = tuple(attempts)
-            kept = self._kept
-            if kept is None or (kept[0].id, kept[0].spec) != (session.id, session.spec):
-                kept = None
-            if kept is None or kept[1] != told:
-                made = measurement_of(session, layout, battery, attempts)
-                kept = self._kept = session, told, made
-            return kept[2]
+        def known() -> Known:
+            return self._known(session, layout, battery)
 
         with self._lock:
-            return explained_episode(session, layout, battery, attempts, number, attempt, measured)
+            return explained_episode(session, layout, battery, attempts, number, attempt, known)
+
+    def _known(self, session: Session, layout: Layout, battery: Battery) -> Known:
+        told = told_digest(session, self._store.last_told(session.id))
+        if self._kept is not None and self._kept[0] == told:
+            return self._kept[1]
+        standing = load_standing(self._files, session.id, told)
+        if standing is not None:
+            known = Known(Measurement(session.spec, battery, layout), standing)
+        else:
+            known = _told(session, layout, battery, readable(self._store.episodes(session.id)))
+            if session.over:
+                keep_explanation(self._store, self._files, session, known.measurement.learner)
+        self._kept = told, known
+        return known
+
+
+def keep_explanation(store: SqlStore, files: Artefacts, session: Session, learner: Learner) -> None:
+    """Keep what explains the episodes of a session that is over, if telling them takes long.
+
+    A learner that was restarted from draws, by a certificate, is not what telling gives.
+
+    Args:
+        store: Has the session.
+        files: Keeps its files.
+        session: The session.
+        learner: What was told all of its outcomes.
+    """
+    if learner.n <= MANY or learner.reseeded:
+        return
+    told = told_digest(session, store.last_told(session.id))
+    try:
+        keep_standing(files, session.id, standing_of(learner), told)
+    except (OSError, ArtefactsError) as error:  # it can be told again
+        log.warning("session %s: what explains its episodes is not kept: %s", session.id, error)
 
 
 def happened(

@@ -20,6 +20,7 @@ from animalcat.layouts.adaptive.plan import RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.statuses import BOUNDED, CONFIRMED, PRECISE, OtherEnd, known_of
 from animalcat.layouts.adaptive.stopping import StopVerdict
+from animalcat.layouts.adaptive.telling import values_of
 from animalcat.layouts.explaining.asking import asked_of, hardly_asked
 from animalcat.layouts.explaining.limits import Mask
 from animalcat.layouts.explaining.session import notes_of, prediction_of
@@ -27,6 +28,7 @@ from animalcat.layouts.explaining.wording import Scale, scale_of
 from animalcat.layouts.inference.fit import FitError, FitResult
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.likelihood import as_shares
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, Profile, learnt
 from animalcat.service.batteries.battery import Battery
@@ -289,12 +291,7 @@ class Measurement:
 
         An outcome whose source gave no value is missing.
         """
-        observed = {"success": float(episode.outcome is Outcome.SUCCESS), **episode.outcomes}
-        known = {
-            outcome.name: observed[outcome.source]
-            for outcome in self.learner.layout.outcomes
-            if outcome.source in observed
-        }
+        observed, known = self._observed(episode)
         decision, number = episode.decision, episode.number
         drawn: _Drawn = {"random": decision.reason == RANDOM, "wager": decision.wager}
         if known:
@@ -303,6 +300,24 @@ class Measurement:
             self.learner.tell_nothing(decision.instance, number, **drawn)
         if self.comparison is not None:
             self.comparison.tell(episode.decision.instance, observed["success"])
+
+    def share(self, episode: Episode) -> float:
+        """Return the first outcome of an episode that counts, as a share of its maximum."""
+        layout, evaluator = self.learner.layout, self.learner.bank.evaluator
+        features = self.learner.features_of(episode.decision.instance)[np.newaxis]
+        values = values_of(layout, self._observed(episode)[1])
+        told = layout.check_outcomes(values[np.newaxis], features)
+        return float(as_shares(layout, evaluator.columns(features), told)[0, 0])
+
+    def _observed(self, episode: Episode) -> tuple[dict[str, float], dict[str, float]]:
+        """What was observed in an episode, by source and by the layout's outcome."""
+        observed = {"success": float(episode.outcome is Outcome.SUCCESS), **episode.outcomes}
+        known = {
+            outcome.name: observed[outcome.source]
+            for outcome in self.learner.layout.outcomes
+            if outcome.source in observed
+        }
+        return observed, known
 
     def verdict(self, seconds: float) -> StopVerdict:
         """Return whether to stop: by the stopping rule, or since two agents are told apart.

@@ -14,7 +14,7 @@ from animalcat.codec import encode, word
 from animalcat.service.access.belongings import wanted as wanted_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
-from animalcat.service.measuring.explaining import LatestMeasurement
+from animalcat.service.measuring.explaining import Explainer
 from animalcat.service.person import recordings
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.rpc import paging
@@ -33,7 +33,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
 
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
-        self._measured = LatestMeasurement()
+        self._explainer = Explainer(engines.parts.store, engines.parts.files)
 
     async def ListEpisodes(  # noqa: N802
         self, request: results_pb2.ListEpisodesRequest, context: Any
@@ -77,10 +77,9 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         session, number, attempt = names.parse_episode(request.name)
         stored = await self._engines.stored(session)
         battery = await self._engines.battery(stored.spec.battery_digest)
-        attempts = await self._engines.episodes(session)
         layout = await asyncio.to_thread(layout_of, stored.spec, self._engines.parts.store)
         explanation = await asyncio.to_thread(
-            self._measured.explained, stored, layout, battery, attempts, number, attempt
+            self._explainer.explained, stored, layout, battery, number, attempt
         )
         return results_pb2.ExplainEpisodeResponse(explanation_json=json.dumps(explanation))
 

@@ -142,6 +142,7 @@ class SessionEnder:
         )
         kept = await self._fits.kept()
         await self._record.end(SessionState.FINISHED, reason, report, learner.misfit, kept)
+        await evidence.keep_explanation(self._record.session, self._parts)
         return self._record.session
 
     async def _end_live(self, state: SessionState, reason: str) -> Session:
@@ -150,4 +151,5 @@ class SessionEnder:
         session = replace(self._record.session, state=state, reason=reason)
         report = await evidence.live_report(session)
         await self._record.end(state, reason, report, evidence.measurement.learner.misfit)
+        await evidence.keep_explanation(self._record.session, self._parts)
         return self._record.session

@@ -20,6 +20,7 @@ from animalcat.service.measuring.certificates import (
     Waiting,
     untold,
 )
+from animalcat.service.measuring.explaining import keep_explanation
 from animalcat.service.measuring.faults import MAX_FAULTS
 from animalcat.service.measuring.measurement import Measurement, OneAtATime
 from animalcat.service.measuring.report import (
@@ -361,6 +362,14 @@ class Evidence:
         return await self._think(
             live_profile, session, self.measurement, self.attempts, self._versions
         )
+
+    async def keep_explanation(self, session: Session, parts: Parts) -> None:
+        """Keep what explains the episodes of the session, which is over."""
+        learner = self.measurement.learner
+        try:
+            await self._think(keep_explanation, parts.store, parts.files, session, learner)
+        except Exception:  # a session can do without what only saves time
+            log.exception("what explains the episodes of session %s is not kept", session.id)
 
     async def live_fit(self) -> FitResult:
         """Return the live posterior with draws, in the form of a fit."""

@@ -1044,6 +1044,17 @@ class SqlStore:
         following = f"{rows[-1].number}-{rows[-1].attempt}" if more else ""
         return Listing(map(_episode, rows), following)
 
+    def last_told(self, session: str) -> str:
+        """Return the digest of the last link about an attempt of a session; empty without one."""
+        table = schema.chain
+        mine = select(table.c.digest).where(
+            table.c.session == session,
+            table.c.what.not_in([BEGINNING, STANDING, PROFILE]),
+            table.c.what.not_like(f"{CERTIFICATE}%"),
+        )
+        with self._reader.connect() as db:
+            return db.scalar(mine.order_by(table.c.seq.desc()).limit(1)) or ""
+
     def last_attempt(self, session: str, number: int) -> int | None:
         """Return the last attempt at an episode of a session; None if there is none."""
         table = schema.episodes

@@ -16,8 +16,14 @@ import pytest
 from animalcat.envs.types import EndedBy
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import from_dict, to_dict
+from animalcat.service.batteries.battery import BATTERIES, load
 from animalcat.service.errors import ServiceError
-from animalcat.service.measuring.explaining import explained_episode, happened
+from animalcat.service.library.layouts import layout_of
+from animalcat.service.measuring import explaining
+from animalcat.service.measuring.explaining import Explainer, explained_episode, happened
+from animalcat.service.measuring.measurement import Measurement
+from animalcat.service.storage.artefacts import Artefacts
+from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.v1 import results_pb2
 from animalcat.values import (
     Decision,
@@ -29,7 +35,7 @@ from animalcat.values import (
     verdict_of,
 )
 
-from .conftest import open_floor
+from .conftest import Service, open_floor
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -61,6 +67,50 @@ async def test_a_session_ends_with_a_verdict_and_explains_its_episodes(service: 
     missing = results_pb2.ExplainEpisodeRequest(name=f"{session}/episodes/9")
     with pytest.raises(grpc.aio.AioRpcError, match="it has 0 to 3"):
         await service.episodes.ExplainEpisode(missing)
+
+
+async def test_what_explains_a_session_is_kept_at_its_end_and_told_again_where_it_does_not_fit(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explaining, "MANY", 3)
+    session = await service.create(6, seed=8)
+    await service.play(session)
+    name = session.removeprefix("sessions/")
+    (kept,) = (service.data / "certificates" / name).glob("explains.*")
+    store = SqlStore(f"sqlite:///{service.data / DATABASE}")
+    files = Artefacts(service.data)
+
+    def explained(*, fresh: bool) -> tuple[dict[str, Any], int]:
+        """The explanation of an episode by a new server, and how many outcomes it told."""
+        found, told = store.session(name), list[Episode]()
+        assert found is not None
+        battery = load(found.spec.battery_digest, service.data / BATTERIES)
+        layout = layout_of(found.spec, store)
+        tell = Measurement.tell
+
+        def telling(measurement: Measurement, episode: Episode) -> None:
+            told.append(episode)
+            tell(measurement, episode)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Measurement, "tell", telling)
+            if fresh:
+                every = store.episodes(name)
+                explanation = explained_episode(found, layout, battery, every, 2, None)
+            else:
+                explanation = Explainer(store, files).explained(found, layout, battery, 2, None)
+        return explanation, len(told)
+
+    by_telling = explained(fresh=True)[0]
+    assert explained(fresh=False) == (by_telling, 0)
+    content = kept.read_bytes()
+    for damaged in (content[:-9], content[:-9] + bytes(9), b""):
+        kept.write_bytes(damaged)
+        assert explained(fresh=False) == (by_telling, 6)
+        assert kept.read_bytes() == content
+    store.invalidate_episode(name, 4, 0, "a bad day")
+    assert explained(fresh=False) == (explained(fresh=True)[0], 5)
+    assert explained(fresh=False)[1] == 0
 
 
 async def test_an_old_session_names_its_layout_variant(service: Any) -> None:

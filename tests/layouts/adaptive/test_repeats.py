@@ -219,3 +219,69 @@ def test_many_repeats_weigh_as_few_do(
         before = posterior.moves, *now
         assert [one.weight for one in told] == pytest.approx(learner.data().weights)
     assert compared > 40
+
+
+def test_later_plays_of_an_instance_share_groups_that_keep_the_sum_of_their_weights() -> None:
+    edges = outcomes.EDGES
+    width = np.diff(edges)
+    assert (width > 0).all()
+    assert (width[: outcomes.ALONE] == 1).all()
+    assert (width <= np.ceil(edges[:-1] * (2 ** (1 / 16) - 1)) + 1).all()
+    most = int(edges[outcomes.ALONE + 40])
+    assert most > 1400
+    evidence: WeightedOutcomes[int] = WeightedOutcomes()
+    generator = np.random.default_rng(5)
+    before: list[int] = []
+    groups: list[int] = []
+    for play in range(most):
+        evidence.tell(0, float(generator.random() < 0.8), 0.8)
+        before.append(play)
+        groups.append(evidence.group)
+        if play < 5:
+            evidence.tell(1, 1.0, 0.5, observed=False)
+            assert evidence.group == -1
+            before.append(0)
+            groups.append(-1)
+    there = np.array(groups) >= 0
+    group, played_before = np.array(groups)[there], np.array(before)[there]
+    assert (edges[group] <= played_before).all()
+    assert (played_before < edges[group + 1]).all()
+    assert len(evidence.groups) == group.max() + 1 == outcomes.ALONE + 40
+    single, shared = evidence.weights[there], evidence.groups[group]
+    # The last group is full, so that every group has the mean of its plays.
+    for one in range(len(evidence.groups)):
+        assert shared[group == one].sum() == pytest.approx(single[group == one].sum(), rel=1e-9)
+    assert evidence.weights[~there].sum() == 0.0
+
+
+def test_groups_that_grow_by_one_outcome_tell_what_all_outcomes_at_once_do(
+    aaio: Layout, draw_instances: Draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcomes, "ALONE", 4)
+    edges = np.concatenate([np.arange(4), np.round(4 * 2.0 ** (np.arange(40) / 4))])
+    monkeypatch.setattr(outcomes, "EDGES", edges.astype(np.int64))
+    features = draw_instances(5, 1)
+    grown, anew = LivePosterior(aaio, 4, 400), LivePosterior(aaio, 4, 400)
+    evaluator = Evaluator(aaio)
+    columns, p = evaluator.columns(features), evaluator.probability([TRUTH], features)[0]
+    evidence: WeightedOutcomes[int] = WeightedOutcomes()
+    generator = np.random.default_rng(3)
+    groups: list[int] = []
+    before: Floats = np.empty(0)
+    for episode in range(150):
+        row = int(generator.integers(5))
+        y = float(generator.random() < p[row])
+        evidence.tell(row, y, p[row] if y else 1.0 - p[row])
+        groups.append(evidence.group)
+        grown.update_groups(columns[[row]], y, episode, evidence.group, evidence.groups)
+        # The other one adds up nothing: it is told anew how much every outcome counts by now.
+        known = before if evidence.group < len(before) else evidence.groups
+        anew.update_checked(columns[[row]], y, episode, float(known[evidence.group]))
+        weights, before = evidence.groups[groups], evidence.groups
+        anew.reweigh(weights)
+        assert grown.moves == anew.moves
+        assert [tell.weight for tell in grown.tells] == pytest.approx(weights.tolist())
+        assert grown.weights == pytest.approx(anew.weights, rel=1e-6, abs=1e-12)
+        assert grown.particles == pytest.approx(anew.particles, rel=1e-6, abs=1e-9)
+    assert max(Counter(groups).values()) > 5 * 2  # some groups hold several plays of an instance
+    assert grown.moves > 3
