@@ -387,9 +387,10 @@ def test_the_command_tells_and_verifies(tmp_path: Path) -> None:
     run("battery", "build", "navigation", "--instances", "4", "--name", "small")
     done = run("audit", "--json")
     lines = [json.loads(text) for text in done.stdout.splitlines()]
-    assert [one["action"] for one in lines] == ["BuildBattery", "CreateToken"]
-    assert lines[0]["object"] == "batteries/small"
-    assert "subject ann; groups lab" in lines[1]["words"]
+    actions = ["StartServer", "StopServer", "BuildBattery", "StartServer", "CreateToken"]
+    assert [one["action"] for one in lines] == actions
+    assert lines[2]["object"] == "batteries/small"
+    assert "subject ann; groups lab" in lines[4]["words"]
     shown = run("audit", "--action", "BuildBattery", "--since", "1h").stdout
     assert "batteries/small" in shown
     assert "CreateToken" not in shown
