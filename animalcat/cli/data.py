@@ -260,7 +260,8 @@ def prune(
         Part,
         typer.Option(
             help="What of them goes: all of a session, its recordings, recordings of attempts that "
-            "do not count, or the fit of its profile."
+            "do not count, or the fit of its profile. `audit` means lines of the audit log "
+            "instead, by --older-than."
         ),
     ] = Part.SESSIONS,
     with_campaigns: Annotated[
@@ -331,7 +332,9 @@ def prune(
     else:
         for name, why in done.kept.items():
             typer.echo(f"{name} stays: {why}")
-        typer.echo(f"removed {what.value} of {done.done} sessions: {size(done.bytes)}")
+        of = f"{plan.lines} lines of the audit log" if plan.lines else ""
+        of = of or f"{what.value} of {done.done} sessions: {size(done.bytes)}"
+        typer.echo(f"removed {of}")
     if done.kept:
         raise typer.Exit(FAILED)
 
@@ -485,6 +488,7 @@ def _planned(plan: Plan) -> dict[str, Any]:
         "refer": list(plan.named),
         "campaigns": list(plan.campaigns),
         "things": list(plan.things),
+        "lines": plan.lines,
         "leftovers": plan.strays,
     }
 
@@ -515,6 +519,9 @@ def _show_plan(plan: Plan) -> None:
         print_rows(rows, [*columns, "takes"], as_json=False, title=title)
     for campaign in plan.campaigns:
         typer.echo(f"campaign {campaign} goes with its sessions")
+    if plan.lines:
+        typer.echo(f"{plan.lines} lines of the audit log go, those before {plan.before:%Y-%m-%d}")
+        typer.echo("note: `animalcat audit --limit 0 --json` writes them out first")
     for thing in plan.things:
         typer.echo(f"{thing} {'is revoked' if thing.startswith('tokens/') else 'goes'}")
     for key, taken in plan.strays.items():
@@ -527,7 +534,7 @@ def _show_plan(plan: Plan) -> None:
         typer.echo(f"note: {said}")
     if plan.person and not plan.empty:
         typer.echo("note: the audit log and backups keep what they say of them")
-    if not plan.empty:
+    if plan.losses or plan.strays:
         typer.echo(f"together {size(plan.bytes)}")
-    else:
+    elif plan.empty:
         typer.echo("nothing is meant that could go; say which sessions, or --leftovers")

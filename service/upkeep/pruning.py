@@ -16,7 +16,7 @@ from sqlalchemy import Text, cast
 
 from animalcat import names
 from animalcat.errors import AnimalcatError
-from animalcat.service.access.outbox import Outbox
+from animalcat.service.access.outbox import Outbox, by_command
 from animalcat.service.access.tokens import FOLDER as ACCESS
 from animalcat.service.access.tokens import Tokens
 from animalcat.service.batteries.battery import BATTERIES
@@ -25,6 +25,7 @@ from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.measuring.kept_fits import kept_fit_key
 from animalcat.service.storage import schema
 from animalcat.service.storage.artefacts import PERSONS, RECORDINGS, found_files, recording_key
+from animalcat.service.storage.audit import CUT
 from animalcat.service.storage.chain import PROFILE
 from animalcat.service.storage.errors import InUseError
 from animalcat.service.storage.listing import CampaignFilter, WhoseFilter
@@ -52,6 +53,8 @@ class Part(StrEnum):
     """Recordings of attempts that do not count: void, faults, declared invalid."""
     FITS = "fits"
     """The fits of their profiles, which are made again when a plot or an export needs them."""
+    AUDIT = "audit"
+    """Lines of the audit log, and nothing of sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,8 @@ class Plan:
         campaigns: Campaigns that go.
         things: Resource names of batteries, layouts and tokens of a person that go.
         person: Subject whose data goes; empty for nobody's.
+        lines: Number of lines of the audit log that go.
+        before: The time of writing before which they go; None where none do.
         strays: Files and folders that belong to nothing, with their bytes.
     """
 
@@ -124,6 +129,8 @@ class Plan:
     campaigns: tuple[str, ...] = ()
     things: tuple[str, ...] = ()
     person: str = ""
+    lines: int = 0
+    before: datetime | None = None
     strays: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
@@ -134,7 +141,7 @@ class Plan:
     @property
     def empty(self) -> bool:
         """Whether nothing goes."""
-        return not (self.losses or self.campaigns or self.things or self.strays)
+        return not (self.losses or self.campaigns or self.things or self.lines or self.strays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +202,18 @@ def plan_pruning(
         now: The time; None for the present one.
         tell: Told how far it is.
     """
+    now = now or datetime.now(UTC)
     if person:
         if part is not Part.SESSIONS or not wanted.everything:
             raise DataError("a person's data goes as a whole: say nothing else of what is meant")
         wanted, with_campaigns = Wanted(owner=person), True
+    if part is Part.AUDIT:
+        if not wanted.older_than or wanted != Wanted(older_than=wanted.older_than) or leftovers:
+            raise DataError("lines of the audit log go by --older-than, and by nothing else")
+        before = now - wanted.older_than
+        return Plan(part, (), lines=place.store.audit.old(before), before=before)
     if wanted.down_to is not None and with_campaigns:
         raise DataError("campaigns go as a whole, and not until something is small enough")
-    now = now or datetime.now(UTC)
     used = usage(place, tell)
     meant = (
         [] if wanted.everything else [use for use in used.sessions if _is_meant(use, wanted, now)]
@@ -258,7 +270,10 @@ def prune(place: Place, plan: Plan, server: Server | None = None, tell: Tell = s
     kept: dict[str, str] = {}
     done = size = 0
     with said(place.settings):
-        if plan.part is Part.SESSIONS and not plan.empty:
+        if plan.before is not None:
+            time = datetime.now(UTC)
+            place.store.audit.cut(plan.before, lambda words: by_command(time, CUT, "", words))
+        elif plan.part is Part.SESSIONS and not plan.empty:
             with removing(place, server) as take:
                 for campaign in plan.campaigns:
                     if server is None:
