@@ -125,9 +125,7 @@ PAIRS: Final = (
         told={
             "paused": lambda session: session.paused or bool(session.unjudged),
             "waits_for": attrgetter("waits_for"),
-            "creator": attrgetter("owner"),
         },
-        unread=frozenset({"creator"}),
     ),
     Pair(values.SessionEvent, sessions_pb2.WatchSessionResponse),
     Pair(values.SessionVerification, sessions_pb2.VerifySessionResponse),

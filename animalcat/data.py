@@ -26,8 +26,9 @@ from animalcat.service.host.lock import local_address, running_server
 from animalcat.service.host.private import shown_to_own
 from animalcat.service.host.settings import Settings
 from animalcat.service.upkeep.backup import BackedUp, back_up
-from animalcat.service.upkeep.moving import Moved
+from animalcat.service.upkeep.moving import Moved, MovedDatabase
 from animalcat.service.upkeep.moving import move as move_session
+from animalcat.service.upkeep.moving import move_database as move_whole
 from animalcat.service.upkeep.place import DataError, Place, Tell, made, opened, silent
 from animalcat.service.upkeep.pruning import (
     Loss,
@@ -54,6 +55,7 @@ __all__ = [
     "DataError",
     "Loss",
     "Moved",
+    "MovedDatabase",
     "Part",
     "Plan",
     "Pruned",
@@ -64,6 +66,7 @@ __all__ = [
     "Verified",
     "backup",
     "move",
+    "move_database",
     "plan",
     "prune",
     "repair",
@@ -167,9 +170,13 @@ def plan(
     battery: str = "",
     older_than: timedelta = timedelta(),
     empty: bool = False,
+    owner: str = "",
+    larger_than: int = 0,
+    down_to: int | None = None,
     part: Part | str = Part.SESSIONS,
     with_campaigns: bool = False,
     leftovers: bool = False,
+    person: str = "",
     store: str | None = None,
     tell: Tell = silent,
 ) -> Plan:
@@ -184,17 +191,33 @@ def plan(
         battery: Their battery.
         older_than: How long ago something of them was written for the last time, at least.
         empty: Only those of which no attempt counts.
+        owner: Subject to whom they belong.
+        larger_than: Bytes that each takes, at least.
+        down_to: Bytes that the store may take: of those that are meant, the ones that were written
+            longest ago go, and no more than that takes. None for all.
         part: What of them: "sessions" for all, "recordings", "uncounted" for recordings of attempts
             that do not count, or "fits".
         with_campaigns: Whether a campaign goes all of whose sessions do; else its sessions stay.
         leftovers: Whether files go that belong to nothing.
+        person: Subject all of whose data goes: sessions, campaigns, batteries and layouts that
+            nobody else needs, and tokens. Nothing else may be said then.
         store: See `show`.
         tell: See `show`.
 
     Raises:
         AnimalcatError: There is no store, or no such session.
     """
-    wanted = Wanted(tuple(sessions), tuple(states), agent, battery, older_than, empty)
+    wanted = Wanted(
+        tuple(sessions),
+        tuple(states),
+        agent,
+        battery,
+        older_than,
+        empty,
+        owner,
+        larger_than,
+        down_to,
+    )
     with opened(settings_for(folder, store)) as place:
         return plan_pruning(
             place,
@@ -202,6 +225,7 @@ def plan(
             Part(part),
             with_campaigns=with_campaigns,
             leftovers=leftovers,
+            person=person,
             tell=tell,
         )
 
@@ -259,6 +283,24 @@ def move(
         asked(source) as server,
     ):
         return move_session(source, target, session, keep=keep, server=server, tell=tell)
+
+
+def move_database(folder: Folder, to_store: str, *, tell: Tell = silent) -> MovedDatabase:
+    """Move a store's SQLite into an empty PostgreSQL; files stay in the data directory.
+
+    When it was interrupted, the same call again finishes it. From then on `ANIMALCAT_STORE` has to
+    say the URL.
+
+    Args:
+        folder: The data directory, which no server uses.
+        to_store: URL of the PostgreSQL.
+        tell: See `show`.
+
+    Raises:
+        AnimalcatError: It cannot be moved; the store is as it was.
+    """
+    with opened(settings_for(folder, "")) as place:
+        return move_whole(place, to_store, tell)
 
 
 def settings_for(folder: Folder | None = None, store: str | None = None) -> Settings:

@@ -72,6 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--kill", type=int, default=0, metavar="TIMES", help="how often coins kills the server"
     )
+    parser.add_argument(
+        "--minutes", type=float, metavar="NUMBER", help="how long incidents go on; four rounds"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     wanted = parser.parse_args(arguments)
     if wanted.keep is not None and not {*wanted.parts} <= {*KEPT}:
@@ -80,9 +83,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--inputs goes with fuzz, and is at least 100")
     if (wanted.episodes is not None or wanted.kill) and wanted.parts != ["coins"]:
         parser.error("--episodes and --kill go with coins")
+    if wanted.minutes is not None and wanted.parts != ["incidents"]:
+        parser.error("--minutes goes with incidents")
     options: dict[str, list[Any]] = {
         **{part: [wanted.keep] for part in KEPT},
         "fuzz": [wanted.inputs],
+        "incidents": [wanted.minutes],
         "coins": [wanted.episodes, wanted.kill],
     }
     results: dict[str, list[dict[str, Any]]] = {}

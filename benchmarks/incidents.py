@@ -1,7 +1,8 @@
-"""Lets agents that stay play through a year of incidents, and looks whether anything is lost.
+"""Lets agents that stay play through a year of incidents, and looks what is lost or invented.
 
-The server speaks TLS, keeps its sessions in PostgreSQL, its files on a small disk of its own, and
-lives in a control group of its own. It needs root on Linux, `openssl`, and an installed PostgreSQL.
+Each incident has to stand in the server's log, its audit log and its measurements. The server
+speaks TLS, keeps its sessions in PostgreSQL, its files on a small disk of its own, and lives in a
+control group of its own. It needs root on Linux, `openssl`, and an installed PostgreSQL.
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
-from collections.abc import Callable, Generator
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError
@@ -30,6 +36,7 @@ from benchmarks.checkout import environment
 
 AGENTS: Final = 10
 QUICK_AGENTS: Final = 3
+ROUNDS: Final = 4
 EPISODES: Final = 400
 """Of a session: more than are played, but for agents that are quick."""
 SECONDS: Final = 30.0
@@ -48,7 +55,125 @@ DISK_BYTES: Final = 900 << 20
 SPARE_MIB: Final = 64
 GROUPS: Final = Path("/sys/fs/cgroup")
 BATTERY: Final = "navigation"
+DIARY: Final = """import os
+import time
+
+from animalcat.envs.agents.simple import RandomAgent
+
+
+class Diary(RandomAgent):
+    '''Acts at random, and writes down every episode that it begins and every action.'''
+
+    def reset(self, info):
+        super().reset(info)
+        self._write(f"\\n{info.episode} ")
+
+    def act(self, observation):
+        time.sleep(0.02)
+        self._write(".")
+        return super().act(observation)
+
+    def _write(self, text):
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        if not hasattr(self, "_file"):
+            self._file = os.open(os.environ["DIARY"], flags, 0o600)
+        os.write(self._file, text.encode())
+"""
+"""An agent by whose own account of what it has done outcomes are judged."""
+SAMPLE_SECONDS: Final = 0.5
+WATCHED: Final = (
+    *("animalcat_ready", "animalcat_uptime_seconds", "animalcat_certificate_ends"),
+    *("animalcat_out_of_memory_kills", "animalcat_refusals"),
+)
+MOST_ASKED_AGAIN: Final = 3
+"""How often an agent may be asked the same question again in an episode, after coming back."""
 Record = tuple[str, int, int]
+Sample = Mapping[str, float]
+"""What the measurements said at one time, by name and labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What an incident has to leave behind.
+
+    Attributes:
+        log: Words in the log, one of which has to be there.
+        audit: Actions and words in a line of the audit log, likewise.
+        metrics: Whether some samples, one after another, tell of it.
+    """
+
+    log: tuple[str, ...]
+    audit: tuple[tuple[str, str], ...]
+    metrics: Callable[[Sequence[Sample]], bool]
+
+
+def name_of(name: str, labels: Mapping[str, str]) -> str:
+    """A measurement's name with its labels, as it stands on the page."""
+    words = ",".join(f'{label}="{value}"' for label, value in labels.items())
+    return name + f"{{{words}}}" * bool(words)
+
+
+def _fell(name: str) -> Callable[[Sequence[Sample]], bool]:
+    """Whether a measurement fell, as one of a server that was started again."""
+    return lambda seen: any(b[name] < a[name] for a, b in pairwise(seen) if name in a and name in b)
+
+
+def _rose(*names: str) -> Callable[[Sequence[Sample]], bool]:
+    """Whether one of some measurements rose."""
+    return lambda seen: any(
+        b.get(name, 0.0) > a.get(name, 0.0) for a, b in pairwise(seen) for name in names
+    )
+
+
+def _was(name: str, value: float) -> Callable[[Sequence[Sample]], bool]:
+    """Whether a measurement had a value."""
+    return lambda seen: any(sample.get(name) == value for sample in seen)
+
+
+def _other(prefix: str) -> Callable[[Sequence[Sample]], bool]:
+    """Whether a measurement changed."""
+    return lambda seen: len({v for s in seen for n, v in s.items() if n.startswith(prefix)}) > 1
+
+
+UPTIME: Final = "animalcat_uptime_seconds"
+TRACES: Final[Mapping[str, Trace]] = {
+    "kill": Trace(("it was killed",), (("StartServer", "killed"),), _fell(UPTIME)),
+    "restart": Trace(("SIGTERM",), (("StopServer", ""),), _fell(UPTIME)),
+    "certificate": Trace(
+        ("were read again",), (("ReadSettings", ""),), _other("animalcat_certificate_ends")
+    ),
+    "full_disk": Trace(
+        ("not ready: the disk",), (("LoseReadiness", "disk"),), _was("animalcat_ready", 0.0)
+    ),
+    "frozen": Trace(
+        ("not ready: the database",), (("LoseReadiness", "database"),), _was("animalcat_ready", 0.0)
+    ),
+    "memory": Trace(
+        ("for want of memory", "it was killed"),
+        (("LoseProcesses", ""), ("StartServer", "killed")),
+        _rose("animalcat_out_of_memory_kills_total"),
+    ),
+    "tokens": Trace(
+        ("BAD_TOKEN", "UNAUTHENTICATED", "token"),
+        (("RevokeToken", ""),),
+        _rose(*(f'animalcat_refusals_total{{what="{w}"}}' for w in ("BAD_TOKEN", "NO_TOKEN"))),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at the store has found.
+
+    Attributes:
+        lost: Outcomes that are missing or changed, a sentence each.
+        invented: Outcomes that count twice, or that no agent has played.
+        outcomes: How many are stored.
+    """
+
+    lost: list[str]
+    invented: list[str]
+    outcomes: int
 
 
 class Stage:
@@ -65,7 +190,9 @@ class Stage:
         self.tokens: dict[int, Token] = {}
         self.known: dict[Record, dict[str, Any]] = {}
         self.group = _group()
-        self.operator = ""
+        self.administrator = ""
+        self.samples: list[Sample] = []
+        (folder / "diary.py").write_text(DIARY)
 
     def certify(self) -> None:
         """Put another certificate in the place of the server's."""
@@ -122,45 +249,126 @@ class Stage:
             self.players[agent] = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "animalcat", "agent", "run", "--stay"),
-                    *("--connect", self.address, "--agent", "builtin:random"),
+                    *("--connect", self.address, "--agent", f"{self.folder / 'diary.py'}:Diary"),
                     *("--name", f"agent-{agent}"),
                 ],
                 env=environment()
-                | {"ANIMALCAT_TOKEN": text, "ANIMALCAT_CA": str(self.folder / "ca.pem")},
+                | {
+                    "ANIMALCAT_TOKEN": text,
+                    "ANIMALCAT_CA": str(self.folder / "ca.pem"),
+                    "DIARY": str(self.folder / f"diary-{agent}"),
+                },
                 stdout=log,
                 stderr=log,
             )
 
     def client(self) -> animalcat.Client:
-        """A client of an operator."""
-        return animalcat.connect(self.address, token=self.operator, ca=self.folder / "ca.pem")
+        """A client of an administrator."""
+        ca = self.folder / "ca.pem"
+        return animalcat.connect(self.address, token=self.administrator, ca=ca)
 
-    def look(self) -> list[str]:
-        """Compare what is stored with what was stored before; returns what is wrong."""
-        wrong: list[str] = []
+    def look(self) -> Found:
+        """Compare what is stored with what was stored before, and with what agents say."""
+        found = Found([], [], 0)
+        seen: dict[Record, dict[str, Any]] = {}
+        counted: list[tuple[int, str, int, int]] = []
         with self.client() as client:
-            seen: dict[Record, dict[str, Any]] = {}
             for session in client.list_sessions():
-                counted: set[int] = set()
+                agent = int(session.spec.agent.removeprefix("agent-"))
                 for one in client.episodes(session):
                     if one.outcome is None:
                         continue
-                    if one.counts and one.number in counted:
-                        wrong.append(f"{session.id}/{one.number} counts twice")
                     if one.counts:
-                        counted.add(one.number)
+                        counted.append((agent, session.id, one.number, one.steps))
                     seen[session.id, one.number, one.attempt] = {
                         "outcome": str(one.outcome),
                         "return": one.episode_return,
                         "steps": one.steps,
                     }
+        # Read afterwards: who plays an episode writes it down before its outcome is stored.
+        played = {agent: self._diary(agent) for agent in range(self.agents)}
+        twice = Counter((session, number) for _, session, number, _ in counted)
+        found.invented.extend(f"{one} counts twice" for one, times in twice.items() if times > 1)
+        for agent, session, number, steps in counted:
+            # Who comes back within a lease is asked the same question again.
+            told = played[agent].get(number, [])
+            if not any(0 <= actions - steps <= MOST_ASKED_AGAIN for actions in told):
+                found.invented.append(f"{session}/{number}: {steps} steps, {told} were played")
         for record, what in self.known.items():
             if record not in seen:
-                wrong.append(f"{record} is lost")
+                found.lost.append(f"{record} is lost")
             elif seen[record] != what:
-                wrong.append(f"{record} was {what}, and is {seen[record]}")
+                found.lost.append(f"{record} was {what}, and is {seen[record]}")
         self.known |= seen
-        return wrong
+        return replace(found, outcomes=len(seen))
+
+    def _diary(self, agent: int) -> dict[int, list[int]]:
+        """How many actions an agent says it has taken, in each episode that it says was begun."""
+        found: dict[int, list[int]] = {}
+        with suppress(FileNotFoundError):
+            for line in (self.folder / f"diary-{agent}").read_text().splitlines()[1:]:
+                episode, _, actions = line.partition(" ")
+                found.setdefault(int(episode), []).append(len(actions))
+        return found
+
+    def watch(self) -> None:
+        """Read the measurements again and again, as Prometheus does."""
+        from prometheus_client.parser import text_string_to_metric_families as read
+
+        while True:
+            status, text = self.page("/metrics")
+            if status == 200:
+                self.samples.append(
+                    {
+                        name_of(sample.name, sample.labels): sample.value
+                        for family in read(text)
+                        for sample in family.samples
+                        if sample.name.startswith(WATCHED)
+                    }
+                )
+            time.sleep(SAMPLE_SECONDS)
+
+    def stands(self, incident: str, since: datetime, log: int, sample: int) -> dict[str, str]:
+        """Say where an incident stands.
+
+        Args:
+            incident: Its name.
+            since: When it began.
+            log: Where the log ended then.
+            sample: The last measurement before it.
+        """
+        trace = TRACES[incident]
+        with self.log.open("rb") as file:
+            file.seek(log)
+            said = file.read().decode(errors="replace")
+        with self.client() as client:
+            lines = [*client.audit(since=since)]
+        in_audit = any(
+            line.action == action and words in line.words
+            for action, words in trace.audit
+            for line in lines
+        )
+        return {
+            "log": _yes(any(words in said for words in trace.log)),
+            "audit": _yes(in_audit),
+            "metrics": _yes(trace.metrics(self.samples[max(0, sample) :])),
+        }
+
+    def feed(self) -> None:
+        """Make a session for every agent that has none to play."""
+        with self.client() as client:
+            sessions = client.list_sessions()
+            busy = {session.spec.agent for session in sessions if not session.over}
+            for agent in range(self.agents):
+                if f"agent-{agent}" not in busy:
+                    client.create_session(
+                        agent=f"agent-{agent}",
+                        battery=BATTERY,
+                        max_episodes=EPISODES,
+                        target_sd=0.0,
+                        certify=False,
+                        seed=len(sessions) + agent,
+                    )
 
     def until_all_play(self, agents: set[int]) -> float:
         """Wait until each of some agents has played on; returns after how many seconds."""
@@ -168,6 +376,7 @@ class Stage:
         before: dict[int, int] = {}
         while time.monotonic() - began < STUCK_SECONDS:
             with suppress(AnimalcatError, OSError):
+                self.feed()
                 now = self._played()
                 if not before:
                     before = now
@@ -206,26 +415,40 @@ class Stage:
         raise RuntimeError(f"/readyz never had {status}: {self.page('/readyz')}")
 
 
-def run(quick: bool) -> list[dict[str, Any]]:
-    """Play through the incidents; a row for each."""
+def run(quick: bool, minutes: float | None = None) -> list[dict[str, Any]]:
+    """Play through the incidents; a row for each.
+
+    Args:
+        quick: Whether to go through them once, with few agents.
+        minutes: How long to go through them again and again; None for four times.
+    """
     if os.geteuid() != 0:
         raise RuntimeError("the incidents need root: they mount a disk, and limit memory")
     agents = QUICK_AGENTS if quick else AGENTS
-    rounds = 1 if quick else 4
+    rounds = 1 if quick else ROUNDS
+    began = time.monotonic()
     with (
         postgres.running() as database,
         tempfile.TemporaryDirectory(prefix="animalcat-incidents-") as name,
     ):
         stage = Stage(Path(name), database, agents)
         with _disk(stage.data):
+            rows: list[dict[str, Any]] = []
             try:
-                return [row for _ in range(rounds) for row in _incidents(stage)]
+                for round_ in count(1):
+                    for row in _incidents(stage):
+                        rows.append({"round": round_, **row})
+                        _keep(stage, rows)
+                    spent = (time.monotonic() - began) / 60.0
+                    if round_ >= rounds if minutes is None else spent >= minutes:
+                        return rows
+                raise AssertionError
             finally:
                 for process in [*stage.players.values(), stage.server]:
                     if process is not None:
                         process.kill()
                         process.wait()
-                _keep(stage)
+                _keep(stage, rows)
 
 
 def _incidents(stage: Stage) -> Generator[dict[str, Any]]:
@@ -233,18 +456,13 @@ def _incidents(stage: Stage) -> Generator[dict[str, Any]]:
     if stage.server is None:
         stage.certify()
         made = Tokens(stage.data)
-        stage.operator = made.create(Role.OPERATOR)[1]
+        stage.administrator = made.create(Role.ADMINISTRATOR)[1]
         stage.start()
         for agent in range(stage.agents):
             stage.tokens[agent], text = made.create(Role.AGENT, agent=f"agent-{agent}")
             stage.play(agent, text)
-    with stage.client() as client:
-        open_for = {s.spec.agent for s in client.list_sessions() if not s.over}
-        for agent in range(stage.agents):
-            if f"agent-{agent}" not in open_for:
-                client.create_session(
-                    agent=f"agent-{agent}", battery=BATTERY, max_episodes=EPISODES, target_sd=0.0
-                )
+        threading.Thread(target=stage.watch, daemon=True).start()
+    stage.feed()
     everybody = set(range(stage.agents))
     stage.until_all_play(everybody)
     assert stage.server is not None
@@ -260,8 +478,11 @@ def _incidents(stage: Stage) -> Generator[dict[str, Any]]:
     def restart() -> str:
         assert stage.server is not None
         stage.server.terminate()
-        draining = stage.until_page(503)
-        stage.server.wait()
+        draining = "it drained too quickly to be seen"
+        while stage.server.poll() is None:
+            status, said = stage.page("/readyz")
+            draining = said if status == 503 else draining
+            time.sleep(0.02)
         stage.start()
         return f"/readyz: {draining}"
 
@@ -316,20 +537,23 @@ def _incidents(stage: Stage) -> Generator[dict[str, Any]]:
         return f"the agent ended with code {code}: {said}"
 
     for strike in (kill, restart, certificate, full_disk, frozen, memory, tokens):
-        wrong = stage.look()
-        before = len(stage.known)
-        found = strike()
+        before = stage.look()
+        mark = datetime.now(UTC), stage.log.stat().st_size, len(stage.samples) - 1
+        said = strike()
         seconds = stage.until_all_play(everybody)
-        wrong += stage.look()
-        ended = [a for a, p in stage.players.items() if p.poll() is not None]
+        time.sleep(2.0 * SAMPLE_SECONDS + 2.0)  # until it is measured and audited
+        after = stage.look()
+        lost, invented = before.lost + after.lost, before.invented + after.invented
         yield {
             "incident": strike.__name__.replace("_", " "),
-            "seen": found,
-            "outcomes before": before,
+            "seen": said,
+            "outcomes before": before.outcomes,
             "all play after s": round(seconds),
-            "agents that ended": len(ended),
-            "lost or changed": len(wrong),
-            "wrong": wrong[:5],
+            "agents that ended": sum(p.poll() is not None for p in stage.players.values()),
+            "lost": len(lost),
+            "invented": len(invented),
+            **stage.stands(strike.__name__, *mark),
+            "wrong": [*lost[:5], *invented[:5]],
         }
     with stage.client() as client:
         broken = [
@@ -337,16 +561,22 @@ def _incidents(stage: Stage) -> Generator[dict[str, Any]]:
             for session in client.list_sessions()
             for problem in client.verify_session(session).problems
         ]
-    yield {"incident": "session verify", "lost or changed": len(broken), "wrong": broken[:5]}
+        broken += client.verify_audit().problems
+    yield {"incident": "verified", "lost": len(broken), "wrong": broken[:5]}
 
 
-def _keep(stage: Stage) -> None:
-    """Keep the logs of a run where a variable says so."""
+def _yes(stands: bool) -> str:
+    return "yes" if stands else "NO"
+
+
+def _keep(stage: Stage, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Keep what a run has found so far, and its logs, where a variable says so."""
     if folder := os.environ.get("INCIDENTS_LOGS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
-        for file in stage.folder.glob("*.log"):
+        for file in (*stage.folder.glob("*.log"), *stage.folder.glob("diary-*")):
             (Path(folder) / file.name).write_bytes(file.read_bytes())
         known = {"/".join(map(str, k)): v for k, v in stage.known.items()}
+        (Path(folder) / "rows.json").write_text(json.dumps(rows, indent=1))
         (Path(folder) / "outcomes.json").write_text(json.dumps(known, indent=1))
 
 

@@ -243,7 +243,6 @@ SPECIAL: dict[str, tuple[Any, Any]] = {
 """Two values of fields that are checked more closely."""
 LEFT_OUT = {
     "Note.slot",  # always 0 in recordings
-    "Session.creator",  # the owner
     "Error.fatal",  # of streams, not of operations
     "Layout.name",  # made of the digest
     "EpisodeSummary.instance",  # the decision's

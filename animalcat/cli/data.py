@@ -31,6 +31,7 @@ app = typer.Typer(
 
 _AGE: Final = re.compile(r"(\d+)\s*([hdwmy])")
 _HOURS: Final = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _SHOWN: Final = 20
 """Sessions that are named before something is removed."""
 
@@ -241,11 +242,26 @@ def prune(
     empty: Annotated[
         bool, typer.Option("--empty", help="Sessions of which no attempt counts.")
     ] = False,
+    owner: Annotated[
+        str, typer.Option(metavar="SUBJECT", help="Sessions that belong to this subject.")
+    ] = "",
+    larger_than: Annotated[
+        str, typer.Option(metavar="SIZE", help="Sessions that take so much: 500MB, 2GiB.")
+    ] = "",
+    down_to: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Of the sessions that are meant, only as many as have to go so that the store "
+            "takes no more than this: those that were written longest ago.",
+        ),
+    ] = "",
     what: Annotated[
         Part,
         typer.Option(
             help="What of them goes: all of a session, its recordings, recordings of attempts that "
-            "do not count, or the fit of its profile."
+            "do not count, or the fit of its profile. `audit` means lines of the audit log "
+            "instead, by --older-than."
         ),
     ] = Part.SESSIONS,
     with_campaigns: Annotated[
@@ -262,11 +278,19 @@ def prune(
             "know, and arenas that no name and no session stands for.",
         ),
     ] = False,
+    person: Annotated[
+        str,
+        typer.Option(
+            metavar="SUBJECT",
+            help="Remove all of a person's data: sessions and campaigns that belong to this "
+            "subject, batteries and layouts that nobody else needs, and tokens.",
+        ),
+    ] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Remove it; else it is only said.")] = False,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make room: say what would be lost, and with --yes remove it.
+    """Make room, or forget a person: say what would be lost, and with --yes remove it.
 
     All that is said of sessions has to be so. A session that is being played stays, as do those of
     campaigns. Recordings and fits go from sessions that are over alone; the chain of the session
@@ -282,9 +306,13 @@ def prune(
             battery=battery,
             older_than=_age(older_than),
             empty=empty,
+            owner=owner,
+            larger_than=_size(larger_than) or 0,
+            down_to=_size(down_to),
             part=what,
             with_campaigns=with_campaigns,
             leftovers=leftovers,
+            person=person,
             tell=tell,
         )
     if not yes:
@@ -292,7 +320,7 @@ def prune(
             print_json(_planned(plan))
         else:
             _show_plan(plan)
-            if plan.losses or plan.strays:
+            if not plan.empty:
                 typer.echo("nothing was removed; the same command with --yes removes it")
         return
     if not as_json:
@@ -304,16 +332,15 @@ def prune(
     else:
         for name, why in done.kept.items():
             typer.echo(f"{name} stays: {why}")
-        typer.echo(f"removed {what.value} of {done.done} sessions: {size(done.bytes)}")
+        of = f"{plan.lines} lines of the audit log" if plan.lines else ""
+        of = of or f"{what.value} of {done.done} sessions: {size(done.bytes)}"
+        typer.echo(f"removed {of}")
     if done.kept:
         raise typer.Exit(FAILED)
 
 
 @app.command()
 def move(
-    session: Annotated[
-        list[str], typer.Argument(metavar="SESSION", help="Ids of sessions, from `session list`.")
-    ],
     to: Annotated[
         str,
         typer.Option(
@@ -322,6 +349,18 @@ def move(
             show_default=False,
         ),
     ],
+    session: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SESSION", help="Ids of sessions, from `session list`."),
+    ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Move the whole SQLite database into the empty PostgreSQL that --to names. Files "
+            "stay in the data directory, and no server may use it meanwhile.",
+        ),
+    ] = False,
     to_data: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="With a URL: the data directory of that store."),
@@ -340,13 +379,18 @@ def move(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Move sessions with their recordings to another store, under the same ids.
+    """Move sessions to another store, under the same ids; or all, from SQLite to PostgreSQL.
 
     Each is compared with its chain there before it goes from here; its battery and layout come
     along. When this was interrupted, the same command again finishes it. Other stores may be of the
     other kind of database, and may be in use.
     """
     url = "://" in to
+    if whole:
+        _move_database(data_folder(data), to, as_json, others=bool(session or to_data or copy))
+        return
+    if not session:
+        fail("name sessions to move, or --all")
     if url and to_data is None:
         fail("a store in a database has a data directory too: name it with --to-data")
     if not url and to_data is not None:
@@ -372,6 +416,20 @@ def move(
                 typer.echo(f"note: {note}")
     if as_json:
         print_json(moved)
+
+
+def _move_database(folder: Path, to: str, as_json: bool, *, others: bool) -> None:
+    if others or "://" not in to:
+        fail("--all goes with --to postgresql://..., and with no session, --to-data or --copy")
+    with _work("moving the database") as tell:
+        done = stores.move_database(folder, to, tell=tell)
+    if as_json:
+        print_json(asdict(done))
+        return
+    typer.echo(
+        f"moved {done.sessions} sessions, {done.rows} rows in all. Set ANIMALCAT_STORE to that URL "
+        f"from now on; {done.aside} is what was there before, and may go"
+    )
 
 
 @contextmanager
@@ -410,6 +468,17 @@ def _age(text: str) -> timedelta:
     return timedelta(hours=int(found[1]) * _HOURS[found[2]])
 
 
+def _size(text: str) -> int | None:
+    """The bytes that a text says; None if it says nothing."""
+    if not text:
+        return None
+    found = _SIZE.fullmatch(text.strip())
+    if not found:
+        fail(f"{text!r} is no size; give a number and a unit, such as 500MB, 2GiB or 1.5TB")
+    power = " kmgt".index(found[2].lower() or " ")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+
+
 def _planned(plan: Plan) -> dict[str, Any]:
     return {
         "what": plan.part.value,
@@ -418,6 +487,8 @@ def _planned(plan: Plan) -> dict[str, Any]:
         "kept": plan.kept,
         "refer": list(plan.named),
         "campaigns": list(plan.campaigns),
+        "things": list(plan.things),
+        "lines": plan.lines,
         "leftovers": plan.strays,
     }
 
@@ -429,6 +500,7 @@ def _loss(loss: Loss) -> dict[str, Any]:
         "agent": use.agent,
         "battery": use.battery,
         "state": use.state,
+        "owner": use.owner,
         "changed": timestamp(use.changed),
         "episodes": use.episodes,
         "files": loss.files,
@@ -447,6 +519,11 @@ def _show_plan(plan: Plan) -> None:
         print_rows(rows, [*columns, "takes"], as_json=False, title=title)
     for campaign in plan.campaigns:
         typer.echo(f"campaign {campaign} goes with its sessions")
+    if plan.lines:
+        typer.echo(f"{plan.lines} lines of the audit log go, those before {plan.before:%Y-%m-%d}")
+        typer.echo("note: `animalcat audit --limit 0 --json` writes them out first")
+    for thing in plan.things:
+        typer.echo(f"{thing} {'is revoked' if thing.startswith('tokens/') else 'goes'}")
     for key, taken in plan.strays.items():
         typer.echo(f"{key} belongs to nothing and goes: {size(taken)}")
     for name, why in list(plan.kept.items())[:_SHOWN]:
@@ -455,7 +532,9 @@ def _show_plan(plan: Plan) -> None:
         typer.echo(f"{len(plan.kept) - _SHOWN} more stay; --json has all")
     for said in plan.named[:_SHOWN]:
         typer.echo(f"note: {said}")
+    if plan.person and not plan.empty:
+        typer.echo("note: the audit log and backups keep what they say of them")
     if plan.losses or plan.strays:
         typer.echo(f"together {size(plan.bytes)}")
-    else:
+    elif plan.empty:
         typer.echo("nothing is meant that could go; say which sessions, or --leftovers")

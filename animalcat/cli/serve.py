@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import inspect
 import json
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any, Final
+from enum import Enum
+from itertools import pairwise
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 from sqlalchemy.exc import DBAPIError
 
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
-from animalcat.cli.shared.remote import AllowBuild, AllowPlugin, Data, EngineName
+from animalcat.cli.shared.remote import AllowBuild, AllowPlugin, Data
 from animalcat.plugins import PluginError
 from animalcat.service.access.certificates import CertificateError, self_signed
 from animalcat.service.access.tokens import TokenError
 from animalcat.service.cluster.connect import ClusterError
 from animalcat.service.host.lock import DirectoryInUseError
 from animalcat.service.host.owning import OtherOwnerError, check_owner, own
-from animalcat.service.host.settings import WORKER_BYTES, ExposureError, Settings, SettingsError
+from animalcat.service.host.settings import ExposureError, Settings, SettingsError
 from animalcat.service.logs import configure
 from animalcat.service.rpc.metrics import MetricsError
 from animalcat.service.rpc.server import PortInUseError, serve
@@ -38,350 +50,121 @@ MOST: Final = "How much it takes on"
 LIMITS: Final = "What it waits for"
 CLUSTER: Final = "Many machines"
 """Groups of options."""
+MIB: Final = "MIB"
+"""Stands for a number of MiB, of which the setting is in bytes."""
 
 
-class LogStyle(StrEnum):
-    """How the log is written."""
+class _Row(NamedTuple):
+    """A setting that is an option too.
 
-    plain = "plain"
-    json = "json"
+    Attributes:
+        panel: Its group; empty for none.
+        metavar: What stands for its value; empty for a flag or a choice.
+        flag: Its name; empty for that of the setting.
+        default: What holds where it is not given, in words; empty for the setting's default.
+    """
+
+    panel: str
+    metavar: str = ""
+    flag: str = ""
+    default: str = ""
 
 
-class LogLevel(StrEnum):
-    """The least that is logged."""
+_ROWS: Final[Mapping[str, _Row]] = {
+    "port": _Row(LISTENING, "PORT"),
+    "host": _Row(LISTENING, "ADDRESS"),
+    "self_signed": _Row(SAFETY),
+    "host_names": _Row(SAFETY, "HOST", "--name"),
+    "tls_certificate": _Row(SAFETY, "FILE"),
+    "tls_key": _Row(SAFETY, "FILE"),
+    "client_ca": _Row(SAFETY, "FILE"),
+    "require_token": _Row(SAFETY),
+    "behind_proxy": _Row(SAFETY),
+    "config": _Row("", "FILE", default="ANIMALCAT_CONFIG, else none"),
+    "store": _Row("", "URL", default="SQLite in the data directory"),
+    "artefacts": _Row("", "URL", default="the data directory"),
+    "engine": _Row(CLUSTER),
+    "ray_address": _Row(
+        CLUSTER, "HOST:PORT", "--address", "a Ray of the server's own, on this machine"
+    ),
+    "cluster_wait_seconds": _Row(CLUSTER, "SECONDS", "--cluster-wait"),
+    "max_workers": _Row(CLUSTER, "NUMBER"),
+    "campaign_workers": _Row(CLUSTER, "NUMBER"),
+    "worker_cpus": _Row(CLUSTER, "CPUS"),
+    "worker_memory_bytes": _Row(CLUSTER, MIB, "--worker-memory"),
+    "metrics": _Row(WATCHING, "PORT"),
+    "log": _Row(WATCHING),
+    "log_level": _Row(WATCHING, default="warning, and info with --log json"),
+    "traces": _Row(WATCHING, "URL"),
+    "max_agents": _Row(MOST, "NUMBER"),
+    "max_streams": _Row(MOST, "NUMBER"),
+    "max_open_sessions": _Row(MOST, "NUMBER"),
+    "max_operations": _Row(MOST, "NUMBER"),
+    "spare_memory_bytes": _Row(MOST, MIB, "--spare-memory"),
+    "spare_disk_bytes": _Row(MOST, MIB, "--spare-disk"),
+    "max_strangers": _Row(MOST, "NUMBER"),
+    "worker_quiet_seconds": _Row(LIMITS, "SECONDS"),
+    "worker_cpu_seconds": _Row(LIMITS, "SECONDS"),
+    "fit_quiet_seconds": _Row(LIMITS, "SECONDS"),
+    "fit_cpu_seconds": _Row(LIMITS, "SECONDS"),
+}
+"""The options that are settings; their types, bounds, defaults and help are those of `Settings`."""
 
-    debug = "debug"
-    info = "info"
-    warning = "warning"
-    error = "error"
+
+def _words() -> dict[str, str]:
+    """What the settings say of themselves, which stands in their source alone."""
+    (kind,) = ast.parse(inspect.getsource(Settings)).body
+    assert isinstance(kind, ast.ClassDef)
+    return {
+        field.target.id: " ".join(str(said.value.value).split())
+        for field, said in pairwise(kind.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant)
+    }
 
 
-def command(
-    port: Annotated[
-        int | None,
-        typer.Option(
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="The port to listen at. 0 takes any free one.",
-            show_default="50051",
-            rich_help_panel=LISTENING,
-        ),
-    ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="The address to listen at. One that other machines can reach, such as 0.0.0.0, "
-            "needs TLS: --self-signed, or a certificate of your own.",
-            show_default="127.0.0.1",
-            rich_help_panel=LISTENING,
-        ),
-    ] = None,
-    self_signed: Annotated[
-        bool | None,
-        typer.Option(
-            "--self-signed",
-            help="Speak TLS with a certificate that the server makes for itself and keeps. Callers "
-            "know it by the fingerprint that is printed.",
-            rich_help_panel=SAFETY,
-        ),
-    ] = None,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HOST",
-            help="With --self-signed: a name or an address under which callers reach the server, "
-            "besides those that this machine knows of itself. Repeat it for several.",
-            rich_help_panel=SAFETY,
-        ),
-    ] = None,
-    tls_certificate: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Speak TLS with this certificate (PEM), followed by those that signed it.",
-            rich_help_panel=SAFETY,
-        ),
-    ] = None,
-    tls_key: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The private key of the certificate.", rich_help_panel=SAFETY
-        ),
-    ] = None,
-    client_ca: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Mutual TLS: admit only callers with a certificate that one of these signed "
-            "(`animalcat token certificate` makes them).",
-            rich_help_panel=SAFETY,
-        ),
-    ] = None,
-    require_token: Annotated[
-        bool | None,
-        typer.Option(
-            "--require-token",
-            help="Ask callers of this machine for a token as well. Others need one in any case.",
-            rich_help_panel=SAFETY,
-        ),
-    ] = None,
-    behind_proxy: Annotated[
-        bool | None,
-        typer.Option(
-            "--behind-proxy",
-            help="Say that calls come by a proxy: everybody needs a token, also who seems to call "
-            "from this machine. A server that sees a proxy's headers does so by itself.",
-            rich_help_panel=SAFETY,
-        ),
-    ] = None,
+def _option(name: str, row: _Row, words: str) -> inspect.Parameter:
+    """The option of a setting."""
+    field = Settings.model_fields[name]
+    low = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
+    low = 0.001 if any(hasattr(bound, "gt") for bound in field.metadata) else low
+    high = next((bound.le for bound in field.metadata if hasattr(bound, "le")), None)
+    kinds = [kind for kind in (get_args(field.annotation) or (field.annotation,)) if kind]
+    kind: Any = kinds[0]
+    usual: Any = field.default
+    default = "" if usual is None or isinstance(usual, bool | tuple) else str(usual)
+    if row.metavar == MIB:
+        words, default = f"{words[:-1]}, in MiB.", str(int(default) >> 20)
+    if get_origin(field.annotation) is Literal:
+        kind = Enum(name, {str(choice): str(choice) for choice in kinds})
+    elif get_origin(field.annotation) is tuple:
+        kind = list[kind]
+    info = typer.Option(
+        row.flag or f"--{name.replace('_', '-')}",
+        metavar=row.metavar or None,
+        min=low,  # pyright: ignore[reportArgumentType]
+        max=high,  # pyright: ignore[reportArgumentType]
+        help=words,
+        show_default=row.default or default.removesuffix(".0") or False,
+        rich_help_panel=row.panel or None,
+    )
+    annotation = Annotated[kind | None, info]
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+    )
+
+
+def _value(name: str, value: Any) -> Any:
+    """What an option says, as the setting takes it."""
+    if isinstance(value, Enum):
+        return value.value
+    return value << 20 if _ROWS[name].metavar == MIB else value
+
+
+def _serve(
     data: Data = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Read settings from this TOML file. Options count before the environment "
-            "(ANIMALCAT_*), and that before the file. `animalcat config show` lists the keys.",
-            show_default="ANIMALCAT_CONFIG, else none",
-        ),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Keep sessions in this PostgreSQL database, which several servers may share: "
-            "postgresql://USER:PASSWORD@HOST/DATABASE. They share the data directory too, or "
-            "--artefacts. Better given as ANIMALCAT_STORE, as a command line can be seen by "
-            "others.",
-            show_default="SQLite in the data directory",
-        ),
-    ] = None,
-    artefacts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Keep batteries, recordings and draws in this object storage, for example "
-            "s3://BUCKET/FOLDER. Its credentials come from the environment.",
-            show_default="the data directory",
-        ),
-    ] = None,
-    engine: Annotated[
-        EngineName | None,
-        typer.Option(
-            help="Who starts simulators and fits: processes of this machine, or Ray on the "
-            "machines of a cluster.",
-            show_default="local",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="The Ray cluster to use: where its head listens, or `auto` for the one that this "
-            "machine has joined.",
-            show_default="a Ray of the server's own, on this machine",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
-    cluster_wait: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.0,
-            help="How long to wait for a cluster that does not answer yet, or has no machine with "
-            "room for a simulator and a fit.",
-            show_default="0",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
-    max_workers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            help="The most simulators at once; other agents wait for their turn. 0 sets no limit, "
-            "or in a cluster takes as many as have room.",
-            show_default="0",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
-    campaign_workers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            help="The most simulators of one campaign at once. 0 sets no limit.",
-            show_default="0",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
-    worker_cpus: Annotated[
-        float | None,
-        typer.Option(
-            metavar="CPUS",
-            min=0.001,
-            help="What a simulator is counted with of the CPUs of a machine.",
-            show_default="0.25",
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
-    worker_memory: Annotated[
-        int | None,
-        typer.Option(
-            metavar="MIB",
-            min=1,
-            help="What a simulator is counted with of the memory of a machine, in MiB.",
-            show_default=str(WORKER_BYTES >> 20),
-            rich_help_panel=CLUSTER,
-        ),
-    ] = None,
     allow_build: AllowBuild = None,
     allow_plugin: AllowPlugin = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PORT",
-            help="Offer measurements to Prometheus at this port of this machine, or at HOST:PORT.",
-            rich_help_panel=WATCHING,
-        ),
-    ] = None,
-    log: Annotated[
-        LogStyle | None,
-        typer.Option(
-            help="Write the log for people, or as JSON lines with session and episode.",
-            show_default="plain",
-            rich_help_panel=WATCHING,
-        ),
-    ] = None,
-    log_level: Annotated[
-        LogLevel | None,
-        typer.Option(
-            help="The least that is logged.",
-            show_default="warning, and info with --log json",
-            rich_help_panel=WATCHING,
-        ),
-    ] = None,
-    traces: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Send a trace of each decision to this collector of OpenTelemetry (OTLP over "
-            "HTTP), for example http://localhost:4318.",
-            rich_help_panel=WATCHING,
-        ),
-    ] = None,
-    max_agents: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            help="The most agents that play at once. Each takes a simulator process.",
-            show_default="256",
-            rich_help_panel=MOST,
-        ),
-    ] = None,
-    max_streams: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            help="The most other streams at once, such as those that watch sessions.",
-            show_default="1000",
-            rich_help_panel=MOST,
-        ),
-    ] = None,
-    max_open_sessions: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            help="The most sessions that are not over.",
-            show_default="10000",
-            rich_help_panel=MOST,
-        ),
-    ] = None,
-    max_operations: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            help="The most batteries that are uploaded or made at once.",
-            show_default="8",
-            rich_help_panel=MOST,
-        ),
-    ] = None,
-    spare_memory: Annotated[
-        int | None,
-        typer.Option(
-            metavar="MIB",
-            min=0,
-            help="Begin nothing that needs much memory when less than this is free, in MiB.",
-            show_default="256",
-            rich_help_panel=MOST,
-        ),
-    ] = None,
-    spare_disk: Annotated[
-        int | None,
-        typer.Option(
-            metavar="MIB",
-            min=0,
-            help="Begin no episode when less than this is free on the disk of --data, in MiB.",
-            show_default="256",
-            rich_help_panel=MOST,
-        ),
-    ] = None,
-    max_strangers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=1,
-            help="The most connections at once over which nobody has shown a token.",
-            show_default="256",
-            rich_help_panel=MOST,
-        ),
-    ] = None,
-    worker_quiet_seconds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.001,
-            help="End a simulator process that neither answers nor works for so long.",
-            show_default="30",
-            rich_help_panel=LIMITS,
-        ),
-    ] = None,
-    worker_cpu_seconds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.001,
-            help="The most CPU time that a simulator process may take for one answer.",
-            show_default="300",
-            rich_help_panel=LIMITS,
-        ),
-    ] = None,
-    fit_quiet_seconds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.001,
-            help="End the fitting process when it neither answers nor works for so long.",
-            show_default="60",
-            rich_help_panel=LIMITS,
-        ),
-    ] = None,
-    fit_cpu_seconds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.001,
-            help="The most CPU time that one fit may take.",
-            show_default="3600",
-            rich_help_panel=LIMITS,
-        ),
-    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Say in JSON where it listens.", rich_help_panel=LISTENING),
@@ -389,46 +172,14 @@ def command(
     private: Annotated[
         bool, typer.Option(hidden=True, help="End with standard input; implies --json.")
     ] = False,
+    **options: Any,
 ) -> None:
     """Serve a data directory to agents, operators and viewers, until SIGTERM or Ctrl-C."""
     given: dict[str, Any] = {
-        "port": port,
-        "host": host,
-        "self_signed": self_signed,
-        "host_names": name or None,
-        "tls_certificate": tls_certificate,
-        "tls_key": tls_key,
-        "client_ca": client_ca,
-        "require_token": require_token,
-        "behind_proxy": behind_proxy,
-        "config": config,
-        "log": None if log is None else log.value,
-        "log_level": None if log_level is None else log_level.value,
-        "traces": traces,
-        "max_agents": max_agents,
-        "max_streams": max_streams,
-        "max_open_sessions": max_open_sessions,
-        "max_operations": max_operations,
-        "spare_memory_bytes": None if spare_memory is None else spare_memory << 20,
-        "spare_disk_bytes": None if spare_disk is None else spare_disk << 20,
-        "max_strangers": max_strangers,
+        **{name: _value(name, said) for name, said in options.items() if said not in (None, [])},
         "home": data,
-        "store": store,
-        "artefacts": artefacts,
-        "engine": None if engine is None else engine.value,
-        "ray_address": address,
-        "cluster_wait_seconds": cluster_wait,
-        "max_workers": max_workers,
-        "campaign_workers": campaign_workers,
-        "worker_cpus": worker_cpus,
-        "worker_memory_bytes": None if worker_memory is None else worker_memory << 20,
-        "metrics": metrics,
         "allowed_builds": allow_build,
         "allowed_plugins": allow_plugin,
-        "worker_quiet_seconds": worker_quiet_seconds,
-        "worker_cpu_seconds": worker_cpu_seconds,
-        "fit_quiet_seconds": fit_quiet_seconds,
-        "fit_cpu_seconds": fit_cpu_seconds,
     }
     given = {key: value for key, value in given.items() if value is not None}
 
@@ -441,7 +192,7 @@ def command(
     except (SettingsError, OtherOwnerError) as error:
         fail(str(error), BAD_INPUT)
     configure(settings.log, settings.log_level)
-    if address and settings.engine != "ray":
+    if "ray_address" in given and settings.engine != "ray":
         fail("--address names a Ray cluster; it goes with --engine ray")
 
     output = sys.stdout
@@ -490,6 +241,25 @@ def command(
         fail(f"{error.filename or settings.home}: {error.strerror or error}", UNREACHABLE)
 
 
+def _command() -> Callable[..., None]:
+    """The command, with an option for each row of the table."""
+    words, hints = _words(), get_type_hints(_serve, include_extras=True)
+    own = [
+        parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(_serve).parameters.items()
+        if name != "options"
+    ]
+    parameters = [*(_option(name, row, words[name]) for name, row in _ROWS.items()), *own]
+
+    def command(**values: Any) -> None:
+        _serve(**values)
+
+    command.__doc__ = _serve.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
 def _told(settings: Settings, address: str) -> dict[str, Any]:
     """What is said once the server listens."""
     facts: dict[str, Any] = {
@@ -510,3 +280,6 @@ def _told(settings: Settings, address: str) -> dict[str, Any]:
 def _where(settings: Settings) -> str:
     """The option that names the data directory again, where it is not the usual one."""
     return f" --data {settings.home}" if settings.home != Settings().home else ""
+
+
+command: Final = _command()

@@ -213,7 +213,8 @@ async def _counted(client: AsyncClient) -> dict[str, Any]:
 async def _placed(client: AsyncClient) -> dict[str, Any]:
     """Where its simulators and fits are, and how it is as a whole.
 
-    A caller who may not know is told of the sessions that it may see, and whether work is taken.
+    A caller who may not know is told of the sessions that it may see and that are not over, and
+    whether work is taken.
     """
     try:
         placed = asdict(await client.placement())
@@ -221,8 +222,8 @@ async def _placed(client: AsyncClient) -> dict[str, Any]:
         if error.code != "FORBIDDEN":
             raise
         seen = Counter[str]()
-        async for session in client.sessions():
-            seen[session.state or "unreadable"] += 1
+        async for session in client.sessions(states=["waiting", "running"]):
+            seen[session.state] += 1
         ready = await _health(client, "readiness") == "serving"
         standing = ServerStanding(ready=ready)
         return asdict(replace(UNTOLD, sessions=dict(seen), standing=standing))

@@ -1776,7 +1776,6 @@ class Session(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     MISFIT_FIELD_NUMBER: _builtins.int
     ALLOWED_FIELD_NUMBER: _builtins.int
-    CREATOR_FIELD_NUMBER: _builtins.int
     PAUSED_FIELD_NUMBER: _builtins.int
     WAITS_FOR_FIELD_NUMBER: _builtins.int
     PRACTISED_FIELD_NUMBER: _builtins.int
@@ -1808,8 +1807,6 @@ class Session(_message.Message):
     """How many episodes may be begun for now, where a campaign hands them out; not set: as many as
     the stopping rule lets be.
     """
-    creator: _builtins.str
-    """What "owner" says."""
     paused: _builtins.bool
     """True: no further episode begins until it is resumed."""
     waits_for: _builtins.str
@@ -1885,7 +1882,6 @@ class Session(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         misfit: _builtins.str = ...,
         allowed: _builtins.int | None = ...,
-        creator: _builtins.str = ...,
         paused: _builtins.bool = ...,
         waits_for: _builtins.str = ...,
         practised: _builtins.int = ...,
@@ -1902,7 +1898,7 @@ class Session(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec", "spent", b"spent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "groups", b"groups", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "owner", b"owner", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "spent", b"spent", "state", b"state", "successes", b"successes", "unconfined", b"unconfined", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint", "_allowed", b"_allowed", "agent_changes", b"agent_changes", "agent_fingerprint", b"agent_fingerprint", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "episodes", b"episodes", "groups", b"groups", "misfit", b"misfit", "name", b"name", "other_fingerprints", b"other_fingerprints", "owner", b"owner", "paused", b"paused", "practised", b"practised", "reason", b"reason", "simulator_environment", b"simulator_environment", "spec", b"spec", "spent", b"spent", "state", b"state", "successes", b"successes", "unconfined", b"unconfined", "unjudged", b"unjudged", "waits_for", b"waits_for", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent_fingerprint: _TypeAlias = _typing.Literal["agent_fingerprint"]  # noqa: Y015
     _WhichOneofArgType__agent_fingerprint: _TypeAlias = _typing.Literal["_agent_fingerprint", b"_agent_fingerprint"]  # noqa: Y015

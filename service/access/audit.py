@@ -22,7 +22,8 @@ from animalcat.service.access.outbox import Outbox
 from animalcat.service.errors import CATALOGUE, Code, ServiceError, public
 from animalcat.service.model import NewLine
 from animalcat.service.refusals import Seldom
-from animalcat.service.storage.audit import BEGUN, AuditLog, joined
+from animalcat.service.storage.audit import BEGUN, AuditFilter, AuditLog, joined
+from animalcat.service.storage.listing import Page
 from animalcat.values import AuditLine
 
 log = logging.getLogger(__name__)
@@ -33,6 +34,8 @@ LINES_A_MINUTE: Final = 20
 """Refusals of one caller that are told one by one; the others are told by their number."""
 OF_STRANGERS: Final = 60
 """The same of all together who have shown no good token."""
+STOPPED: Final = "StopServer"
+"""What is told last of a server that stops in order."""
 MOST_WORDS: Final = 500
 """Most characters of what is said of a call."""
 _STRANGERS: Final = ""
@@ -116,11 +119,40 @@ class Audit:
             begun: The line that says that it was begun; None for none.
             times: How often it happened.
         """
-        line = self._line(caller, result, words[:MOST_WORDS], times)
+        self._wait(NewLine(_new_id(), self._line(caller, result, words, times), begun))
+
+    def tell(self, action: str, words: str, *, result: str = "done", times: int = 1) -> None:
+        """Have a line written of what has befallen the server itself.
+
+        Args:
+            action: What that is.
+            words: What is to be said of it.
+            result: What came of it.
+            times: How often it happened.
+        """
+        line = AuditLine(
+            *(self._clock(), "", "", "the server", "", action, f"servers/{self._server}"),
+            result=result,
+            words=words[:MOST_WORDS],
+            server=self._server,
+            times=times,
+        )
+        self._wait(NewLine(_new_id(), line))
+
+    async def begin_server(self, version: str) -> None:
+        """Tell that the server begins, and in the log if the one before it was killed."""
+        mine = AuditFilter(object=f"servers/{self._server}")
+        last = await asyncio.to_thread(self._store.lines, mine, Page(limit=1))
+        killed = bool(last) and last[0].action != STOPPED
+        if killed:
+            log.warning("the server before this one did not stop in order: it was killed")
+        self.tell("StartServer", f"version {version}" + ", after one that was killed" * killed)
+
+    def _wait(self, line: NewLine) -> None:
         if len(self._waiting) >= MOST_WAITING:
             self._lost += 1
         else:
-            self._waiting.append(NewLine(_new_id(), line, begun))
+            self._waiting.append(line)
         self._news.set()
 
     def refused(self, caller: Caller | None, error: ServiceError) -> None:
@@ -166,14 +198,7 @@ class Audit:
         self._news.clear()
         if self._lost and len(self._waiting) < MOST_WAITING:
             words = "lines that this server could not write, and did not keep"
-            line = AuditLine(
-                *(self._clock(), "", "", "", "", "LoseLines"),
-                result="LOST",
-                words=words,
-                server=self._server,
-                times=self._lost,
-            )
-            self._waiting.append(NewLine(_new_id(), line))
+            self.tell("LoseLines", words, result="LOST", times=self._lost)
             self._lost = 0
         try:
             await asyncio.to_thread(self._outbox.take, self._add_foreign)
@@ -206,7 +231,7 @@ class Audit:
             action=call.action,
             object=joined(call.about),
             result=result,
-            words=words,
+            words=words[:MOST_WORDS],
             peer=self._host_of(call.peer) or "this machine",
             server=self._server,
             times=times,

@@ -62,25 +62,20 @@ class Outbox:
         Raises:
             OSError: It cannot be written, and so must not be done.
         """
-        line = AuditLine(
-            *(time, secrets.token_hex(8), "", _person(), "administrator", action, thing),
-            words=words,
-            peer="this machine",
-            server=socket.gethostname(),
-        )
+        line = by_command(time, action, thing, words)
         handle = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "ab") as file:
             keep_owner(self._file)
             before = file.tell()
             try:
-                file.write(_FORM.dump_json(NewLine(secrets.token_hex(12), line)) + b"\n")
+                file.write(_FORM.dump_json(line) + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
             except OSError:
                 os.ftruncate(handle, before)
                 raise
 
-    def take(self, add: Callable[[Sequence[NewLine]], None]) -> None:
+    def take(self, add: Callable[[Sequence[NewLine]], object]) -> None:
         """Have all lines added to the log, and forget them; they are kept where that fails.
 
         Args:
@@ -100,6 +95,17 @@ class Outbox:
                     log.error("%s: a line cannot be read, and is left out", self._file)
             add(lines)
             os.truncate(self._file, 0)
+
+
+def by_command(time: datetime, action: str, thing: str, words: str) -> NewLine:
+    """Return a line about what a person does at this machine; see `Outbox.put`."""
+    line = AuditLine(
+        *(time, secrets.token_hex(8), "", _person(), "administrator", action, thing),
+        words=words,
+        peer="this machine",
+        server=socket.gethostname(),
+    )
+    return NewLine(secrets.token_hex(12), line)
 
 
 def _person() -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from animalcat.service.host.limits import ServerLimits
+from animalcat.service.memory import Memory
 from animalcat.service.storage.sql import SqlStore
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ class Readiness:
         store: The database.
         limits: Knows what the server lacks.
         told: Is called after each look.
+        note: Is called with what the audit log is to say, an action and words.
+        kills: Returns how many processes were killed for want of memory; None if nothing tells it.
         reasons: Why it is not ready, in words, by kind; empty where it is.
         sessions: Number of sessions by the name of their state, at the last look that had them;
             None before.
@@ -47,6 +50,8 @@ class Readiness:
     store: SqlStore
     limits: ServerLimits
     told: Callable[[Readiness], None] = lambda now: None
+    note: Callable[[str, str], None] = lambda action, words: None
+    kills: Callable[[], int | None] = field(default_factory=lambda: Memory().kills)
     reasons: dict[str, str] = field(default_factory=dict[str, str])
     sessions: Mapping[str, int] | None = None
     database_seconds: float = 0.0
@@ -65,6 +70,7 @@ class Readiness:
     async def watch(self) -> None:
         """Look again and again."""
         asked: dict[Callable[[], Any], asyncio.Future[Any]] = {}
+        killed = self.kills() or 0
         while True:
             before = dict(self.reasons)
             if await self._look(DATABASE, self._read, asked):
@@ -74,8 +80,15 @@ class Readiness:
             for kind, words in self.reasons.items():
                 if kind not in before:
                     log.error("the server is not ready: %s", words)
+                    self.note("LoseReadiness", words)
             if before and not self.reasons:
                 log.warning("the server is ready again")
+                self.note("RegainReadiness", "")
+            if (now := self.kills() or 0) > killed:
+                words = f"processes were killed for want of memory: {now - killed}"
+                log.error("%s", words)
+                self.note("LoseProcesses", words)
+            killed = now
             self.told(self)
             await asyncio.sleep(LOOK_SECONDS)
 

@@ -21,7 +21,7 @@ RELOADED: Final = frozenset(
 
 def reload_settings(
     settings: Settings, reread: Callable[[], Settings], certificates: ServerCertificates
-) -> None:
+) -> str:
     """Take in what may change while a server runs, and say in the log what was done.
 
     What is wrong changes nothing: the server goes on with what it had.
@@ -30,13 +30,16 @@ def reload_settings(
         settings: Those that it was started with.
         reread: Reads them again.
         certificates: What it shows.
+
+    Returns:
+        Why nothing was taken in; empty where it was.
     """
     try:
         now = reread()
         certificates.reload(now)
     except (SettingsError, CertificateError, OSError) as error:
         log.error("nothing was read again, and the server goes on as it was: %s", error)
-        return
+        return str(error)
     set_level(now.log, now.log_level)
     waiting = [
         name
@@ -46,3 +49,4 @@ def reload_settings(
     log.warning("certificates, tokens and the level of the log were read again")
     if waiting:
         log.warning("these settings hold from the next start on: %s", ", ".join(waiting))
+    return ""

@@ -30,7 +30,7 @@ FIT_BYTES: Final = 1024 * 1024 * 1024
 
 
 class Settings(BaseSettings):
-    """The settings that a server is started with.
+    """The settings that a server is started with; what each says is the help of its option.
 
     Raises:
         SettingsError: A value will not do.
@@ -64,13 +64,21 @@ class Settings(BaseSettings):
         return sources(settings_cls, init_settings, env_settings)
 
     config: Path | None = None
-    """File of settings, TOML, for what neither options nor the environment say; None for none."""
+    """Read settings from this TOML file.
+
+    Options count before the environment (ANIMALCAT_*), and that before the file. `animalcat config
+    show` lists the keys.
+    """
     home: Path = Path(".animalcat")
     """Data directory, which holds sessions, batteries and recordings."""
     host: str = "127.0.0.1"
-    """Address to listen at."""
+    """The address to listen at.
+
+    One that other machines can reach, such as 0.0.0.0, needs TLS: --self-signed, or a certificate
+    of your own.
+    """
     port: int = Field(default=50051, ge=0, le=65535)
-    """Port to listen at; 0 for any free one."""
+    """The port to listen at. 0 takes any free one."""
     secret: str | None = None
     """Text from which the secrets of sessions follow; None for random ones, kept in `home`.
 
@@ -84,22 +92,25 @@ class Settings(BaseSettings):
     max_battery_bytes: int = Field(default=512 * 1024 * 1024, ge=1)
     """Most bytes of one imported battery."""
     require_token: bool = False
-    """Whether callers of this machine, too, need a token."""
+    """Ask callers of this machine for a token as well. Others need one in any case."""
     behind_proxy: bool = False
-    """Whether calls come by a proxy, so that what comes from this machine may come from anywhere.
-
-    Then everybody needs a token, and frames go by the server alone.
-    """
+    """Say that calls come by a proxy: everybody needs a token, also who seems to call from this
+    machine. A server that sees a proxy's headers does so by itself."""
     self_signed: bool = False
-    """Whether to use TLS with a certificate that the server makes for itself."""
+    """Speak TLS with a certificate that the server makes for itself and keeps.
+
+    Callers know it by the fingerprint that is printed.
+    """
     host_names: tuple[str, ...] = ()
-    """Names under which clients reach the server, for the certificate that it makes."""
+    """With --self-signed: a name or an address under which callers reach the server, besides those
+    that this machine knows of itself. Repeat it for several."""
     tls_certificate: Path | None = None
-    """Certificate of the server, PEM, with those that signed it; None for none."""
+    """Speak TLS with this certificate (PEM), followed by those that signed it."""
     tls_key: Path | None = None
-    """Private key of the certificate, PEM."""
+    """The private key of the certificate."""
     client_ca: Path | None = None
-    """Certificates, PEM, one of which must have signed that of a client; None to ask for none."""
+    """Mutual TLS: admit only callers with a certificate that one of these signed (`animalcat token
+    certificate` makes them)."""
     oidc_issuer: str = ""
     """Issuer of an identity provider (OpenID Connect) whose tokens are taken beside our own.
 
@@ -122,23 +133,23 @@ class Settings(BaseSettings):
     oidc_role: Literal["", "viewer", "researcher", "operator", "administrator"] = ""
     """The role of all whom the provider knows; empty: those with a role by `oidc_roles` alone."""
     max_agents: int = Field(default=256, ge=1)
-    """Most agents that play at once, each with a simulator process of its own."""
+    """The most agents that play at once. Each takes a simulator process."""
     max_streams: int = Field(default=1000, ge=1)
-    """Most other streams at once: watchers, downloads and uploads."""
+    """The most other streams at once, such as those that watch sessions."""
     max_open_sessions: int = Field(default=10_000, ge=1)
-    """Most sessions that are not over."""
+    """The most sessions that are not over."""
     max_operations: int = Field(default=8, ge=1)
-    """Most batteries that are uploaded, imported or built at once; one is made at a time."""
+    """The most batteries that are uploaded or made at once."""
     spare_memory_bytes: int = Field(default=256 * 1024 * 1024, ge=0)
-    """Memory that stays free: with less of it, nothing that needs much is begun."""
+    """Begin nothing that needs much memory when less than this is free."""
     unused_seconds: float = Field(default=600.0, ge=0)
     """For how long a session's engine or a battery stays in memory that nobody uses."""
     unused_bytes: int = Field(default=512 * 1024 * 1024, ge=0)
     """How many bytes those may take together; with more, the longest unused leave at once."""
     spare_disk_bytes: int = Field(default=256 * 1024 * 1024, ge=0)
-    """Room on the disk of `home` that stays free: with less, no episode is begun."""
+    """Begin no episode when less than this is free on the disk of --data."""
     max_strangers: int = Field(default=256, ge=1)
-    """Most connections at once over which nobody has shown a token."""
+    """The most connections at once over which nobody has shown a token."""
     allowed_builds: tuple[Path, ...] = ()
     """Unity builds that a session may name by path, so that the server runs them.
 
@@ -149,14 +160,13 @@ class Settings(BaseSettings):
     """Packages whose plugins the server may run. Their code can do all that the server may."""
 
     store: str = ""
-    """URL of a PostgreSQL database that several servers may share; empty for SQLite in `home`.
-
-    Servers that share a database share `home` as well, or else `artefacts`.
-    """
+    """Keep sessions in this PostgreSQL database, which several servers may share:
+    postgresql://USER:PASSWORD@HOST/DATABASE. They share the data directory too, or --artefacts.
+    Better given as ANIMALCAT_STORE, as a command line can be seen by others."""
     artefacts: str = ""
-    """URL for batteries, recordings and draws, as fsspec knows them, for example s3://BUCKET/NAME.
+    """Keep batteries, recordings and draws in this object storage, for example s3://BUCKET/FOLDER.
 
-    Empty for `home`.
+    Its credentials come from the environment.
     """
     cache_bytes: int = Field(default=2 * 1024**3, ge=0)
     """Most bytes of copies in `home` of recordings and draws that are at that URL."""
@@ -165,13 +175,14 @@ class Settings(BaseSettings):
     drain_seconds: float = Field(default=30.0, ge=0.0)
     """Seconds for which a server that gets SIGTERM lets open episodes be played to their end."""
     metrics: str = ""
-    """Port, or host and port, at which to offer measurements to Prometheus; empty for nowhere."""
+    """Offer measurements to Prometheus at this port of this machine, or at HOST:PORT."""
     traces: str = ""
-    """URL of a collector of OpenTelemetry, for example http://localhost:4318; empty for none."""
+    """Send a trace of each decision to this collector of OpenTelemetry (OTLP over HTTP), for
+    example http://localhost:4318."""
     log: Literal["plain", "json"] = "plain"
-    """Whether the log is written for people, or as JSON lines with session and episode."""
+    """Write the log for people, or as JSON lines with session and episode."""
     log_level: Literal["", "debug", "info", "warning", "error"] = ""
-    """The least that is logged; empty for warnings, and with JSON lines for what goes right too."""
+    """The least that is logged."""
     direct: bool = True
     """Whether agents of this machine may play with the workers that simulate.
 
@@ -184,31 +195,37 @@ class Settings(BaseSettings):
     Otherwise each is started by itself.
     """
     worker_quiet_seconds: float = Field(default=30.0, gt=0)
-    """Seconds after which a worker that neither answers nor works counts as hanging, a fault."""
+    """End a simulator process that neither answers nor works for so long."""
     worker_cpu_seconds: float = Field(default=300.0, gt=0)
-    """Most CPU seconds of a worker for one answer."""
+    """The most CPU time that a simulator process may take for one answer."""
     fit_quiet_seconds: float = Field(default=60.0, gt=0)
-    """Seconds after which a fitting process that neither answers nor works counts as hanging.
+    """End the fitting process when it neither answers nor works for so long.
 
     Its fit is then repeated.
     """
     fit_cpu_seconds: float = Field(default=3600.0, gt=0)
-    """Most CPU seconds of the fitting process for one fit."""
+    """The most CPU time that one fit may take."""
 
     engine: Literal["local", "ray"] = "local"
-    """Who starts simulators and fits: processes of this machine, or actors of a Ray cluster."""
+    """Who starts simulators and fits: processes of this machine, or Ray on the machines of a
+    cluster."""
     ray_address: str = ""
-    """HOST:PORT of the cluster's head, or "auto"; empty for a Ray of the server's own."""
+    """The Ray cluster to use: where its head listens, or `auto` for the one that this machine has
+    joined."""
     cluster_wait_seconds: float = Field(default=0.0, ge=0.0)
-    """How long a starting server waits for a cluster that does not answer or has no room yet."""
+    """How long to wait for a cluster that does not answer yet, or has no machine with room for a
+    simulator and a fit."""
     max_workers: int = Field(default=0, ge=0)
-    """Most workers at once; 0 for no limit, or in a cluster as many as have room. Others wait."""
+    """The most simulators at once; other agents wait for their turn.
+
+    0 sets no limit, or in a cluster takes as many as have room.
+    """
     campaign_workers: int = Field(default=0, ge=0)
-    """Most workers of one campaign at once; 0 for no limit."""
+    """The most simulators of one campaign at once. 0 sets no limit."""
     worker_cpus: float = Field(default=0.25, gt=0)
-    """CPUs of a node that a worker is counted with."""
+    """What a simulator is counted with of the CPUs of a machine."""
     worker_memory_bytes: int = Field(default=WORKER_BYTES, ge=1)
-    """Memory of a node that a worker is counted with."""
+    """What a simulator is counted with of the memory of a machine."""
     max_fits: int = Field(default=2, ge=1)
     """Most fitting processes in a cluster."""
     fit_memory_bytes: int = Field(default=FIT_BYTES, ge=1)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import platform
 import socket
+import sys
 import threading
 import time
 from collections import Counter
@@ -31,6 +33,8 @@ from animalcat.values import Cause, Outcome, SessionState
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
+
+log = logging.getLogger(__name__)
 
 STEPS: Final = (10, 30, 100, 300, 1000, 3000, 10_000)
 """Bounds of the histogram of decisions per episode."""
@@ -175,6 +179,11 @@ class _Pages(ThreadingHTTPServer):
         self.metrics = metrics
         self.standing = standing
         self.loop = loop
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log what fails, unless whoever asked has gone."""
+        if not isinstance(sys.exception(), ConnectionError):
+            log.exception("a page of measurements failed")
 
     def alive(self) -> bool:
         """Return whether the event loop answers."""

@@ -23,7 +23,8 @@ from grpc_reflection.v1alpha import reflection
 from animalcat import plugins
 from animalcat.envs.starting import Starter
 from animalcat.layouts.inference.fitter import Fits, Fitter
-from animalcat.service.access.audit import Audit
+from animalcat.protocol import version
+from animalcat.service.access.audit import STOPPED, Audit
 from animalcat.service.access.belongings import Belongings
 from animalcat.service.access.callers import Caller, present
 from animalcat.service.access.forwarded import ForwardedInterceptor, OpenDoor
@@ -138,6 +139,7 @@ class RunningServer(NamedTuple):
         drain: Refuses new agents and waits until the episodes that are played are over.
         standing: How it is.
         certificates: Those that it shows.
+        audit: Its audit log.
     """
 
     address: str
@@ -145,6 +147,7 @@ class RunningServer(NamedTuple):
     drain: Callable[[], Awaitable[None]]
     standing: Standing
     certificates: ServerCertificates
+    audit: Audit
 
 
 def utc_now() -> datetime:
@@ -280,7 +283,8 @@ async def composed(
             )
         )
         limits = ServerLimits(settings, store, operations, memory, disk)
-        standing = Standing(settings, Readiness(store, limits), gate.tokens, clock)
+        readiness = Readiness(store, limits, note=audit.tell)
+        standing = Standing(settings, readiness, gate.tokens, clock)
         yield Inside(
             settings,
             clock,
@@ -335,7 +339,8 @@ async def create_server(
     check_provider(settings)
     async with composed(settings, clock, fitter, starter) as inside:
         engines, refusals, lock = inside.engines, inside.refusals, inside.lock
-        claims, standing = engines.parts.claims, inside.standing
+        claims, standing, audit = engines.parts.claims, inside.standing, inside.gate.audit
+        assert audit is not None, "a server keeps one"
         metrics = Metrics() if settings.metrics else None
         budget = Budget.of(descriptors(), settings.max_strangers)
         doorman = Doorman(budget, refusals)
@@ -399,7 +404,11 @@ async def create_server(
                 checks.end()
                 await engines.drain()
 
-            yield RunningServer(address, engines, drain, standing, certificates)
+            await audit.begin_server(version())
+            try:
+                yield RunningServer(address, engines, drain, standing, certificates, audit)
+            finally:
+                audit.tell(STOPPED, "")
         finally:
             log.info("stopping: agents are let go, and what is open is stored")
             for task in tasks:
@@ -509,9 +518,10 @@ async def serve(
 
         async def reload() -> None:
             supervisor.reloading()
-            await asyncio.to_thread(
+            failed = await asyncio.to_thread(
                 reload_settings, settings, reread or (lambda: settings), server.certificates
             )
+            server.audit.tell("ReadSettings", failed, result="FAILED" if failed else "done")
             supervisor.ready(server.address)
 
         def hang_up() -> None:

@@ -393,8 +393,11 @@ class SessionEngine:
         spec = self.session.spec
         borrower = Borrower(self.session.id, partial(self._record.wait_for, link))
         worker = await self._parts.workers.take(spec.backend, spec.observation_spec, borrower)
+        begun = False
         async with self._present():
             try:
+                await self._arrive(link, worker)
+                begun = True
                 return await self._play(link, worker)
             except AgentLeftError as left:
                 if left.cause is Cause.CANCELLED:
@@ -410,12 +413,13 @@ class SessionEngine:
                     raise AgentLeftError(Cause.SERVER_STOPPED) from None
                 raise
             except Exception as error:
-                # Something may be half done. Once all agents have gone, the next one starts from
-                # the store.
-                self._schedule.break_off()
-                for other in self._agents:
-                    if other is not link:
-                        other.interrupt(Cause.SESSION_STOPPED)
+                # Something may be half done, unless the agent was refused before it began. Once all
+                # agents have gone, the next one starts from the store.
+                if begun or not isinstance(error, ServiceError):
+                    self._schedule.break_off()
+                    for other in self._agents:
+                        if other is not link:
+                            other.interrupt(Cause.SESSION_STOPPED)
                 if not _refuses_agent(error):
                     self._why = _words(error)
                 if isinstance(error, NothingToPlayError):
@@ -424,13 +428,16 @@ class SessionEngine:
             finally:
                 await self._parts.workers.give_back(worker)
 
-    async def _play(self, link: AgentLink, worker: Worker) -> Session:
-        """Play one episode after another, then end the session."""
+    async def _arrive(self, link: AgentLink, worker: Worker) -> None:
+        """Get everything that an agent needs, and see that it is the session's."""
         await self._schedule.load()
         await link.idle(worker.open())  # on a cluster it may have to wait for room
         insist_on_worker(self.session.spec, worker.versions)
         self._ending.warm()
         await self._meet(link)
+
+    async def _play(self, link: AgentLink, worker: Worker) -> Session:
+        """Play one episode after another, then end the session."""
         await link.welcome(self.session)
         async with self._state:
             if self.session.state is SessionState.WAITING:

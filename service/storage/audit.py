@@ -2,12 +2,14 @@
 
 Lines are only ever added, each with a digest of itself and of the line before, as the links of a
 session's chain are. Who changes, adds or removes a line within breaks the chain. The last digest
-(`audit --verify` prints it) is what to note elsewhere.
+(`audit --verify` prints it) is what to note elsewhere. Old lines go by `cut` alone, which leaves a
+line that says with which digest they end.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -15,13 +17,16 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, RowMapping, insert, or_, select
+from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, or_, select, true
 
 from animalcat.service.model import NewLine
 from animalcat.service.storage import schema
 from animalcat.service.storage.listing import BadPageError, Listing, Page
 from animalcat.values import AuditLine, AuditVerification
 
+CUT: Final = "CutAudit"
+"""What is told of old lines that were removed."""
+_CUT_WORDS: Final = re.compile(r"the lines up to (\d+), which end with the digest ([0-9a-f]{64})")
 BEGUN: Final = "begun"
 """Result of a line that is written before something is done; another one says what came of it."""
 _MOST_PROBLEMS: Final = 20
@@ -70,21 +75,33 @@ class AuditLog:
 
         A line that was added before keeps the number that it has.
         """
-        table = schema.audit
-        last = select(table.c.seq, table.c.digest).order_by(table.c.seq.desc()).limit(1)
         with self._changing() as db:
-            row = db.execute(last).one_or_none()
-            seq, digest = (0, "") if row is None else (row.seq, row.digest)
-            numbers: list[int] = []
-            for new in lines:
-                known = db.scalar(select(table.c.seq).where(table.c.id == new.id))
-                if known is None:
-                    seq += 1
-                    values = _values(new, seq)
-                    digest = _digest(digest, values)
-                    db.execute(insert(table).values(**values, digest=digest))
-                numbers.append(seq if known is None else known)
-        return numbers
+            return _add(db, lines)
+
+    def old(self, before: datetime) -> int:
+        """Return the number of lines that were written before everything from a time on."""
+        with self._reader.connect() as db:
+            return _old(db, before)[1]
+
+    def cut(self, before: datetime, line: Callable[[str], NewLine]) -> int:
+        """Remove the lines that were written before everything from a time on.
+
+        Args:
+            before: That time, with time zone.
+            line: Returns the line that tells of it, given words.
+
+        Returns:
+            How many were removed.
+        """
+        table = schema.audit
+        with self._changing() as db:
+            last, number = _old(db, before)
+            if number:
+                digest = db.scalar(select(table.c.digest).where(table.c.seq == last))
+                words = f"the lines up to {last}, which end with the digest {digest}"
+                _add(db, [line(words)])
+                db.execute(delete(table).where(table.c.seq <= last))
+            return number
 
     def lines(self, wanted: AuditFilter = AuditFilter(), page: Page = Page()) -> Listing[AuditLine]:
         """List lines, newest first; what was begun is left out where a line says its result.
@@ -122,6 +139,11 @@ class AuditLog:
         problems: list[str] = []
         query = select(table).order_by(table.c.seq)
         with self._reader.execution_options(yield_per=_ROWS).connect() as db:
+            first = db.scalar(select(func.min(table.c.seq)))
+            for words in db.scalars(select(table.c.words).where(table.c.action == CUT)):
+                told = _CUT_WORDS.fullmatch(words)
+                if told and int(told[1]) + 1 == first:
+                    digest, said = told[2], int(told[1])
             for row in db.execute(query).mappings():
                 number += 1
                 values = {name: value for name, value in row.items() if name != "digest"}
@@ -138,6 +160,35 @@ class AuditLog:
             rest = len(problems) - _MOST_PROBLEMS
             problems = [*problems[:_MOST_PROBLEMS], f"and {rest} more"]
         return AuditVerification(tuple(problems), number, digest)
+
+
+def _add(db: Connection, lines: Sequence[NewLine]) -> list[int]:
+    table = schema.audit
+    last = select(table.c.seq, table.c.digest).order_by(table.c.seq.desc()).limit(1)
+    row = db.execute(last).one_or_none()
+    seq, digest = (0, "") if row is None else (row.seq, row.digest)
+    numbers: list[int] = []
+    for new in lines:
+        known = db.scalar(select(table.c.seq).where(table.c.id == new.id))
+        if known is None:
+            seq += 1
+            values = _values(new, seq)
+            digest = _digest(digest, values)
+            db.execute(insert(table).values(**values, digest=digest))
+        numbers.append(seq if known is None else known)
+    return numbers
+
+
+def _old(db: Connection, before: datetime) -> tuple[int, int]:
+    """Return the last line before all that were written from a time on, and how many there are."""
+    table = schema.audit
+    newer = db.scalar(select(func.min(table.c.seq)).where(table.c.created >= _plain(before)))
+    last, number = db.execute(
+        select(func.max(table.c.seq), func.count()).where(
+            table.c.seq < newer if newer is not None else true()
+        )
+    ).one()
+    return int(last or 0), int(number)
 
 
 def _values(new: NewLine, seq: int) -> dict[str, Any]:

@@ -64,6 +64,19 @@ class Owners:
                 db.scalars(select(shares.c.circle).where(shares.c.item == item))
             )
 
+    def every(self) -> dict[str, str]:
+        """Return the owners of all things that belong to somebody, by resource name."""
+        table = schema.owners
+        with self._reader.connect() as db:
+            return {row.item: row.owner for row in db.execute(select(table.c.item, table.c.owner))}
+
+    def forget(self, subject: str) -> int:
+        """Share nothing with a subject alone any more; return with how many things that was so."""
+        table = schema.shares
+        with self._changing() as db:
+            gone = delete(table).where(table.c.circle == circle_of(subject))
+            return db.execute(gone).rowcount
+
     def there(self, item: str) -> bool:
         """Return whether there is something of this resource name."""
         with self._reader.connect() as db:

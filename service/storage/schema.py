@@ -251,4 +251,5 @@ audit: Final = Table(
     Column("begun", Integer, nullable=True, unique=True),
     Column("digest", String(64), nullable=False),
     Index("audit_by_subject", "subject", "seq"),
+    Index("audit_by_time", "created"),
 )

@@ -22,6 +22,7 @@ from sqlalchemy import (
     Select,
     String,
     Table,
+    Text,
     case,
     cast,
     create_engine,
@@ -342,6 +343,23 @@ class SqlStore:
             row = db.execute(_owned("layouts").where(table.c.digest == digest)).one_or_none()
         return None if row is None else _layout(row)
 
+    def delete_layout(self, digest: str) -> None:
+        """Delete a layout.
+
+        Raises:
+            KeyError: There is no such layout.
+            InUseError: A session or a campaign was made with it.
+        """
+        table = schema.layouts
+        with self._changing() as db:
+            for what, part in (("campaign", schema.campaigns), ("session", schema.sessions)):
+                with_it = select(part.c.id).where(cast(part.c.spec, Text).contains(digest))
+                if (user := db.scalar(with_it.limit(1))) is not None:
+                    raise InUseError(f"{what} {user} was made with layout {digest[:12]}")
+            if not db.execute(delete(table).where(table.c.digest == digest)).rowcount:
+                raise KeyError(f"no layout {digest}")
+            owners.forget(db, names.layout_name(digest))
+
     def layouts(
         self,
         page: Page = Page(),
@@ -590,11 +608,12 @@ class SqlStore:
         with self._reader.connect() as db:
             yield Snapshot(db)
 
-    def fill(self, rows: Callable[[Table], Iterable[PlainRow]]) -> None:
+    def fill(self, rows: Callable[[Table], Iterable[PlainRow]], mark: str = "") -> None:
         """Store the rows of another store in this empty one, all or none.
 
         Args:
             rows: Gives those of a table, as `Snapshot.rows` does.
+            mark: The id of that store if it goes on here; empty for one of its own.
 
         Raises:
             FilledError: This store is not empty.
@@ -605,6 +624,9 @@ class SqlStore:
                     raise FilledError(f"there are {table.name} in the database already")
             for table in TABLES:
                 load(db, table, rows(table))
+            if mark:
+                db.execute(delete(schema.meta).where(schema.meta.c.key == "id"))
+                db.execute(insert(schema.meta).values(key="id", value=mark))
 
     def adopt(self, rows: Mapping[str, Sequence[PlainRow]]) -> None:
         """Store a session of another store with all that belongs to it, under the same id.

@@ -1,24 +1,30 @@
-"""Moves a session with all that belongs to it from one store to another, under the same id."""
+"""Moves a session from one store to another under the same id, or a whole database."""
 
 from __future__ import annotations
 
+import json
 import secrets
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
+
+from sqlalchemy import Table
 
 from animalcat import names
 from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.batteries.writing import digest_on_disk
+from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.session.intact import Looker, kept_key
 from animalcat.service.storage import schema
 from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.belonging import check_belonging
-from animalcat.service.storage.errors import AlreadyFinishedError, InUseError
-from animalcat.service.storage.rows import OF_ITEM, OF_SESSION, PlainRow, named
-from animalcat.service.upkeep.bundle import copy, sync_disk
+from animalcat.service.storage.errors import AlreadyFinishedError, FilledError, InUseError
+from animalcat.service.storage.rows import OF_ITEM, OF_SESSION, TABLES, PlainRow, Snapshot, named
+from animalcat.service.storage.sql import DATABASE, SqlStore
+from animalcat.service.upkeep.bundle import copy, sync_disk, sync_folder
 from animalcat.service.upkeep.place import (
     DataError,
     Place,
@@ -51,6 +57,89 @@ class Moved:
     head: str
     removed: bool
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MovedDatabase:
+    """A database that was moved.
+
+    Attributes:
+        sessions: Number of sessions.
+        rows: Number of all rows.
+        aside: Where the database of before is, which nothing uses any more.
+    """
+
+    sessions: int
+    rows: int
+    aside: str
+
+
+def move_database(source: Place, url: str, tell: Tell = silent) -> MovedDatabase:
+    """Move all rows of an SQLite store into an empty PostgreSQL; its files stay where they are.
+
+    Every row is compared before the database of before is put aside. When this was killed, the same
+    call again finishes it.
+
+    Args:
+        source: The store, which no server uses.
+        url: The PostgreSQL.
+        tell: Told how far it is.
+
+    Raises:
+        DataError: The store is a PostgreSQL already or in use, or the other one holds something
+            else; both keep what they had.
+    """
+    if source.shared:
+        raise DataError(f"{source.name} is in a PostgreSQL already: make a backup, and restore it")
+    there = source.settings.model_copy(update={"store": url})
+    with said(there, source.home), closing(SqlStore(url)) as target:
+        lock = DirectoryLock(source.home)
+        try:
+            source.store.nobody_plays()
+            with source.store.snapshot() as snapshot:
+
+                def rows(table: Table) -> Iterator[PlainRow]:
+                    tell(f"storing {table.name}")
+                    yield from snapshot.rows(table)
+
+                with suppress(FilledError):  # by an earlier call, perhaps: it is compared below
+                    target.fill(rows, source.store.id())
+                with target.snapshot() as other:
+                    counts = _insist_on_same(snapshot, other, tell)
+            source.store.close()  # which writes what is in its log into its file
+            aside = source.home / f"{DATABASE}.moved"
+            (source.home / DATABASE).rename(aside)
+            sync_folder(source.home)
+        finally:
+            lock.release()
+    return MovedDatabase(counts[schema.sessions.name], sum(counts.values()), str(aside))
+
+
+def _insist_on_same(one: Snapshot, other: Snapshot, tell: Tell) -> dict[str, int]:
+    """Count the rows of each table, which have to be the same in two databases.
+
+    Raises:
+        DataError: They are not.
+    """
+    counts: dict[str, int] = {}
+    for table in TABLES:
+        tell(f"comparing {table.name}")
+        (counts[table.name], sums), same = (_summed(place.rows(table)) for place in (one, other))
+        if (counts[table.name], sums) != same:
+            raise DataError(
+                f"the PostgreSQL holds something else: its table {table.name} is not as that of "
+                "the store. Give an empty database"
+            )
+    return counts
+
+
+def _summed(rows: Iterator[PlainRow]) -> tuple[int, int]:
+    """Return the number of rows, and a sum that tells of each; databases order texts otherwise."""
+    number = total = 0
+    for row in rows:
+        digest = sha256(json.dumps(row).encode(errors="surrogatepass")).digest()
+        number, total = number + 1, total + int.from_bytes(digest)
+    return number, total
 
 
 def move(

@@ -16,16 +16,19 @@ from sqlalchemy import Text, cast
 
 from animalcat import names
 from animalcat.errors import AnimalcatError
-from animalcat.service.access.outbox import Outbox
+from animalcat.service.access.outbox import Outbox, by_command
 from animalcat.service.access.tokens import FOLDER as ACCESS
+from animalcat.service.access.tokens import Tokens
 from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.host.lock import DirectoryLock, running_server
 from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.measuring.kept_fits import kept_fit_key
 from animalcat.service.storage import schema
 from animalcat.service.storage.artefacts import PERSONS, RECORDINGS, found_files, recording_key
+from animalcat.service.storage.audit import CUT
 from animalcat.service.storage.chain import PROFILE
 from animalcat.service.storage.errors import InUseError
+from animalcat.service.storage.listing import CampaignFilter, WhoseFilter
 from animalcat.service.storage.rows import named
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.upkeep.place import DataError, Place, Remove, Tell, said, silent
@@ -34,6 +37,7 @@ from animalcat.values import SessionState
 
 STRAY_SECONDS: Final = 24 * 3600.0
 """Age from which a file that belongs to nothing is no part of anything that is under way."""
+_BY_COMMAND: Final = "by a command on its data"
 CLAIM_SECONDS: Final = 60.0
 """How long a session of a shared store is kept from its servers without being claimed again."""
 
@@ -49,6 +53,8 @@ class Part(StrEnum):
     """Recordings of attempts that do not count: void, faults, declared invalid."""
     FITS = "fits"
     """The fits of their profiles, which are made again when a plot or an export needs them."""
+    AUDIT = "audit"
+    """Lines of the audit log, and nothing of sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,10 @@ class Wanted:
         battery: Id of the battery.
         older_than: How long ago something of it was last written, at least.
         empty: Only those of which no attempt counts.
+        owner: Subject to whom it belongs.
+        larger_than: Bytes that it takes, at least.
+        down_to: Bytes that the store may take: of the sessions that are meant, those that were
+            written longest ago go, and no more than that takes. None for all of them.
     """
 
     sessions: Collection[str] = ()
@@ -70,6 +80,9 @@ class Wanted:
     battery: str = ""
     older_than: timedelta = timedelta()
     empty: bool = False
+    owner: str = ""
+    larger_than: int = 0
+    down_to: int | None = None
 
     @property
     def everything(self) -> bool:
@@ -101,7 +114,11 @@ class Plan:
         losses: The sessions of which something goes.
         kept: Why sessions that are meant stay, by their ids.
         named: What else refers to a session that goes, a sentence each.
-        campaigns: Campaigns that go with their sessions.
+        campaigns: Campaigns that go.
+        things: Resource names of batteries, layouts and tokens of a person that go.
+        person: Subject whose data goes; empty for nobody's.
+        lines: Number of lines of the audit log that go.
+        before: The time of writing before which they go; None where none do.
         strays: Files and folders that belong to nothing, with their bytes.
     """
 
@@ -110,12 +127,21 @@ class Plan:
     kept: dict[str, str] = field(default_factory=dict[str, str])
     named: tuple[str, ...] = ()
     campaigns: tuple[str, ...] = ()
+    things: tuple[str, ...] = ()
+    person: str = ""
+    lines: int = 0
+    before: datetime | None = None
     strays: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
     def bytes(self) -> int:
         """Bytes that go, about."""
         return sum(loss.bytes for loss in self.losses) + sum(self.strays.values())
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing goes."""
+        return not (self.losses or self.campaigns or self.things or self.lines or self.strays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +172,10 @@ class Server(Protocol):
         """Remove a campaign, without its sessions."""
         ...
 
+    def delete_battery(self, battery: str) -> None:
+        """Remove a battery that nothing was made with."""
+        ...
+
 
 def plan_pruning(
     place: Place,
@@ -154,6 +184,7 @@ def plan_pruning(
     *,
     with_campaigns: bool = False,
     leftovers: bool = False,
+    person: str = "",
     now: datetime | None = None,
     tell: Tell = silent,
 ) -> Plan:
@@ -166,10 +197,23 @@ def plan_pruning(
         with_campaigns: Whether campaigns go all of whose sessions do; else their sessions stay.
         leftovers: Whether files go that belong to nothing, such as arenas that no name and no
             session stands for any more.
+        person: Subject all of whose data is meant: sessions with their campaigns, batteries and
+            layouts that nobody else needs, and tokens. Empty for nobody's.
         now: The time; None for the present one.
         tell: Told how far it is.
     """
     now = now or datetime.now(UTC)
+    if person:
+        if part is not Part.SESSIONS or not wanted.everything:
+            raise DataError("a person's data goes as a whole: say nothing else of what is meant")
+        wanted, with_campaigns = Wanted(owner=person), True
+    if part is Part.AUDIT:
+        if not wanted.older_than or wanted != Wanted(older_than=wanted.older_than) or leftovers:
+            raise DataError("lines of the audit log go by --older-than, and by nothing else")
+        before = now - wanted.older_than
+        return Plan(part, (), lines=place.store.audit.old(before), before=before)
+    if wanted.down_to is not None and with_campaigns:
+        raise DataError("campaigns go as a whole, and not until something is small enough")
     used = usage(place, tell)
     meant = (
         [] if wanted.everything else [use for use in used.sessions if _is_meant(use, wanted, now)]
@@ -191,9 +235,13 @@ def plan_pruning(
     if part is Part.SESSIONS:
         going = {use.session for use in meant} - kept.keys()
         campaigns = _campaigns(place, used.sessions, going, kept, with_campaigns=with_campaigns)
+        if person:
+            campaigns += _without_sessions(place, person)
     meant = [use for use in meant if use.session not in kept]
     losses = [_loss(place, use, part) for use in meant]
     losses = [loss for loss in losses if loss.files or part is Part.SESSIONS]
+    if wanted.down_to is not None:
+        losses = _enough(losses, used.total - wanted.down_to)
     gone = {loss.use.session for loss in losses} if part is Part.SESSIONS else set[str]()
     return Plan(
         part,
@@ -201,6 +249,8 @@ def plan_pruning(
         kept,
         tuple(_named(place, gone)),
         tuple(campaigns),
+        tuple(_things(place, person, gone, campaigns, kept)) if person else (),
+        person,
         _strays(place, gone, now.timestamp()) if leftovers else {},
     )
 
@@ -220,12 +270,15 @@ def prune(place: Place, plan: Plan, server: Server | None = None, tell: Tell = s
     kept: dict[str, str] = {}
     done = size = 0
     with said(place.settings):
-        if plan.part is Part.SESSIONS and plan.losses:
+        if plan.before is not None:
+            time = datetime.now(UTC)
+            place.store.audit.cut(plan.before, lambda words: by_command(time, CUT, "", words))
+        elif plan.part is Part.SESSIONS and not plan.empty:
             with removing(place, server) as take:
                 for campaign in plan.campaigns:
                     if server is None:
                         name = names.campaign_name(campaign)
-                        _note(place, "DeleteCampaign", name, "by a command on its data")
+                        _note(place, "DeleteCampaign", name, _BY_COMMAND)
                         place.store.delete_campaign(campaign)
                     else:
                         server.delete_campaign(campaign)
@@ -237,6 +290,15 @@ def prune(place: Place, plan: Plan, server: Server | None = None, tell: Tell = s
                         kept[loss.use.session] = str(error).strip("'\"")
                         continue
                     done, size = done + 1, size + loss.bytes
+                for thing in plan.things:
+                    tell("removing what else is theirs")
+                    try:
+                        _remove_thing(place, thing, server)
+                    except (InUseError, KeyError, AnimalcatError) as error:
+                        kept[thing] = str(error).strip("'\"")
+                if plan.person:
+                    _note(place, "ForgetPerson", "", f"subject {plan.person}")
+                    place.store.owners.forget(plan.person)
         else:
             for k, loss in enumerate(plan.losses):
                 tell("removing files", k, len(plan.losses))
@@ -324,7 +386,7 @@ def _note(place: Place, action: str, thing: str, words: str) -> None:
 def _remove(place: Place, session: str, first: Callable[[], None]) -> None:
     def files() -> None:
         first()
-        _note(place, "DeleteSession", names.session_name(session), "by a command on its data")
+        _note(place, "DeleteSession", names.session_name(session), _BY_COMMAND)
         for kind in (RECORDINGS, CERTIFICATES):
             place.files.remove(f"{kind}/{session}")
 
@@ -337,8 +399,83 @@ def _is_meant(use: SessionUse, wanted: Wanted, now: datetime) -> bool:
         and (not wanted.states or use.state in wanted.states)
         and (not wanted.agent or use.agent == wanted.agent)
         and (not wanted.battery or use.battery == wanted.battery)
+        and (not wanted.owner or use.owner == wanted.owner)
+        and use.total >= wanted.larger_than
         and now - use.changed >= wanted.older_than
     )
+
+
+def _enough(losses: Sequence[Loss], size: int) -> list[Loss]:
+    """Return what was written longest ago, so much of it as takes some bytes."""
+    going: list[Loss] = []
+    for loss in sorted(losses, key=lambda loss: loss.use.changed):
+        if size <= 0:
+            break
+        going.append(loss)
+        size -= loss.bytes
+    return going
+
+
+def _without_sessions(place: Place, person: str) -> Iterator[str]:
+    """Yield the campaigns of a person none of whose sessions is there any more."""
+    mine = CampaignFilter(whose=WhoseFilter(owner=person))
+    for campaign in place.store.campaigns(mine):
+        if not any(place.store.session(session) for session in campaign.sessions):
+            yield campaign.id
+
+
+def _things(
+    place: Place, person: str, gone: set[str], campaigns: Collection[str], kept: dict[str, str]
+) -> Iterator[str]:
+    """Yield the names of what else is a person's; say of the rest who needs it."""
+    for item, owner in place.store.owners.every().items():
+        kind, _, key = item.partition("/")
+        if owner != person or kind not in ("batteries", "layouts"):
+            continue
+        if user := _user(place, kind, key, gone, campaigns):
+            kept[item] = f"{user} was made with it"
+        else:
+            yield item
+    for token in Tokens(place.home).all():
+        if token.subject == person and token.revoked is None:
+            yield f"tokens/{token.id}"
+
+
+def _user(place: Place, kind: str, key: str, gone: set[str], campaigns: Collection[str]) -> str:
+    """Name what was made with a battery or a layout, and stays; empty for nothing."""
+    record = place.store.battery(key) if kind == "batteries" else None
+    with place.store.snapshot() as snapshot:
+        for what, table, going in (
+            ("session", schema.sessions, gone),
+            ("campaign", schema.campaigns, set(campaigns)),
+        ):
+            made = cast(table.c.spec, Text).contains(key)
+            if kind == "batteries":
+                made = table.c.battery_digest == ("" if record is None else record.digest)
+            if left := snapshot.column(table.c.id, made) - going:
+                return f"{what} {min(left)}"
+    return ""
+
+
+def _remove_thing(place: Place, thing: str, server: Server | None) -> None:
+    """Remove a battery or a layout that nothing needs, or revoke a token.
+
+    Raises:
+        InUseError: Something was made with it.
+    """
+    kind, _, key = thing.partition("/")
+    if kind == "tokens":
+        Tokens(place.home).revoke(key)
+    elif kind == "layouts":
+        _note(place, "DeleteLayout", thing, _BY_COMMAND)
+        place.store.delete_layout(key)
+    elif server is not None:
+        server.delete_battery(key)
+    else:
+        record = place.store.battery(key)
+        _note(place, "DeleteBattery", thing, _BY_COMMAND)
+        if place.store.delete_battery(key) and record is not None:
+            place.files.remove(f"{BATTERIES}/{record.digest}")
 
 
 def _counting(place: Place) -> set[str]:

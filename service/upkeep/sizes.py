@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from animalcat import names
 from animalcat.folders import cache_folder
 from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.measuring.certificates import CERTIFICATES
@@ -47,6 +48,7 @@ class SessionUse:
         recordings: Bytes of its recordings.
         fits: Bytes of the draws of its fits.
         files: Number of all these files.
+        owner: Subject to whom it belongs; empty for nobody.
     """
 
     session: str
@@ -61,6 +63,7 @@ class SessionUse:
     recordings: int
     fits: int
     files: int
+    owner: str = ""
 
     @property
     def total(self) -> int:
@@ -177,6 +180,7 @@ def usage(place: Place, tell: Tell = silent) -> Usage:
                 kinds["database"] += stored.size  # what is not yet in the file itself
             continue
         kinds[kind] += stored.size
+    owned = place.store.owners.every()
     sessions = [
         SessionUse(
             row.session,
@@ -191,6 +195,7 @@ def usage(place: Place, tell: Tell = silent) -> Usage:
             files[row.session].recordings,
             files[row.session].fits,
             files[row.session].files,
+            owned.get(names.session_name(row.session), ""),
         )
         for row in rows
     ]
@@ -222,19 +227,19 @@ def _caches() -> dict[str, int]:
 def _batteries(
     place: Place, sessions: list[SessionUse], arenas: dict[str, int]
 ) -> tuple[BatteryUse, ...]:
-    names: dict[str, list[str]] = defaultdict(list)
+    known_as: dict[str, list[str]] = defaultdict(list)
     instances: dict[str, int] = {}
     for record in place.store.batteries():
-        names[record.digest].append(record.id)
+        known_as[record.digest].append(record.id)
         instances[record.digest] = record.instances
     on_it: dict[str, list[SessionUse]] = defaultdict(list)
     for session in sessions:
         on_it[session.battery_digest].append(session)
-    known = {*names, *on_it, *(name for name in arenas if not name.startswith("."))} - {""}
+    known = {*known_as, *on_it, *(name for name in arenas if not name.startswith("."))} - {""}
     uses = [
         BatteryUse(
             digest,
-            tuple(sorted(names[digest])),
+            tuple(sorted(known_as[digest])),
             instances.get(digest, 0),
             len(on_it[digest]),
             sum(session.episodes for session in on_it[digest]),

@@ -313,9 +313,11 @@ def guarded(fitter: Helpers) -> Guarded:
     """Starts a server that asks everyone for a token, and connects with one."""
 
     @asynccontextmanager
-    async def started(data: Path, **settings: Any) -> AsyncIterator[Callable[[str], Service]]:
+    async def started(
+        data: Path, clock: Callable[[], datetime] = lambda: NOW, **settings: Any
+    ) -> AsyncIterator[Callable[[str], Service]]:
         wanted = Settings(home=data, port=0, **{"require_token": True, **settings})
-        async with create_server(wanted, lambda: NOW, fitter, fitter.simulators) as running:
+        async with create_server(wanted, clock, fitter, fitter.simulators) as running:
             channels: list[grpc.aio.Channel] = []
 
             def connected(token: str) -> Service:

@@ -109,6 +109,48 @@ def test_who_changes_a_line_breaks_the_chain(
     )
 
 
+def test_old_lines_go_and_what_is_left_is_verified(tmp_path: Path) -> None:
+    store = filled(tmp_path)
+    log = store.audit
+    third = log.lines()[3].created
+
+    def told(words: str) -> NewLine:
+        return NewLine(words[:60], line(20, action="CutAudit", object="", words=words))
+
+    assert log.old(third) == 2
+    assert log.cut(third, told) == 2
+    assert [one.seq for one in log.lines()] == [7, 6, 5, 4, 3]
+    assert (log.verify().problems, log.verify().lines) == ((), 5)
+    assert log.cut(third, told) == 0
+    log.add([NewLine("late", line(21))])
+    assert log.cut(NOW + timedelta(days=9), told) == 6
+    assert [one.action for one in log.lines()] == ["CutAudit"]
+    assert log.verify().problems == ()
+    words = ["data", "prune", "--what", "audit", "--data", str(tmp_path)]
+    refused = CliRunner().invoke(build(words), words)
+    assert (refused.exit_code, "by --older-than" in refused.stderr) == (2, True)
+    log.add([NewLine("new", line(30 * 365 * 24 * 60))])
+    words += ["--older-than", "1d"]
+    said = CliRunner().invoke(build(words), words).stdout
+    assert said.startswith("1 lines of the audit log go")
+    done = CliRunner().invoke(build(words), [*words, "--yes", "--json"])
+    assert json.loads(done.stdout)["lines"] == 1
+    assert [one.action for one in log.lines()] == ["CutAudit", "CancelSession"]
+    assert log.verify().problems == ()
+
+
+def test_a_line_that_says_lines_went_is_chained_too(tmp_path: Path) -> None:
+    store = filled(tmp_path)
+    store.audit.cut(
+        store.audit.lines()[3].created,
+        lambda words: NewLine("cut", line(20, action="CutAudit", words=words)),
+    )
+    change(tmp_path, "DELETE FROM audit WHERE seq = 3")
+    forged = "the lines up to 3, which end with the digest " + "0" * 64
+    change(tmp_path, f"UPDATE audit SET words = '{forged}' WHERE action = 'CutAudit'")
+    assert [p[:9] for p in store.audit.verify().problems] == ["line 4 of", "line 7 of"]
+
+
 def written_by(logs: Sequence[AuditLog], each: int) -> None:
     """Have several write at once."""
 
@@ -387,9 +429,10 @@ def test_the_command_tells_and_verifies(tmp_path: Path) -> None:
     run("battery", "build", "navigation", "--instances", "4", "--name", "small")
     done = run("audit", "--json")
     lines = [json.loads(text) for text in done.stdout.splitlines()]
-    assert [one["action"] for one in lines] == ["BuildBattery", "CreateToken"]
-    assert lines[0]["object"] == "batteries/small"
-    assert "subject ann; groups lab" in lines[1]["words"]
+    actions = ["StartServer", "StopServer", "BuildBattery", "StartServer", "CreateToken"]
+    assert [one["action"] for one in lines] == actions
+    assert lines[2]["object"] == "batteries/small"
+    assert "subject ann; groups lab" in lines[4]["words"]
     shown = run("audit", "--action", "BuildBattery", "--since", "1h").stdout
     assert "batteries/small" in shown
     assert "CreateToken" not in shown

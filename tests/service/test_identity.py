@@ -155,6 +155,24 @@ async def test_a_second_connection_by_another_agent_is_refused(service: Service)
 
 
 @pytest.mark.asyncio(loop_scope="session")
+async def test_another_agent_that_is_refused_disturbs_nobody(service: Service) -> None:
+    session = await service.create(episodes=4, slots=2, seed=12)
+    one, other = map(encode, (KNOWN, OTHER))
+    async with agent(service, session, fingerprint=one, instance="a") as stream:
+        await stream.receive("welcome")
+        await stream.episode(lambda rng: 3)
+        await stream.receive("episode_start")
+        await stream.send(action(0, 3))
+        for _ in range(2):
+            async with agent(service, session, fingerprint=other, instance="b") as stranger:
+                await stranger.refused("AGENT_CHANGED")
+        assert (await stream.receive("ask")).step == 1
+        await stream.send(action(1, *[3] * 10))
+        assert isinstance(await stream.receive(), (gateway_pb2.EpisodeEnd, gateway_pb2.Ask))
+    assert len(await service.list_episodes(session)) == 2
+
+
+@pytest.mark.asyncio(loop_scope="session")
 async def test_what_the_first_reset_reads_is_told_before_the_first_action(service: Service) -> None:
     session = await service.create(episodes=3, seed=6)
     early = {"fingerprint": encode(EARLY), "fingerprint_follows": True}

@@ -8,6 +8,8 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,15 @@ from animalcat.client.remote_env import RemoteEnv
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
+from animalcat.service.access.callers import Role
+from animalcat.service.access.gate import Gate
+from animalcat.service.access.tokens import Tokens
 from animalcat.service.host.settings import Settings
 from animalcat.service.recording import read_episode, verify
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from benchmarks.kill import workers_of
-from tests.service.conftest import NOW, Helpers, Service, Stream, action, hello, walk
+from tests.service.conftest import NOW, Guarded, Helpers, Service, Stream, action, hello, walk
 from tests.service.cutting import Cutter, Way, cutting
 from tests.service.test_direct import files
 
@@ -333,6 +338,49 @@ async def test_the_same_bytes_again(service: Service) -> None:
             assert (await stream.call.read()) == last
             await stream.send(action(2, 3))
             assert (await stream.receive("ask")).step == 3
+
+
+@pytest.mark.parametrize("hours", [1.0, -1.0])
+async def test_a_jump_of_the_clock_ends_what_has_a_date_alone(
+    guarded: Guarded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: float
+) -> None:
+    """Leases, the time for an action, uptime and the order of logs go by a clock that nobody sets.
+
+    A token that ends does so by the date, and is good again when the clock goes back.
+    """
+    now = [NOW]
+    monkeypatch.setattr("animalcat.service.rpc.server.Gate", partial(Gate, clock=lambda: now[0]))
+    monkeypatch.setattr("animalcat.service.access.gate.REVIEW_SECONDS", 0.02)
+    tokens = Tokens(tmp_path, lambda: now[0])
+    async with guarded(tmp_path, lambda: now[0]) as connected:
+        operator = connected(tokens.create(Role.OPERATOR, days=9)[1])
+        short = connected(tokens.create(Role.OPERATOR, days=1 / 48)[1])
+        session = await operator.create(2, lease_seconds=600.0, action_timeout_seconds=600.0)
+        uptime = operator.running.standing.uptime_seconds
+        async with left(operator, session) as (lease, last):
+            for _ in range(3):
+                now[0] += timedelta(hours=hours)
+                async with stream_of(operator, session, lease=lease, seen=last.number) as stream:
+                    await stream.receive("welcome")
+                    assert (await stream.call.read()) == last
+                if hours > 0:
+                    with pytest.raises(grpc.aio.AioRpcError) as ended:
+                        await short.get(session)
+                    assert "has expired" in (ended.value.details() or "")
+                    now[0] -= timedelta(hours=hours)
+                await short.get(session)
+        ends = [expiry.ends for expiry in operator.running.standing.expiries()]
+        assert ends == sorted(ends)
+        assert 0.0 < operator.running.standing.uptime_seconds - uptime < 300.0
+        assert (await operator.play(session)).episodes == 2
+        now[0] += timedelta(hours=hours)
+        other = await operator.create(1, seed=6)
+        listed = await operator.sessions.ListSessions(sessions_pb2.ListSessionsRequest())
+        assert [one.name for one in listed.sessions] == [other, session], "the newest first"
+        store = operator.running.engines.parts.store
+        assert not store.audit.verify().problems
+        asked = sessions_pb2.VerifySessionRequest(name=session)
+        assert not (await operator.sessions.VerifySession(asked)).problems
 
 
 async def test_an_action_is_taken_once(service: Service) -> None:

@@ -215,6 +215,22 @@ async def test_commands_of_several_people(
         assert (done.exit_code, "only its owner or an administrator" in done.stderr) == (2, True)
         done = await run("ada", "share", session.id, "--owner", "bob")
         assert done.stdout == f"sessions/{session.id} belongs to bob and is shared with lab\n"
+        done = await run("bob", "delete", "batteries/hers", session.id)
+        assert "nothing was deleted" in done.stdout
+        assert "0 episodes of a on hers" in done.stdout
+        done = await run("ann", "delete", session.id, "--yes")  # it is Bob's now
+        assert (done.exit_code, "only its owner or an administrator" in done.stderr) == (1, True)
+        done = await run("ann", "delete", "batteries/hers", "--yes")
+        assert (done.exit_code, "was made with battery hers" in done.stderr) == (1, True)
+        done = await run("ada", "delete", "batteries/hers", session.id, "--yes", "--json")
+        told = json.loads(done.stdout)["items"]
+        assert [(row["name"], row["kept"]) for row in told] == [
+            (f"sessions/{session.id}", None),
+            ("batteries/hers", None),
+        ]
+        assert await who["ada"].list_sessions() == []
+        done = await run("ada", "delete", f"layouts/{session.spec.layout_digest}")
+        assert (done.exit_code, "names nothing that can be deleted" in done.stderr) == (2, True)
         # What a researcher may not know of the server does not keep from asking whether it is well.
         assert (await run("ann", "server", "status")).exit_code == 0
 

@@ -17,14 +17,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from typer.testing import CliRunner
 
 from animalcat import data as stores
 from animalcat.cli.main import build
 from animalcat.data import DataError, Part
+from animalcat.service.access.callers import Role
 from animalcat.service.access.outbox import Outbox
+from animalcat.service.access.tokens import Tokens
 from animalcat.service.host import doorman
 from animalcat.service.model import NewLine
+from animalcat.service.storage.artefacts import Artefacts
+from animalcat.service.storage.belonging import check_belonging
+from animalcat.service.storage.listing import circle_of
 from animalcat.service.storage.rows import TABLES, PlainRow
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.upkeep import backup, moving, restore
@@ -454,6 +460,83 @@ def test_nothing_goes_unasked_and_nothing_that_is_needed(store: Path) -> None:
     }
 
 
+def test_what_is_kept_is_said_by_owner_and_size(store: Path) -> None:
+    used = stores.show(store)
+    assert {use.owner for use in used.sessions} == {"ann"}
+    assert stores.plan(store, owner="bob").losses == ()
+    assert len(stores.plan(store, owner="ann", states=[SessionState.FINISHED]).losses) == 4
+    middle = sorted(use.total for use in used.sessions)[4]
+    plan = stores.plan(store, larger_than=middle)
+    large = {use.session for use in used.sessions if use.total >= middle}
+    assert {loss.use.session for loss in plan.losses} | {*plan.kept} == large
+    plan = stores.plan(store, owner="ann", down_to=used.total - 1)
+    assert [loss.use.changed for loss in plan.losses] == [
+        min(loss.use.changed for loss in stores.plan(store, owner="ann").losses)
+    ]
+    everything = stores.plan(store, owner="ann", down_to=0).losses
+    assert {loss.use.session for loss in everything} == {
+        loss.use.session for loss in stores.plan(store, owner="ann").losses
+    }
+    assert stores.plan(store, owner="ann", down_to=used.total).losses == ()
+    bad = command("prune", "--down-to", "much", "--data", str(store))
+    assert (bad.exit_code, "is no size" in bad.stderr) == (2, True)
+    with pytest.raises(DataError, match="campaigns go as a whole"):
+        stores.plan(store, down_to=0, with_campaigns=True)
+    done = command("prune", "--down-to", "1.5GiB", "--owner", "ann", "--data", str(store))
+    assert "nothing is meant that could go" in done.stdout
+
+
+def test_a_person_is_forgotten_with_all_that_nobody_else_needs(store: Path) -> None:
+    with closing(SqlStore.in_directory(store)) as opened:
+        opened.owners.hand_over(["batteries/first", "batteries/second"], "ann")
+        (campaign,) = opened.campaigns()
+        opened.owners.hand_over([f"campaigns/{campaign.id}"], "ann")
+        waiting = of_state(store, "waiting")
+        theirs = next(s.id for s in opened.sessions() if s.id in waiting)
+        opened.owners.hand_over([f"sessions/{theirs}"], "bob")
+        opened.owners.share([f"sessions/{theirs}"], [circle_of("ann"), "lab"], ())
+        (layout,) = {s.spec.layout_digest for s in opened.sessions()}
+        opened.owners.hand_over([f"layouts/{layout}"], "ann")
+        needed = opened.session(theirs)
+        assert needed is not None
+    tokens = Tokens(store)
+    hers = tokens.create(Role.RESEARCHER, subject="ann")[0]
+    tokens.create(Role.RESEARCHER, subject="bob")
+    other = {"first": "second", "second": "first"}[needed.spec.battery]
+    before = rows(store)
+    said = command("prune", "--person", "ann", "--data", str(store))
+    assert f"tokens/{hers.id} is revoked" in said.stdout
+    assert f"batteries/{other} goes" in said.stdout
+    assert f"batteries/{needed.spec.battery} stays: session {theirs} was made" in said.stdout
+    assert "the audit log and backups keep what they say of them" in said.stdout
+    assert rows(store) == before
+    with pytest.raises(DataError, match="goes as a whole"):
+        stores.plan(store, person="ann", states=[SessionState.FINISHED])
+    done = command("prune", "--person", "ann", "--yes", "--data", str(store), "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["done"] == 7
+    with closing(SqlStore.in_directory(store)) as opened:
+        assert [s.id for s in opened.sessions()] == [theirs]
+        assert opened.campaigns() == []
+        assert [battery.id for battery in opened.batteries()] == [needed.spec.battery]
+        left = {item for item, owner in opened.owners.every().items() if owner == "ann"}
+        assert left == {f"batteries/{needed.spec.battery}", f"layouts/{layout}"}
+        owner, circles = opened.owners.of(f"sessions/{theirs}")
+        assert (owner, circles - {"all"}) == ("bob", {"lab"})
+        Outbox(store / "access").take(opened.audit.add)
+        noted = [line.action for line in opened.audit.lines()]
+        assert {"DeleteCampaign", "DeleteBattery", "RevokeToken", "ForgetPerson"} <= {*noted}
+        opened.delete_session(theirs)
+    assert [t.subject for t in Tokens(store).all() if not t.revoked] == ["bob"]
+    assert stores.verify(store).damage == ()
+    done = command("prune", "--person", "ann", "--yes", "--data", str(store), "--json")
+    assert json.loads(done.stdout)["things"] == [
+        f"batteries/{needed.spec.battery}",
+        f"layouts/{layout}",
+    ]
+    assert rows(store)["layouts"] == rows(store)["owners"] == []
+
+
 @pytest.mark.parametrize("part", [Part.RECORDINGS, Part.UNCOUNTED, Part.FITS])
 def test_files_that_go_are_given_up_in_the_chain(store: Path, part: Part) -> None:
     one, other = of_state(store, "finished")[:2]
@@ -638,6 +721,59 @@ def test_either_database_restores_into_the_other(store: Path, tmp_path: Path) ->
             fresh = opened.create_session("new", newest.spec, newest.created)
             assert opened.sessions()[0] == fresh, "it is numbered higher than what was restored"
         assert stores.verify(shared, store=url).damage == ()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("postgres")
+def test_a_whole_store_moves_into_postgresql(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, own = files(store), rows(store)
+    with (
+        postgres.running() as server,
+        postgres.schema(server) as url,
+        postgres.schema(server) as other,
+    ):
+        with closing(SqlStore.in_directory(store)) as opened:
+            mark = opened.id()
+        words = ("move", "--all", "--data", str(store), "--to")
+        bad = command(*words, str(tmp_path))
+        assert (bad.exit_code, "goes with --to postgresql" in bad.stderr) == (2, True)
+        stores.restore(str(_backed_up(store, tmp_path)), tmp_path / "r", store=other)
+        change_in(other, "DELETE FROM shares")
+        bad = command(*words, other)
+        assert (bad.exit_code, "holds something else" in bad.stderr) == (2, True)
+        assert rows(store) == own
+        with monkeypatch.context() as patch:  # killed when all is there and before it is put aside
+            patch.setattr(moving, "sync_folder", _dies)
+            patch.setattr(Path, "rename", _dies)
+            with pytest.raises(RuntimeError):
+                stores.move_database(store, url)
+        assert rows(store) == own
+        done = command(*words, url, "--json")
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["sessions"] == 8
+        assert (rows(store, url), files(store)) == (own, before)
+        with closing(SqlStore(url)) as opened:
+            assert opened.id() == mark
+            check_belonging(opened, Artefacts(store))
+        assert stores.verify(store, store=url).damage == ()
+        assert not (store / "animalcat.sqlite").exists()
+        bad = command(*words, url)
+        assert (bad.exit_code, "there is no store" in bad.stderr) == (2, True)
+
+
+def _dies(*_: Any) -> None:
+    raise RuntimeError("killed")
+
+
+def _backed_up(store: Path, folder: Path) -> Path:
+    return stores.backup(store, folder / "b.tar.zst").path
+
+
+def change_in(url: str, statement: str) -> None:
+    with closing(SqlStore(url)) as opened, opened._changing() as db:  # pyright: ignore[reportPrivateUsage]
+        assert db.execute(text(statement)).rowcount > 0
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data, Server, client_for
 from animalcat.cli.shared.table import Column
+from animalcat.cli.shared.whose import Everybodys, OfGroup, OfOwner, owner_column, whose
 from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Feature, Layout, to_dict
@@ -49,11 +50,18 @@ def every_variant(name: str) -> list[Layout]:
         fail(str(error))
 
 
-def list_layouts(server: Server = None, data: Data = None, as_json: Json = False) -> None:
+def list_layouts(
+    everybodys: Everybodys = False,
+    owner: OfOwner = "",
+    group: OfGroup = "",
+    server: Server = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
     """List the shipped layouts with their variants, those of plugins, and those of sessions.
 
-    What sessions brought along is kept in the data directory, or by the server. None of a plugin's
-    code is run to list it; `layout show NAME` reads it.
+    What sessions brought along is kept in the data directory, or by the server; yours and those of
+    nobody are shown. None of a plugin's code is run to list it; `layout show NAME` reads it.
     """
     rows = [
         _listed(layout, layout.identity, "shipped")
@@ -62,10 +70,12 @@ def list_layouts(server: Server = None, data: Data = None, as_json: Json = False
         for layout in [load_layout(name, variant)]
     ]
     rows += [_of_plugin(one) for one in plugins.every("layout") if one.name not in LAYOUTS]
-    for kept in _kept(server, data):
+    for kept in _kept(server, data, whose(everybodys, owner, group)):
         layout = parse_layout(kept.text, kept.variant)
-        rows.append(_listed(layout, kept.digest, "a session brought it"))
-    print_rows(rows, ["name", "variant", Column("from", 2), Column("about", 1)], as_json=as_json)
+        brought = _listed(layout, kept.digest, "a session brought it")
+        rows.append({**brought, "owner": kept.owner, "groups": list(kept.groups)})
+    columns = ["name", "variant", owner_column(2), Column("from", 2), Column("about", 1)]
+    print_rows(rows, columns, as_json=as_json)
 
 
 def show(
@@ -152,7 +162,7 @@ def _of_plugin(plugin: plugins.Plugin) -> dict[str, Any]:
     }
 
 
-def _kept(server: str | None, data: Path | None) -> list[values.Layout]:
+def _kept(server: str | None, data: Path | None, asked: values.OwnerFilter) -> list[values.Layout]:
     """Layouts that sessions brought along; none where there is neither server nor data."""
     from animalcat.service.host.settings import Settings  # brings the server's part along
 
@@ -160,7 +170,7 @@ def _kept(server: str | None, data: Path | None) -> list[values.Layout]:
     if not server and not home.is_dir():
         return []
     with client_for(server, data) as client:
-        return [layout for layout in client.list_layouts(texts=True) if not layout.shipped]
+        return [layout for layout in client.list_layouts(asked, texts=True) if not layout.shipped]
 
 
 def _of_session(session: str, server: str | None, data: Path | None) -> values.Layout:

@@ -45,3 +45,4 @@ def upgrade() -> None:
         sa.Column("digest", sa.String(64), nullable=False),
     )
     op.create_index("audit_by_subject", "audit", ["subject", "seq"])
+    op.create_index("audit_by_time", "audit", ["created"])
