@@ -39,9 +39,9 @@ ALIKE: Final = 0.8
 OUTCOMES: Final = 5
 """Number of well-chosen outcomes by which it is judged whether items can tell a scale apart: about
 what each of 18 scales gets of 100 choices."""
-TOLD: Final = 0.5
+TOLD: Final = 0.55
 """Items can tell a scale apart if so many outcomes are expected to leave less than this share of
-the prior's standard deviation."""
+the prior's standard deviation. A session leaves about 0.8 of that, since it learns of the others."""
 _TOP: Final = 1.0
 """By how many levels the range of an ability ends above the hardest level."""
 _LOCATION, _SCALE = 1.5, 1.2
