@@ -36,8 +36,9 @@ _SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
 _MANY: Final = 15
 """From so many latents on, a move has as many sweeps as there are latents: a random walk needs
-steps in proportion to its dimensions (Roberts, Gelman and Gilks 1997). With 10 sweeps of 19 latents,
-means differed between seeds by 0.05 to 0.07 standard deviations, with 20 by 0.03 to 0.04."""
+steps in proportion to its dimensions (Roberts, Gelman and Gilks 1997). With 10 sweeps of 19
+latents, means differed between seeds by 0.05 to 0.07 standard deviations, with 20 by 0.03 to 0.04.
+"""
 _ROWS: Final = 1024
 """Number of outcomes of which likelihoods are held at once."""
 _BLOCK: Final = 64

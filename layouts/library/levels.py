@@ -41,7 +41,7 @@ OUTCOMES: Final = 5
 what each of 18 scales gets of 100 choices."""
 TOLD: Final = 0.55
 """Items can tell a scale apart if so many outcomes are expected to leave less than this share of
-the prior's standard deviation. A session leaves about 0.8 of that, since it learns of the others."""
+the prior's standard deviation. Sessions leave about 0.8 of that, since they learn of the others."""
 _TOP: Final = 1.0
 """By how many levels the range of an ability ends above the hardest level."""
 _LOCATION, _SCALE = 1.5, 1.2
