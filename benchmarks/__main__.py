@@ -24,12 +24,14 @@ PARTS: Final[Mapping[str, str]] = {
     "retest": "two sessions of one agent with other seeds",
     "rate": "which estimate of the success rate of a battery errs least",
     "report": "what the report on a session costs",
+    "choice": "what a choice among 20,000 items by 18 scales costs",
     "against": "equal and unequal agents, told apart",
     "verdicts": "verdicts on agents whose kind is known",
     "entrants": "forms of layouts on real entrants, and whom priors can describe",
     "fresh": "two fresh sessions of one agent",
     "adaptive": "what adaptive choice saves",
     "recovery": "profiles of agents with planted limits",
+    "levels": "profiles by 18 scales of real items: intervals, and what NUTS says",
     "growth": "how cost grows with what is stored",
     "demo": "how often the demo finds what it planted",
     "impostors": "agents that seem able, told apart from able ones",
@@ -42,7 +44,7 @@ PARTS: Final[Mapping[str, str]] = {
     "coins": "a long session on arenas that are coins, killed and resumed",
 }
 """What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""
-KEPT: Final = ("adaptive", "recovery", "impostors", "trust")
+KEPT: Final = ("adaptive", "recovery", "levels", "impostors", "trust")
 """Parts that can write what they found to a folder."""
 
 

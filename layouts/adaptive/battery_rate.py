@@ -391,8 +391,10 @@ def _win(chance: Floats | float, tilt: Floats) -> Floats:
 
 def _distinct(pairs: Floats) -> tuple[Floats, Ints, Floats]:
     """Columns of the distinct rows, the place of every row among them, and how many there are."""
-    rows, place, count = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
-    return rows.T, np.ravel(place), count.astype(np.float64)
+    # As complex numbers, which are sorted by both parts too, in a third of the time.
+    both = np.ascontiguousarray(pairs).view(np.complex128)[:, 0]
+    rows, place, count = np.unique(both, return_inverse=True, return_counts=True)
+    return np.stack([rows.real, rows.imag]), np.ravel(place), count.astype(np.float64)
 
 
 def _rounded(logs: Floats) -> tuple[float, ...]:

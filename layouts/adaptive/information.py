@@ -129,7 +129,7 @@ class GainEstimator:
             if node.kind == "robustness":
                 theta[:, i] = node.noiseless
         ability = posterior.particles[:, list(self.bank.layout.capabilities)]
-        gains = self._judge(theta, ability, posterior.weights, self._looks[0], None)
+        (gains,) = self._judge(theta, ability, [posterior.weights], self._looks[0], None)
         return _expanded(gains, self.bank.place)
 
     def information(self, posterior: LivePosterior, about: Sequence[int]) -> Floats:
@@ -196,11 +196,12 @@ class GainEstimator:
         bank = self.bank
         ability = theta[:, list(bank.layout.capabilities)]
         looks = self._looks
-        first = self._marginal(theta, ability, weights, looks[0], None, pending, seed)
+        futures = self._futures(theta, weights, pending, seed) if pending else [(1.0, weights)]
+        first = self._marginal(theta, ability, futures, looks[0], None)
         if len(looks) == 1:
             return _expanded(first, bank.place)
         rows = _promising(first.total, bank, _SECOND_LOOK)
-        second = self._marginal(theta, ability, weights, looks[1], rows, pending, seed)
+        second = self._marginal(theta, ability, futures, looks[1], rows)
         total = np.minimum(first.total, second.total.min())
         drops, predicted = first.drops.copy("K"), first.predicted.copy()
         total[rows], drops[rows], predicted[rows] = second.total, second.drops, second.predicted
@@ -211,17 +212,15 @@ class GainEstimator:
         self,
         theta: Floats,
         ability: Floats,
-        weights: Floats,
+        futures: Sequence[tuple[float, Floats]],
         count: int,
         rows: Ints | None,
-        pending: tuple[int, ...],
-        seed: int,
     ) -> ExpectedGains:
         """Average the gains over the possible outcomes of pending episodes."""
-        if not pending:
-            return self._judge(theta, ability, weights, count, rows)
-        futures = self._futures(theta, weights, pending, seed)
-        parts = [(share, self._judge(theta, ability, w, count, rows)) for share, w in futures]
+        judged = self._judge(theta, ability, [w for _, w in futures], count, rows)
+        if len(futures) == 1:
+            return judged[0]
+        parts = [(share, gains) for (share, _), gains in zip(futures, judged, strict=True)]
 
         def mean(name: str) -> Floats:
             return np.asarray(sum(share * getattr(part, name) for share, part in parts))
@@ -257,26 +256,52 @@ class GainEstimator:
         return [(chance / total, w) for chance, w in futures]
 
     def _judge(
-        self, theta: Floats, ability: Floats, weights: Floats, count: int, rows: Ints | None
-    ) -> ExpectedGains:
-        """Compute gains of all or some distinct instances with about `count` particles."""
+        self,
+        theta: Floats,
+        ability: Floats,
+        futures: Sequence[Floats],
+        count: int,
+        rows: Ints | None,
+    ) -> list[ExpectedGains]:
+        """Compute gains of all or some distinct instances with about `count` particles.
+
+        Args:
+            theta: (particles, latents).
+            ability: (particles, capabilities).
+            futures: Weights of the particles, for each of which there is a result.
+            count: About how many particles are used.
+            rows: Some distinct instances; None for all.
+        """
         layout = self.bank.layout
-        thin = _thinned(weights, count)
-        thin = thin / thin.sum()
         sample = _thinned(ability, count)
-        mean = thin @ sample
-        centred = sample - mean
-        weightings = np.vstack([thin, (centred * thin[:, np.newaxis]).T])
-        if self._binary:
-            sums = _sums(self._probabilities(theta, count, rows), weightings)
-            predicted = np.clip(sums[0], 0.0, 1.0)
-            spread = np.maximum(predicted * (1.0 - predicted), 1e-9)
-            drops = (sums[1:] ** 2 / spread).T
-        else:
-            chosen = np.arange(len(self.bank.distinct)) if rows is None else rows
-            drops, predicted = _guessed(self.bank, _thinned(theta, count), chosen, weightings)
+        known: list[tuple[Floats, Floats, Floats]] = []
+        weightings: list[Floats] = []
+        for weights in futures:
+            thin = _thinned(weights, count)
+            thin = thin / thin.sum()
+            mean = thin @ sample
+            centred = sample - mean
+            known.append((thin, mean, centred))
+            weightings.append(np.vstack([thin, (centred * thin[:, np.newaxis]).T]))
         spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
-        return ExpectedGains(drops, drops @ spans**-2.0, predicted, thin @ centred**2, mean)
+        if self._binary:
+            # All at once: the probabilities are the same, and are read only once.
+            p = self._probabilities(theta, count, rows)
+            sums = np.split(_sums(p, np.concatenate(weightings)), len(futures))
+        made: list[ExpectedGains] = []
+        for k, (thin, mean, centred) in enumerate(known):
+            if self._binary:
+                predicted = np.clip(sums[k][0], 0.0, 1.0)
+                spread = np.maximum(predicted * (1.0 - predicted), 1e-9)
+                drops = (sums[k][1:] ** 2 / spread).T
+            else:
+                chosen = np.arange(len(self.bank.distinct)) if rows is None else rows
+                drops, predicted = _guessed(
+                    self.bank, _thinned(theta, count), chosen, weightings[k]
+                )
+            total = drops @ spans**-2.0
+            made.append(ExpectedGains(drops, total, predicted, thin @ centred**2, mean))
+        return made
 
     def _probabilities(
         self, theta: Floats, count: int, rows: Ints | None = None

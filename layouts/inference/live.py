@@ -34,6 +34,11 @@ VERSION: Final = 1
 """Version of a saved posterior."""
 _SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
+_MANY: Final = 15
+"""From so many latents on, a move has as many sweeps as there are latents: a random walk needs
+steps in proportion to its dimensions (Roberts, Gelman and Gilks 1997). With 10 sweeps of 19
+latents, means differed between seeds by 0.05 to 0.07 standard deviations, with 20 by 0.03 to 0.04.
+"""
 _ROWS: Final = 1024
 """Number of outcomes of which likelihoods are held at once."""
 _BLOCK: Final = 64
@@ -647,7 +652,7 @@ def _swept(
     """
     size, dim = len(at.log_likelihood), len(root)
     width = 2.38 / math.sqrt(dim)  # Roberts, Gelman and Gilks 1997
-    for _ in range(_SWEEPS):
+    for _ in range(_SWEEPS if dim < _MANY else dim):
         z = at.z + width * generator.standard_normal((size, dim)) @ root.T
         proposed = _Particles(z, log_likelihood(z))
         gain = proposed.density(power) - at.density(power)
