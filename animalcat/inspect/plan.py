@@ -279,10 +279,10 @@ def make_plan(
 
 
 def _ids(samples: Sequence[Any]) -> list[str]:
-    """Ids of samples, which inspect_ai counts from 1 where there are none."""
+    """Ids of samples as text."""
     if not len(samples):
         raise PlanError("the task has no samples; give one whose dataset is not empty")
-    ids = [str(k if one.id is None else one.id) for k, one in enumerate(samples, start=1)]
+    ids = [str(one.id) for one in samples]
     twice = (
         sorted({name for name in ids if ids.count(name) > 1}) if len(set(ids)) < len(ids) else []
     )

@@ -112,13 +112,13 @@ class Came(NamedTuple):
         errors = getattr(sample, "error_retries", None)
         before = len(errors or ()) if errors is not None else (getattr(sample, "retries", 0) or 0)
         used: Mapping[str, Any] = sample.model_usage or {}
-        output = getattr(sample, "output", None)
+        said = getattr(getattr(sample, "output", None), "choices", None) or ()
         return cls(
             outcome,
             void,
             before > int(record.get("tries", 1)) - 1,
             limit_of(sample),
-            getattr(output, "stop_reason", "") == "content_filter",
+            any(one.stop_reason == "content_filter" for one in said),
             tokens_of(sample),
             sum(usage.total_cost or 0.0 for usage in used.values()),
             sample.total_time or 0.0,

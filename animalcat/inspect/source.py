@@ -82,16 +82,13 @@ class AdaptiveSource(SampleSource):
 
         Args:
             plan: What the evaluation consists of.
-            samples: The task's own samples, in their order.
+            samples: The task's own samples, each with its id.
         """
         self.plan = plan
         text = json.dumps(plan.to_dict(), sort_keys=True)
         self.key = f"{hashlib.sha256(text.encode()).hexdigest()[:12]}-{next(_numbers)}"
         self.session = Session(plan)
-        self._samples = {
-            str(k if one.id is None else one.id): (k if one.id is None else one.id, one)
-            for k, one in enumerate(samples, start=1)
-        }
+        self._samples = {str(one.id): one for one in samples}
         self._of = ("", "", "")
         self._refused = False
         self._lock = anyio.Lock()
@@ -167,10 +164,10 @@ class AdaptiveSource(SampleSource):
 
     def _sample(self, choice: Choice) -> Sample:
         """The task's own sample, which says why it was chosen."""
-        name, sample = self._samples[choice.item]
+        sample = self._samples[choice.item]
         record = choice.to_dict(self.plan.demands_of(choice.item))
         metadata = {**(sample.metadata or {}), KEY: record}
-        return inlined(sample.model_copy(update={"id": name, "metadata": metadata}))
+        return inlined(sample.model_copy(update={"metadata": metadata}))
 
     def _insist_alone(self) -> None:
         if self._refused or (_running.get() and _running.get() != self._of[2]):
@@ -286,7 +283,10 @@ def adaptive(
     ):
         if getattr(given, name) is not None:
             raise PlanError(f"the task {given.name} {what}; give one with a fixed set of samples")
-    samples = list(given.dataset)
+    samples = [
+        one if one.id is not None else one.model_copy(update={"id": number})
+        for number, one in enumerate(given.dataset, start=1)  # as inspect_ai counts them
+    ]
     plan = make_plan(
         samples,
         layout,
