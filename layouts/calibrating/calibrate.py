@@ -398,7 +398,8 @@ def _calibrated(
     units = {n.name: n.unit for n in (*layout.features, *layout.derived)}
     demand = f"{node.name}Demand"
     scaled = Scaling(link.demand, round(by_demand, 6))
-    changed = replace(link, demand=demand, slope=float(f"{slope:.6g}"))
+    absent = None if link.absent is None else link.absent * scaled.factor
+    changed = replace(link, demand=demand, slope=float(f"{slope:.6g}"), absent=absent)
     return [
         Derived(demand, units[link.demand], scaled),
         Derived(node.name, node.unit, changed),

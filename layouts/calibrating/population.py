@@ -306,7 +306,10 @@ class PopulationModel:
                 margin = values[link.ability] - demands[node.name] * values[link.demand]
                 if link.shift:
                     margin = margin + values[link.shift]
-                values[node.name] = pm.math.sigmoid(link.slope * slopes[node.name] * margin)
+                p = pm.math.sigmoid(link.slope * slopes[node.name] * margin)
+                if link.absent is not None:
+                    p = pm.math.switch(pm.math.gt(values[link.demand], link.absent), p, 1.0)
+                values[node.name] = p
             else:
                 values[node.name] = symbolic(link.expression, values)
         return pm.math.clip(values[self.layout.outcome.parents[0]], SURE, 1.0 - SURE)

@@ -7,7 +7,7 @@ the product of the likelihoods of those that are present.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from animalcat.layouts.inference.program import Code, Fill, compile_program, operands
 from animalcat.layouts.model.likelihood import draw_outcomes, log_density, trials_of
+from animalcat.layouts.model.links import Gate, LogisticMargin
 from animalcat.layouts.model.spec import Bernoulli, Layout
-from animalcat.layouts.model.validation import open_parents, reached
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -41,6 +41,11 @@ class Evaluator:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self._program = compile_program(layout)
+        self._absent = {
+            node.name: node.link.absent
+            for node in layout.derived
+            if isinstance(node.link, LogisticMargin) and node.link.absent is not None
+        }
         self._kept: deque[tuple[Floats, Floats]] = deque(maxlen=_KEPT)
 
     def probability(self, theta: npt.ArrayLike, demands: npt.ArrayLike, outcome: int = 0) -> Floats:
@@ -194,44 +199,65 @@ class Evaluator:
 
         Returns:
             (instances, capabilities): the largest demand if there are several; NaN if there is
-            none, because no margin has the capability or gates shut all of them out.
+            none, because no margin has the capability, gates shut all of them out, or none asks for
+            anything.
         """
-        kinds = self._program.demands
-        playing = self._playing(columns)
-        masks = {node: playing(node) for pairs in kinds for _, node in pairs}
+        kinds, plays = self._program.demands, self._plays(columns)
         out = np.full((columns.shape[0], len(kinds)), np.nan)
         for k, pairs in enumerate(kinds):
             for index, node in pairs:
-                demand = np.where(masks[node], columns[:, index], np.nan)
+                demand = np.where(
+                    plays[node] & self._asks(node, columns), columns[:, index], np.nan
+                )
                 out[:, k] = np.fmax(out[:, k], demand)
         return out
 
-    def touched(self, columns: Floats) -> npt.NDArray[np.bool_]:
+    def touched(self, columns: Floats) -> Mask:
         """Which latent nodes affect an outcome of each instance.
 
         Args:
             columns: As returned by `columns`.
 
         Returns:
-            (instances, latents): False where gates shut the node out.
+            (instances, latents): False where gates shut the node out, or where no demand on it
+            asks for anything.
         """
-        return np.stack([*map(self._playing(columns), self.layout.latent_names)], axis=1)
+        plays = self._plays(columns)
+        return np.stack([plays[name] for name in self.layout.latent_names], axis=1)
 
-    def _playing(self, columns: Floats) -> Callable[[str], Mask]:
-        """Return what tells of a node in which instances it plays a part, by the gates."""
-        gates = sorted(self.layout.gates)
-        at = [self.layout.feature_names.index(name) for name in gates]
-        patterns, which = np.unique(columns[:, at] > 0.5, axis=0, return_inverse=True)
-        roots = [parent for outcome in self.layout.outcomes for parent in outcome.parents]
-        met = [
-            reached(
-                roots,
-                open_parents(self.layout.derived, dict(zip(gates, map(bool, row), strict=True))),
-            )
-            for row in patterns
-        ]
-        which = np.ravel(which)
-        return lambda node: np.array([node in nodes for nodes in met], dtype=np.bool_)[which]
+    def _plays(self, columns: Floats) -> dict[str, Mask]:
+        """In which instances each node plays a part, (instances,) each."""
+        layout, nothing = self.layout, np.zeros(len(columns), np.bool_)
+        nodes = (*layout.features, *layout.latents, *layout.derived)
+        plays: dict[str, Mask] = {node.name: nothing for node in nodes}
+        for outcome in layout.outcomes:
+            plays |= dict.fromkeys(outcome.parents, ~nothing)
+        for node in reversed(layout.ordered):
+            asks = plays[node.name] & self._asks(node.name, columns)
+            for parent in node.link.parents:
+                open_here = asks
+                if isinstance(node.link, Gate):
+                    open_here = asks & self._opens(node.link, parent, columns)
+                plays[parent] = plays[parent] | open_here
+        return plays
+
+    def _opens(self, gate: Gate, parent: str, columns: Floats) -> Mask:
+        """In which instances a gate lets a parent through, (instances,)."""
+        is_on = columns[:, self.layout.feature_names.index(gate.when)] > 0.5
+        on = np.ones_like(is_on) if parent == gate.when else np.zeros_like(is_on)
+        if parent == gate.input:
+            on = on | is_on
+        return on | ~is_on if parent == gate.otherwise else on
+
+    def _asks(self, node: str, columns: Floats) -> Mask:
+        """In which instances a derived node asks for what its parents say, (instances,).
+
+        Only a margin does not, where its demand is absent.
+        """
+        level = self._absent.get(node)
+        if level is None:
+            return np.ones(len(columns), np.bool_)
+        return columns[:, self._program.margins[node]] > level
 
     def _each(self, outcomes: Floats) -> Iterator[tuple[int, Mask | None, Floats]]:
         """For every outcome: its index, which instances have it (None for all), and its values."""

@@ -101,6 +101,7 @@ class Program:
             instructions. The last instruction gives the probability, or the mean score.
         size_codes: Likewise for the sample size of scores; None for other outcomes.
         demands: For each capability, column and node of the margins that hold a demand on it.
+        margins: For each margin, the column that holds its demand.
     """
 
     columns: tuple[Fill, ...]
@@ -108,6 +109,7 @@ class Program:
     codes: tuple[Code, ...]
     size_codes: tuple[Code | None, ...]
     demands: tuple[tuple[tuple[int, str], ...], ...]
+    margins: Mapping[str, int]
 
 
 def compile_program(layout: Layout) -> Program:
@@ -123,13 +125,16 @@ def compile_program(layout: Layout) -> Program:
     demands: dict[str, list[tuple[int, str]]] = {
         layout.latent_names[i]: [] for i in layout.capabilities
     }
+    margins: dict[str, int] = {}
     for node in layout.ordered:
         values[node.name] = _lower(builder, node.link.expression, values, ranges)
         ranges[node.name] = node.link.bounds(ranges)
-        if isinstance(node.link, LogisticMargin) and node.link.ability in demands:
+        if isinstance(node.link, LogisticMargin):
             demand = values[node.link.demand]
             assert isinstance(demand, Column)  # the specification's check says so
-            demands[node.link.ability].append((demand.index, node.name))
+            margins[node.name] = demand.index
+            if node.link.ability in demands:
+                demands[node.link.ability].append((demand.index, node.name))
     results: list[Vector] = []
     sizes: list[Vector | None] = []
     for outcome in layout.outcomes:
@@ -142,6 +147,7 @@ def compile_program(layout: Layout) -> Program:
         codes=tuple(builder.finish(result) for result in results),
         size_codes=tuple(None if size is None else builder.finish(size) for size in sizes),
         demands=tuple(tuple(pairs) for pairs in demands.values()),
+        margins=margins,
     )
 
 

@@ -26,6 +26,10 @@ from animalcat.layouts.model.expressions import ONE, Range, bounds, hull, unit_o
 
 _MOST_EASINESS: Final = 20.0
 """Largest size of an easiness in logits; beyond it a probability would round to 0 or 1."""
+_ABSENT: Final = 250.0
+"""Logits that a demand which asks for nothing adds to a margin: the performance is 1 exactly."""
+_STEEP: Final = 1e6
+"""How steeply these logits fall where demands begin to ask, per unit of the demand and logit."""
 SURE: Final = 1e-6
 """Probabilities nearer to 0 or 1 than this have the logit of this, so that each has one."""
 
@@ -281,16 +285,22 @@ class GeneralisedMean(_OfInputs):
 
 @dataclass(frozen=True, slots=True)
 class LogisticMargin:
-    """1 / (1 + exp(-slope x (ability - demand + shift))); the slope is per unit of the ability."""
+    """1 / (1 + exp(-slope x (ability - demand + shift))); the slope is per unit of the ability.
+
+    Where there is a level `absent`, a demand at it or below asks for nothing: the result is 1.
+    """
 
     ability: str
     demand: str
     slope: float
     shift: str = ""
+    absent: float | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.slope) and self.slope > 0):
             raise ValueError(f"slope {self.slope} must be above 0")
+        if self.absent is not None and not math.isfinite(self.absent):
+            raise ValueError(f"absent {self.absent} is no level of a demand")
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -300,8 +310,12 @@ class LogisticMargin:
     @property
     def expression(self) -> Expression:
         """The function as an expression, multiplied out so that instances need not multiply."""
-        shift = [mul(self.shift, self.slope)] if self.shift else []
-        return logistic(add(mul(self.ability, self.slope), mul(self.demand, -self.slope), *shift))
+        more = [mul(self.shift, self.slope)] if self.shift else []
+        if self.absent is not None:
+            steep = _STEEP * _ABSENT
+            falls = add(_ABSENT + steep * self.absent, mul(self.demand, -steep))
+            more.append(Call("min", (_ABSENT, Call("max", (0.0, falls)))))
+        return logistic(add(mul(self.ability, self.slope), mul(self.demand, -self.slope), *more))
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
         """What is wrong unless ability, demand and shift share a unit and the result has none."""
@@ -315,7 +329,8 @@ class LogisticMargin:
 
     def __str__(self) -> str:
         shift = f" + {self.shift}" if self.shift else ""
-        return f"logistic({self.slope:.4g} x ({self.ability} - {self.demand}{shift}))"
+        asks = "" if self.absent is None else f" where {self.demand} > {self.absent:g}, else 1"
+        return f"logistic({self.slope:.4g} x ({self.ability} - {self.demand}{shift})){asks}"
 
 
 @dataclass(frozen=True, slots=True)

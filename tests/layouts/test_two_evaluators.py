@@ -82,8 +82,10 @@ def node_values(layout: Layout, theta: Floats, features: Floats) -> dict[str, An
             case GeneralisedMean(inputs, power):
                 mean = sum(values[a] ** power for a in inputs) / len(inputs)
                 value = mean ** (1.0 / power)
-            case LogisticMargin(a, b, slope, shift):
+            case LogisticMargin(a, b, slope, shift, absent):
                 value = logistic(slope * (values[a] - values[b] + values.get(shift, 0.0)))
+                if absent is not None:
+                    value = np.where(values[b] > absent, value, 1.0)
             case Gate(a, when, otherwise):
                 value = np.where(values[when] == 1.0, values[a], values.get(otherwise, 1.0))
             case NoiseMixture(a, b, nu):
@@ -219,7 +221,8 @@ def layouts(draw: st.DrawFn, covered: bool = False) -> Layout:
                 bias = HalfNormal(bias.sd)
             latents.append(Latent(f"bias{i}", "bias", "u", bias))
             shift = add(f"effect{i}", Product((f"bias{i}", f"side{i}")), "u")
-        margin = LogisticMargin(f"ability{i}", name, draw(number), shift)
+        absent = draw(st.one_of(st.none(), number))
+        margin = LogisticMargin(f"ability{i}", name, draw(number), shift, absent)
         last = add(f"performance{i}", margin)
         if draw(st.booleans()):
             features.append(Feature(f"present{i}", ONE, 0.0, 1.0))
