@@ -25,6 +25,7 @@ LAYOUTS: Final = (
     "one-capability",
     "navigation-speed",
     "testbed",
+    "demand-levels",
 )
 """Names of the shipped layouts; each is a file here."""
 

@@ -1,0 +1,710 @@
+"""Writes a layout for items whose demands are levels of scales, and says what they can tell."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import yaml
+from scipy.special import expit, ndtri
+
+from animalcat.layouts.library import LAYOUTS, parse_layout
+from animalcat.layouts.model.frames import sheet_of
+from animalcat.layouts.model.priors import PRIORS, MovedBeta, ScaledBeta
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.tables import Sheet, TableError, guess, plain_name, read_sheet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+SLOPE: Final = round(math.log(19.0), 3)
+"""Slope in logits per level, unless one is given: with it, an agent passes 19 of 20 items one level
+below what it masters half of the time, and 1 of 20 one level above."""
+FEW: Final = 10
+"""Fewer items than this are too few: for a scale, for its hardest level, to tell scales apart."""
+SAME: Final = 0.95
+"""Scales whose levels correlate by at least this are measured as one."""
+ALIKE: Final = 0.8
+"""Scales whose levels correlate by at least this, and less than `SAME`, are named."""
+OUTCOMES: Final = 5
+"""Number of well-chosen outcomes by which it is judged whether items can tell a scale apart: about
+what each of 18 scales gets of 100 choices."""
+TOLD: Final = 0.5
+"""Items can tell a scale apart if so many outcomes are expected to leave less than this share of
+the prior's standard deviation."""
+_TOP: Final = 1.0
+"""By how many levels the range of an ability ends above the hardest level."""
+_LOCATION, _SCALE = 1.5, 1.2
+"""The prior of an ability, as of `MovedBeta`: its median is at 0.93 of the range, and one agent in
+twenty is below 0.32 of it."""
+_NOISE: Final = (0.5, 0.3)
+"""Greatest share of lapses, and the alpha of its prior."""
+_MOST: Final = 20.0
+"""Greatest level; a column that has more holds no levels of a rubric."""
+_LEAST_HIGH: Final = 10.0
+"""Least upper end of the range of levels that the written layout takes."""
+CHANCE: Final = "chance"
+"""The column with the chance to pass an item by guessing, unless another one is named."""
+_IDS: Final = frozenset(
+    (
+        *("instance", "id", "idx", "index", "item", "itemid", "sample", "sampleid", "name"),
+        *("question", "questionid", "dataset", "datasetname", "benchmark", "task", "source"),
+        *("paradigm", "subset", "split"),
+    )
+)
+"""Names of columns, without case and what is between words, that say which item it is."""
+_GRID: Final = (np.arange(400) + 0.5) / 400
+"""Quantiles of a prior that stand for it."""
+_WIDTH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DemandScale:
+    """One capability of a written layout, and what the items can tell of it.
+
+    Attributes:
+        ability: Name of its latent node.
+        columns: The columns of demands on it; several if the items do not tell them apart.
+        items: Number of items that ask for it, at any level above 0.
+        hardest: The hardest level that at least `FEW` items ask for, or more.
+        above: Number of items that ask for more than that.
+        left: The share of the prior's standard deviation that `OUTCOMES` well-chosen outcomes are
+            expected to leave while nothing is known of the other scales.
+    """
+
+    ability: str
+    columns: tuple[str, ...]
+    items: int
+    hardest: float
+    above: int
+    left: float
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the items can tell it apart, by the rule of `TOLD`."""
+        return self.left < TOLD
+
+
+@dataclass(frozen=True, eq=False)
+class DemandLayout:
+    """A layout that was written for a table of demands.
+
+    Attributes:
+        text: The layout as YAML, with comments.
+        scales: Its capabilities, in the order of the table's columns.
+        items: Number of items in the table.
+        distinct: Number of different vectors of demands.
+        incomplete: By scale, in how many items its cell is empty; such items are left out.
+        left_out: How many items have an empty cell.
+        dropped: By column that is no capability, why not.
+        notes: What else the items do not tell, in sentences.
+        ignored: Columns of the table that are neither scales nor names.
+    """
+
+    text: str
+    scales: tuple[DemandScale, ...]
+    items: int
+    distinct: int
+    incomplete: Mapping[str, int]
+    left_out: int
+    dropped: Mapping[str, str]
+    notes: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The layout, checked."""
+        return parse_layout(self.text)
+
+
+def demand_layout(
+    table: Path | str | pd.DataFrame,
+    name: str = "levels",
+    *,
+    scales: Sequence[str] = (),
+    ids: Sequence[str] = (),
+    slope: float | Mapping[str, float] = SLOPE,
+    chance: float | str = 0.0,
+) -> DemandLayout:
+    """Write a layout for items whose demands are levels of scales, 0 and up.
+
+    Each scale is a capability; level 0 asks for nothing. An item is passed if every demand is met,
+    so the chances to meet each are multiplied (conjunctive, or non-compensatory, as in Whitely
+    1980); and by guessing, with the item's chance. What the items cannot tell is not fitted in
+    silence. A scale for which nothing, or always the same, is asked has no capability. Scales that
+    go together are one. Thin scales, and those that are much alike, are named.
+
+    Args:
+        table: A CSV file, its text, or a pandas table, with one row for each item. Cells of scales
+            are numbers, or empty where the demand is not known; such items are left out.
+        name: Name of the layout.
+        scales: Columns of demands; by default all in which at least half of the cells are numbers,
+            but for those that name items.
+        ids: Columns that together name an item; by default those that are called so, as `sample
+            id`, `item` or `dataset`.
+        slope: Slope in logits per level, for all scales or by column. `SLOPE` for those not named.
+        chance: The chance to pass an item by guessing: a number for all, or the column that has it.
+            By default it is 0, or the column `chance` if there is one.
+
+    Returns:
+        The layout, with what the items can tell.
+
+    Raises:
+        TableError: The table cannot be read, an item is there twice, a level is no number or below
+            0, or no scale is left.
+        ValueError: The slope or the chance is out of range, or the name is that of a shipped
+            layout.
+    """
+    if name in LAYOUTS:
+        raise ValueError(f"layout {name!r} is shipped; give yours another name")
+    sheet = read_sheet(table) if isinstance(table, str | Path) else sheet_of(table)
+    found = _Columns.of(sheet, scales, ids, chance)
+    _check_names(sheet, found.ids)
+    levels = np.array([_levels(sheet, column) for column in found.scales]).T
+    floor = _chances(sheet, found.chance)
+    complete = np.isfinite(levels).all(axis=1)
+    lacking = np.isnan(levels).sum(axis=0)
+    if not complete.any():
+        raise TableError(
+            "every item has an empty cell in some scale; name those that are complete by scales"
+        )
+    levels, floor = levels[complete], floor[complete]
+    dropped = _told_nothing(found.scales, levels)
+    kept = [k for k, column in enumerate(found.scales) if column not in dropped]
+    if not kept:
+        why = "; ".join(f"{column}: {reason}" for column, reason in dropped.items())
+        raise TableError(f"no scale is left that the items tell anything of: {why}")
+    _check_slopes(slope, found.scales)
+    groups, notes = _merged([found.scales[k] for k in kept], levels[:, kept])
+    drafts = [_draft(group, found.scales, levels, slope) for group in groups]
+    left = _left(drafts, found.scales, levels, floor)
+    made = tuple(
+        DemandScale(d.ability, d.columns, d.items, d.hardest, d.above, share)
+        for d, share in zip(drafts, left, strict=True)
+    )
+    result = DemandLayout(
+        text="",
+        scales=made,
+        items=len(sheet.rows),
+        distinct=len(np.unique(levels, axis=0)),
+        incomplete={c: int(n) for c, n in zip(found.scales, lacking, strict=True) if n},
+        left_out=int((~complete).sum()),
+        dropped=dropped,
+        notes=(*notes, *_on(made)),
+        ignored=found.ignored,
+    )
+    written = replace(result, text=_written(name, drafts, found, _heading(result)))
+    _ = written.layout
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What each column of a table is.
+
+    Attributes:
+        scales: Columns of demands.
+        ids: Columns that together name an item.
+        chance: The column with the chance to pass by guessing, or that chance.
+        ignored: All others.
+    """
+
+    scales: tuple[str, ...]
+    ids: tuple[str, ...]
+    chance: float | str
+    ignored: tuple[str, ...]
+
+    @property
+    def floor(self) -> str:
+        """The feature with the chance to pass by guessing."""
+        return self.chance if isinstance(self.chance, str) else CHANCE
+
+    @classmethod
+    def of(
+        cls, sheet: Sheet, scales: Sequence[str], ids: Sequence[str], chance: float | str
+    ) -> _Columns:
+        """Sort the columns of a table.
+
+        Raises:
+            TableError: A column that is named is not there, or none has demands.
+        """
+        named = [*scales, *ids, *([chance] if isinstance(chance, str) else [])]
+        for column in named:
+            if column not in sheet:
+                raise TableError(
+                    f"no column {column!r}; columns: {', '.join(sheet.names)}."
+                    f"{guess(column, sheet.names)}"
+                )
+        if twice := [column for column, count in Counter(named).items() if count > 1]:
+            raise TableError(f"column {twice[0]!r} is named twice, or as two things")
+        if not isinstance(chance, str):
+            if not 0.0 <= chance < 1.0:
+                raise ValueError(f"chance is {chance:g}; give a number from 0 and below 1")
+            if chance == 0.0 and CHANCE in sheet and CHANCE not in named:
+                chance = CHANCE
+        taken = {*named, chance}
+        ids = ids or [n for n in sheet.names if n not in taken and plain_name(n) in _IDS]
+        rest = [n for n in sheet.names if n not in taken and n not in ids]
+        found = [*scales] or [n for n in rest if _mostly_numbers(sheet.column(n))]
+        if not found:
+            raise TableError(
+                f"no column has demands: numbers, 0 and up; columns: {', '.join(sheet.names)}"
+            )
+        ordered = tuple(n for n in sheet.names if n in found)
+        return cls(ordered, tuple(ids), chance, tuple(n for n in rest if n not in found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A scale before it is known what the items tell of it."""
+
+    ability: str
+    columns: tuple[str, ...]
+    items: int
+    hardest: float
+    above: int
+    slope: float
+
+    @property
+    def top(self) -> float:
+        """Upper end of the range of the ability."""
+        return self.hardest + _TOP
+
+    @property
+    def prior(self) -> MovedBeta:
+        """The prior of the ability."""
+        return MovedBeta(0.0, self.top, _LOCATION, _SCALE)
+
+    @property
+    def stem(self) -> str:
+        """The name from which those of the nodes are made."""
+        return self.ability.removesuffix("Ability")
+
+    @property
+    def called(self) -> str:
+        """What it is called for readers."""
+        return " or ".join(self.columns)
+
+
+def _mostly_numbers(cells: Sequence[str]) -> bool:
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and sum(map(_is_number, filled)) >= len(filled) / 2.0
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+def _levels(sheet: Sheet, column: str) -> Floats:
+    values = np.array(sheet.numbers(column))
+    for row in np.flatnonzero(values < 0.0)[:1].tolist():
+        raise TableError(
+            f"{sheet.called(row)}, column {column}: the level is {values[row]:g}; levels are 0 and "
+            "up, and 0 asks for nothing. Leave the cell empty where the level is not known"
+        )
+    for row in np.flatnonzero(values > _MOST)[:1].tolist():
+        raise TableError(
+            f"{sheet.called(row)}, column {column}: the level is {values[row]:g}; levels are at "
+            f"most {_MOST:g}. Name the columns of demands if this is none"
+        )
+    return values
+
+
+def _chances(sheet: Sheet, chance: float | str) -> Floats:
+    if not isinstance(chance, str):
+        return np.full(len(sheet.rows), chance)
+    values = np.nan_to_num(np.array(sheet.numbers(chance)), nan=0.0)
+    for row in np.flatnonzero((values < 0.0) | (values >= 1.0))[:1].tolist():
+        raise TableError(
+            f"{sheet.called(row)}, column {chance}: the chance to pass by guessing is "
+            f"{values[row]:g}; it is a share from 0 and below 1, as 0.25 for four options"
+        )
+    return values
+
+
+def _check_names(sheet: Sheet, ids: Sequence[str]) -> None:
+    """Refuse a table in which an item is there twice."""
+    if not ids:
+        return
+    seen: dict[tuple[str, ...], int] = {}
+    twice: list[int] = []
+    for row, cells in enumerate(zip(*map(sheet.column, ids), strict=True)):
+        if cells in seen:
+            twice.append(row)
+        seen.setdefault(cells, row)
+    if twice:
+        cells = tuple(sheet.column(column)[twice[0]] for column in ids)
+        raise TableError(
+            f"{len(twice)} items are there more than once, of which the first is "
+            f"{', '.join(map(repr, cells))} ({' and '.join(ids)}; {sheet.called(seen[cells])} and "
+            f"{sheet.called(twice[0])}); name the columns that together name an item by ids"
+        )
+
+
+def _check_slopes(slope: float | Mapping[str, float], scales: Sequence[str]) -> None:
+    named = slope if isinstance(slope, Mapping) else {"all scales": slope}
+    for column, value in named.items():
+        if not 0.0 < value <= 100.0:
+            raise ValueError(f"slope of {column} is {value:g}; give a number above 0, up to 100")
+        if isinstance(slope, Mapping) and column not in scales:
+            raise ValueError(f"slope of {column!r}: there is no such scale.{guess(column, scales)}")
+
+
+def _told_nothing(scales: Sequence[str], levels: Floats) -> dict[str, str]:
+    """By scale of which the items tell nothing, why not."""
+    why: dict[str, str] = {}
+    for column, values in zip(scales, levels.T, strict=True):
+        asking = int(np.count_nonzero(values > 0.0))
+        if not asking:
+            why[column] = "no item asks for it"
+        elif (values == values[0]).all():
+            why[column] = f"all items ask for the same level, {values[0]:g}"
+        elif asking < FEW:
+            why[column] = f"{asking} items ask for it, which are too few"
+    return why
+
+
+def _merged(scales: Sequence[str], levels: Floats) -> tuple[list[list[str]], list[str]]:
+    """Groups of scales that are measured as one, and what is to be said of others."""
+    count = len(scales)
+    alike = np.corrcoef(levels.T).reshape(count, count) if count > 1 else np.ones((1, 1))
+    apart = np.array(
+        [
+            [np.count_nonzero(levels[:, i] != levels[:, j]) for j in range(count)]
+            for i in range(count)
+        ]
+    )
+    group = list(range(count))
+    notes: list[str] = []
+    for i in range(count):
+        for j in range(i):
+            if alike[i, j] >= SAME or apart[i, j] < FEW:
+                old, new = max(group[i], group[j]), min(group[i], group[j])
+                group = [new if g == old else g for g in group]
+                notes.append(
+                    f"{scales[j]} and {scales[i]} are measured as one: their levels correlate by "
+                    f"{alike[i, j]:.2f}, and {apart[i, j]} items have different ones"
+                )
+            elif alike[i, j] >= ALIKE:
+                notes.append(
+                    f"{scales[j]} and {scales[i]} are much alike: their levels correlate by "
+                    f"{alike[i, j]:.2f}, so what is known of one depends on the other"
+                )
+    members: dict[int, list[str]] = {}
+    for k, column in enumerate(scales):
+        members.setdefault(group[k], []).append(column)
+    return list(members.values()), notes
+
+
+def _draft(
+    group: Sequence[str],
+    scales: Sequence[str],
+    levels: Floats,
+    slope: float | Mapping[str, float],
+) -> _Draft:
+    values = levels[:, [scales.index(column) for column in group]].max(axis=1)
+    asking = np.sort(values[values > 0.0])
+    hardest = float(asking[-min(FEW, len(asking))])
+    slopes = slope if isinstance(slope, Mapping) else dict.fromkeys(group, slope)
+    own = [float(slopes.get(column, SLOPE)) for column in group]
+    above = int(np.count_nonzero(values > hardest))
+    stem = _stem(group[0])
+    return _Draft(f"{stem}Ability", (*group,), len(asking), hardest, above, min(own))
+
+
+def _stem(column: str) -> str:
+    """The name of a scale in one word: "Causal Reasoning" is causalReasoning, and QLl stays QLl."""
+    words = re.findall(r"[^\W_]+", column)
+    if not words:
+        raise TableError(f"column {column!r} has no letters or digits in its name; give it some")
+    first = words[0] if len(words) == 1 and not words[0].islower() and len(words[0]) < 5 else ""
+    first = first or words[0][0].lower() + words[0][1:]
+    stem = first + "".join(word[0].upper() + word[1:] for word in words[1:])
+    return stem if stem[0].isalpha() else f"scale{stem}"
+
+
+def _left(
+    drafts: Sequence[_Draft], scales: Sequence[str], levels: Floats, floor: Floats
+) -> list[float]:
+    """For each ability, the share of the prior's deviation that some outcomes leave.
+
+    An item tells of a scale if the agent meets all other demands. So an outcome is a success with
+    the chance to meet this demand, times that of an agent of the prior to meet all others. At every
+    level, the items for which that is greatest are taken; outcomes are chosen one after another
+    for the greatest expected drop of variance.
+    """
+    abilities = [draft.prior.from_standard(ndtri(_GRID)) for draft in drafts]
+    asked = [levels[:, [scales.index(c) for c in draft.columns]].max(axis=1) for draft in drafts]
+    logs = np.zeros((len(drafts), len(levels)))
+    met: list[dict[float, Floats]] = []
+    for k, (draft, ability, values) in enumerate(zip(drafts, abilities, asked, strict=True)):
+        distinct, places = np.unique(values, return_inverse=True)
+        curves = {
+            level: expit(draft.slope * (ability - level)) if level > 0.0 else np.ones_like(ability)
+            for level in distinct.tolist()
+        }
+        logs[k] = np.log([curve.mean() for curve in curves.values()])[places]
+        met.append({level: curve for level, curve in curves.items() if level > 0.0})
+    attends = 1.0 - float(_lapses().mean)
+    others = np.exp(logs.sum(axis=0) - logs) * attends
+    shares: list[float] = []
+    for k, ability in enumerate(abilities):
+        chances: list[Floats] = []
+        for level, curve in met[k].items():
+            rows = np.flatnonzero(asked[k] == level)
+            best = rows[np.argsort(-others[k, rows], kind="stable")[:FEW]]
+            guess_right = float(floor[best].mean())
+            chances.append(guess_right + (1.0 - guess_right) * others[k, best].mean() * curve)
+        even = np.full(len(ability), 1.0 / len(ability))
+        left = _expected_sd(ability, even, np.array(chances), OUTCOMES)
+        shares.append(left / float(np.std(ability)))
+    return shares
+
+
+def _expected_sd(values: Floats, weights: Floats, chances: Floats, outcomes: int) -> float:
+    """Standard deviation that is expected after some outcomes, chosen one after another.
+
+    Args:
+        values: (quantiles,), of an ability.
+        weights: (quantiles,), summing to 1.
+        chances: (items, quantiles), of success.
+        outcomes: How many there are to come.
+    """
+    centred = values - weights @ values
+    if not outcomes:
+        return math.sqrt(float(weights @ centred**2))
+    success = chances @ weights
+    drops = (chances @ (weights * centred)) ** 2 / np.maximum(success * (1.0 - success), 1e-12)
+    best = int(np.argmax(drops))
+    p = float(success[best])
+    total = 0.0
+    for chance, likely in ((p, chances[best]), (1.0 - p, 1.0 - chances[best])):
+        if chance > 0.0:
+            after = weights * likely / chance
+            total += chance * _expected_sd(values, after, chances, outcomes - 1)
+    return total
+
+
+def _lapses() -> ScaledBeta:
+    return ScaledBeta(0.0, *_NOISE)
+
+
+def _on(scales: Sequence[DemandScale]) -> list[str]:
+    """What is to be said of single scales."""
+    notes: list[str] = []
+    for scale in scales:
+        called = " or ".join(scale.columns)
+        if scale.above:
+            what = "1 item asks" if scale.above == 1 else f"{scale.above} items ask"
+            notes.append(
+                f"{called}: {what} for more than {scale.hardest:g}, too few to tell of a harder "
+                f"level; the range ends at {scale.hardest + _TOP:g}"
+            )
+        if not scale.told_apart:
+            notes.append(
+                f"{called}: hard to tell apart; {OUTCOMES} outcomes leave {scale.left:.0%} of the "
+                "prior's standard deviation"
+            )
+    return notes
+
+
+def _heading(made: DemandLayout) -> str:
+    """The comment at the head of the text."""
+    lines = [
+        f"Written by `animalcat layout new` for {made.items} items with levels of demands; "
+        f"{made.items - made.left_out} of them are complete, with {made.distinct} different "
+        "vectors of demands.",
+    ]
+    if made.left_out:
+        each = ", ".join(f"{column} {count}" for column, count in made.incomplete.items())
+        lines.append(
+            f"{made.left_out} items are left out, since a cell is empty: {each}. Sessions leave "
+            "them out too."
+        )
+    lines += [
+        "",
+        "An item is passed if every demand is met, or else by guessing. The chances to meet each "
+        "are multiplied: a smaller one is not made up for by the others. Level 0 asks for nothing "
+        "and costs nothing.",
+        "",
+        "The range of an ability ends one level above the hardest that it is asked for by "
+        f"{FEW} items or more. Its prior leans to able: since items ask for many abilities at "
+        "once, with uniform priors hardly any agent would pass anything.",
+        "",
+        "What these items can tell. `left` is the share of the prior's standard deviation that "
+        f"{OUTCOMES} well-chosen outcomes are expected to leave while nothing is known of the "
+        f"other scales. Below {TOLD:g} the items can tell a scale apart.",
+    ]
+    out = [_comment(line) for line in lines]
+    width = max(len(" or ".join(scale.columns)) for scale in made.scales)
+    out.append(f"#   {'scale':{width}}  items  hardest  left")
+    out += [
+        f"#   {' or '.join(s.columns):{width}}  {s.items:5}  {s.hardest:7g}  {s.left:4.2f}"
+        for s in made.scales
+    ]
+    told = [*(f"{column} is no scale here: {why}" for column, why in made.dropped.items())]
+    told += made.notes
+    if told:
+        out += ["#", *(_comment(f"{note}.", "- ") for note in told)]
+    return "\n".join(out) + "\n"
+
+
+def _comment(text: str, mark: str = "") -> str:
+    """Text as a comment, in lines that are not too long."""
+    lines, line = list[str](), mark
+    for word in text.split():
+        if len(line) + len(word) + 3 > _WIDTH and line.strip():
+            lines.append(line.rstrip())
+            line = " " * len(mark)
+        line += f"{word} "
+    lines.append(line.rstrip())
+    return "\n".join(f"# {line}".rstrip() for line in lines)
+
+
+def _written(name: str, drafts: Sequence[_Draft], found: _Columns, heading: str) -> str:
+    """The text of the layout."""
+    used = {column for draft in drafts for column in draft.columns}
+    columns = [column for column in found.scales if column in used]
+    _insist_different(drafts, [*columns, found.floor])
+    high = max(_LEAST_HIGH, *(math.ceil(draft.top) for draft in drafts))
+    floor = {
+        "unit": "1",
+        "low": 0,
+        "high": 1,
+        "if_missing": 0 if isinstance(found.chance, str) else _tidy(found.chance),
+        "about": "chance to pass by guessing",
+    }
+    about: dict[str, Any] = {
+        "name": name,
+        "variant": "success",
+        "source": "animalcat, on demands that were annotated as levels of scales",
+        "about": f"{len(drafts)} abilities by levels of demands, all of which have to be met",
+        "prior_from": "abilities lean to able, since an item asks for many at once. Half of the "
+        "prior is in the uppermost fifteenth of a range, and a twentieth in the lowest third. "
+        "Lapses are mostly rare",
+    }
+    features = {
+        column: {"unit": "1", "low": 0, "high": _tidy(high), "about": f"level of {column}"}
+        for column in columns
+    } | {found.floor: floor}
+    latents: dict[str, Any] = {
+        draft.ability: {
+            "kind": "capability",
+            "unit": "1",
+            "prior": _of_prior(draft.prior),
+            "about": f"level of {draft.called} that it masters half of the time",
+            "reads": f"masters {draft.called} up to level {{}}",
+        }
+        for draft in drafts
+    }
+    latents["lapseRate"] = {
+        "kind": "robustness",
+        "unit": "1",
+        "prior": _of_prior(_lapses()),
+        "about": "share of items that it fails although every demand is met",
+    }
+    derived: dict[str, Any] = {}
+    for draft in drafts:
+        demand = draft.columns[0]
+        if len(draft.columns) > 1:
+            demand = f"{draft.stem}Demand"
+            derived[demand] = {"link": {"maximum": {"inputs": list(draft.columns)}}}
+        margin = {
+            "ability": draft.ability,
+            "demand": demand,
+            "slope": _tidy(draft.slope),
+            "absent": 0,
+        }
+        derived[f"{draft.stem}Performance"] = {"link": {"logistic_margin": margin}}
+    each = [f"{draft.stem}Performance" for draft in drafts]
+    derived["allMet"] = {"link": {"product": {"inputs": each}}}
+    derived["attending"] = {
+        "link": {"noise_mixture": {"performance": "allMet", "noise": "lapseRate", "nu": 0}}
+    }
+    derived["guessing"] = {"link": {"scaled": {"input": found.floor, "factor": 1}}}
+    derived["passing"] = {"link": {"formula": {"formula": "1 - (1 - guessing) * (1 - attending)"}}}
+    parts = [
+        _block(about),
+        _block({"features": features}),
+        _block({"latents": latents}, flat=("prior",)),
+        _block({"derived": derived}),
+        "outcome: {bernoulli: {probability: passing}}\n",
+    ]
+    return heading + "".join(parts)
+
+
+def _of_prior(prior: ScaledBeta | MovedBeta) -> dict[str, Any]:
+    tag = next(tag for tag, cls in PRIORS.items() if isinstance(prior, cls))
+    plain = {f.name: f.default for f in fields(prior)}
+    given = {key: value for key, value in asdict(prior).items() if value != plain[key]}
+    return {tag: {key: _tidy(value) for key, value in given.items()}}
+
+
+def _insist_different(drafts: Sequence[_Draft], columns: Sequence[str]) -> None:
+    """Refuse scales of which two would have one name."""
+    names = [*columns, *(draft.ability for draft in drafts)]
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise TableError(
+                f"two columns would be called {name!r} in the layout; rename one of them"
+            )
+
+
+def _block(data: Mapping[str, Any], flat: Sequence[str] = ()) -> str:
+    """A part of the text: one entry a line where it fits."""
+    lines: list[str] = []
+    for key, value in data.items():
+        if not isinstance(value, Mapping):
+            lines.append(_line(key, value, 0))
+            continue
+        lines.append(f"{key}:")
+        for name, entry in value.items():
+            whole = _line(name, entry, 2)
+            if len(whole) <= _WIDTH and not flat:
+                lines.append(whole)
+            elif isinstance(entry, Mapping):
+                lines.append(f"  {_scalar(name)}:")
+                lines += _entries(entry)
+    return "\n".join(lines) + "\n"
+
+
+def _entries(entry: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for key, value in entry.items():
+        line = _line(key, value, 4)
+        if len(line) <= _WIDTH or not isinstance(value, Mapping):
+            lines.append(line)
+            continue
+        dumped = yaml.safe_dump({key: value}, sort_keys=False, allow_unicode=True, width=_WIDTH - 6)
+        lines += [f"    {part}" for part in dumped.rstrip().split("\n")]
+    return lines
+
+
+def _line(key: str, value: Any, indent: int) -> str:
+    return f"{' ' * indent}{_scalar(key)}: {_scalar(value)}"
+
+
+def _scalar(value: Any) -> str:
+    """A value as YAML has it in one line."""
+    text = yaml.safe_dump(
+        value, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
+    )
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _tidy(value: float) -> float | int:
+    """A whole number without a point."""
+    return int(value) if value == int(value) else value
