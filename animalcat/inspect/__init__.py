@@ -1,0 +1,1 @@
+"""Adaptive evaluation of tasks of inspect_ai, whose samples have demands."""
