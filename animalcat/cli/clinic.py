@@ -11,7 +11,6 @@ from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import AsJson
-from animalcat.cli.shared.table import Column
 from animalcat.files import write_whole
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def clinic(
         list[Path],
         typer.Argument(
             metavar="RESULTS...",
-            help="Results of agents on items: a table, CSV or Parquet, with a row for each attempt, "
+            help="What agents did on items: a table, CSV or Parquet, with a row for each attempt, "
             "each item or each agent; or logs of inspect_ai (.eval), or folders of them.",
         ),
     ],
@@ -253,7 +252,7 @@ def _of_logs(sources: list[Path], columns: Columns) -> Responses:
 
 
 def _of_table(path: Path, columns: Columns, whole: bool) -> tuple[pd.DataFrame, Columns]:
-    """A table, and its columns; of an outcomes table with a layout, all meta-features are demands."""
+    """A table and its columns; with a layout, all meta-features of outcomes are demands."""
     from dataclasses import replace
 
     from animalcat.outcomes import COLUMNS, REQUIRED
@@ -290,26 +289,26 @@ def _print(found: Clinic) -> None:
     for note in found.notes:
         typer.echo(f"note: {note}")
     typer.echo("")
-    faulty = found.faulty
+    faulty = [item for item in found.faulty if item.discrimination is not None]
     rows = [
         {
             "item": item.item,
-            "found": ", ".join(item.kinds[: 1 + len(item.kinds)]),
+            "found": ", ".join(kind for kind in item.kinds if kind not in ("tells", "undecided")),
             "passed": f"{item.passed:.2f}",
-            "discrimination (90 %)": ""
-            if item.discrimination is None
-            else f"{item.discrimination.value:.2f} ({item.discrimination.low:.2f} to "
-            f"{item.discrimination.high:.2f})",
             "in words": item.sentence,
         }
         for item in faulty[:TOLD]
     ]
     if rows:
-        columns = ["item", "found", "passed", Column("discrimination (90 %)", 1), "in words"]
         title = f"{len(faulty)} of {len(found.items)} items with which something is wrong"
         if len(faulty) > TOLD:
             title += f"; the first {TOLD}, and the page and --json have all"
-        print_rows(rows, columns, as_json=False, title=title)
+        print_rows(rows, list(rows[0]), as_json=False, title=title)
+    for kind, words in (("floor", "nobody"), ("ceiling", "everybody")):
+        names = [item.item for item in found.items if kind in item.kinds]
+        if names:
+            more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
+            typer.echo(f"nearly {words} passes: {', '.join(names[:TOLD])}{more}")
 
 
 TOLD = 40

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from animalcat.layouts.checking import items as statistics
 from animalcat.layouts.checking.items import RATE, Z90, Abilities, Tick
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Kind: TypeAlias = Literal[
-    "floor", "ceiling", "reversed", "tells nothing", "twin", "against its demands",
+    "floor", "ceiling", "reversed", "tells little", "twin", "against its demands",
     "differs by group", "undecided", "tells",
 ]  # fmt: skip
 
@@ -43,7 +44,7 @@ FAULTS: Final[Mapping[Kind, str]] = {
     "floor": "nobody passes",
     "ceiling": "everybody passes",
     "reversed": "able agents fail it more often",
-    "tells nothing": "able agents pass it no more often",
+    "tells little": "able agents pass it no more often",
     "twin": "says what another item says",
     "against its demands": "far easier or harder than its demands say",
     "differs by group": "easier for one group of agents of equal ability",
@@ -82,6 +83,9 @@ class ItemReport:
         item: Its name.
         agents: Number of agents that played it.
         passed: Share of them that passed, or their mean score.
+        able: Share that passes it among agents one standard deviation above the mean; None where
+            there is no discrimination.
+        weak: The same one below it.
         discrimination: Logits by which the odds of success rise per standard deviation of the
             ability that the other items measure, with its 90 % interval; None at floor or ceiling.
         kinds: What is wrong with it; or that it tells, or that this is undecided.
@@ -95,6 +99,8 @@ class ItemReport:
     item: str
     agents: int
     passed: float
+    able: float | None
+    weak: float | None
     discrimination: Estimate | None
     kinds: tuple[Kind, ...]
     more_agents: int | None
@@ -366,8 +372,8 @@ class _Examination:
             return statistics.false_discovery(np.where(told, p, np.nan)) & told
 
         falls, rises = alarmed(found.falls), alarmed(found.rises)
-        little = alarmed(found.little) & ~falls
-        rises &= ~little
+        told_yet = falls | rises
+        little = alarmed(np.where(told_yet, np.nan, found.little))
         pairs, looked = statistics.twins(self.known, self.seed, self.tick)
         if looked < len(told):
             self.notes.append(
@@ -391,7 +397,7 @@ class _Examination:
                     ("floor", floor[i]),
                     ("ceiling", ceiling[i] and not floor[i]),
                     ("reversed", falls[i]),
-                    ("tells nothing", little[i]),
+                    ("tells little", little[i]),
                     ("twin", bool(mates)),
                     ("against its demands", against is not None and against.alarms[i]),
                     ("differs by group", unequal is not None and unequal.alarms[i]),
@@ -407,6 +413,8 @@ class _Examination:
                 name,
                 int(self.played[i]),
                 float(passed[i]),
+                float(expit(found.ease[i] + slope)) if told[i] else None,
+                float(expit(found.ease[i] - slope)) if told[i] else None,
                 Estimate(slope, slope - Z90 * error, slope + Z90 * error) if told[i] else None,
                 tuple(kinds),  # pyright: ignore[reportArgumentType]
                 more,
@@ -574,8 +582,8 @@ class _Examination:
     ) -> list[str]:
         """What is found about an item, a sentence a kind."""
         said: list[str] = []
-        at = item.discrimination
-        slope = "" if at is None else f"{at.value:.2f} ({at.low:.2f} to {at.high:.2f})"
+        able, weak = (f"{100 * (one or 0.0):.0f}" for one in (item.able, item.weak))
+        parted = f"{able} in 100 able agents pass it, and {weak} in 100 weak ones"
         for kind in item.kinds:
             match kind:
                 case "floor" | "ceiling":
@@ -587,15 +595,9 @@ class _Examination:
                         "nothing."
                     )
                 case "reversed":
-                    said.append(
-                        f"Able agents fail it more often than weak ones (discrimination {slope}): "
-                        "look for a wrong key or words that mislead."
-                    )
-                case "tells nothing":
-                    said.append(
-                        "Able agents pass it hardly more often than weak ones (discrimination "
-                        f"{slope}): it tells nothing of what the others measure."
-                    )
+                    said.append(f"{parted}: look for a wrong key, or for words that mislead.")
+                case "tells little":
+                    said.append(f"{parted}: it tells little of what the others measure.")
                 case "twin":
                     said.append(
                         f"Who passes it passes {_few(item.twins)} too, beyond what ability "
@@ -605,100 +607,106 @@ class _Examination:
                     left = item.beyond_demands or 0.0
                     said.append(
                         f"It is far {'easier' if left > 0 else 'harder'} than its demands say (by "
-                        f"{abs(left):.1f} logits): a demand is wrong, or one is missing."
+                        f"{abs(left):.1f} logits): a level is wrong, or a demand is missing."
                     )
                 case "differs by group":
                     assert unequal is not None
-                    all_groups = {unequal.groups[0]: 0.0, **item.differences}
+                    every = {unequal.groups[0]: 0.0, **item.differences}
                     best, worst = (
-                        max(all_groups, key=all_groups.__getitem__),
-                        min(all_groups, key=all_groups.__getitem__),
+                        max(every, key=every.__getitem__),
+                        min(every, key=every.__getitem__),
                     )
-                    apart = all_groups[best] - all_groups[worst]
                     said.append(
-                        f"Of equal ability, group {best} finds it easier than group {worst} (by "
-                        f"{apart:.1f} logits)."
+                        f"At equal ability group {best} finds it easier than group {worst} (by "
+                        f"{every[best] - every[worst]:.1f} logits)."
                     )
                 case "undecided":
+                    at = item.discrimination
                     more = (
                         f"about {item.more_agents} more agents would be enough to be sure"
                         if item.more_agents is not None
                         else "among so many items this may be chance"
                         if at is not None and at.low > 0.0
-                        else "it is so near 0 that no useful number of agents would be enough"
+                        else "no useful number of agents would be enough to be sure"
                     )
-                    said.append(
-                        f"Whether able agents pass it more often is not decided (discrimination "
-                        f"{slope}): {more}."
-                    )
+                    said.append(f"It seems that {parted}: {more}.")
                 case "tells":
-                    said.append(f"Able agents pass it more often (discrimination {slope}).")
+                    said.append(f"{parted}.")
         return said
 
 
 def _summary(made: Clinic) -> list[str]:
     """The findings on the whole set, a sentence each."""
     items, of = made.items, len(made.items)
-    count = {
-        kind: sum(kind in item.kinds for item in items) for kind in (*FAULTS, "undecided", "tells")
-    }
+    kinds: tuple[Kind, ...] = (*FAULTS, "undecided", "tells")
+    count = {kind: sum(kind in item.kinds for item in items) for kind in kinds}
     said = [
         f"{count['tells']} of {of} items part the agents: able ones pass them more often than "
         "outcomes shuffled between agents would."
     ]
     if nothing := count["floor"] + count["ceiling"]:
         said.append(
-            f"{nothing} tell next to nothing among these {made.agents} agents: nobody passes "
-            f"{count['floor']}, and everybody passes {count['ceiling']}."
+            f"{_count(nothing, 'item')} tell{'s' * (nothing == 1)} next to nothing among these "
+            f"{made.agents} agents: {count['floor']} that nearly nobody passes, and "
+            f"{count['ceiling']} that nearly everybody does."
         )
-    if count["tells nothing"] or count["reversed"]:
+    if nothing := count["tells little"]:
         said.append(
-            f"{count['tells nothing']} do not part able agents from weak ones, and "
-            f"{count['reversed']} are passed more often by weak ones."
+            f"{_count(nothing, 'item')} {_is(nothing)} passed by weak agents hardly less often "
+            "than by able ones."
         )
-    if count["undecided"]:
+    if wrong := count["reversed"]:
+        said.append(f"{_count(wrong, 'item')} {_is(wrong)} passed more often by weak agents.")
+    if unsure := count["undecided"]:
         sure = (
-            f": with {made.all_sure} agents in all, 9 in 10 items would be decided"
+            f"; with {made.all_sure} agents in all, 9 in 10 items would be decided"
             if made.all_sure
             else ""
         )
-        said.append(f"{count['undecided']} cannot be judged by {made.agents} agents{sure}.")
+        said.append(f"{_count(unsure, 'item')} cannot be judged by {made.agents} agents{sure}.")
     if made.twins:
         spare = sum(map(len, made.twins)) - len(made.twins)
         said.append(
-            f"{count['twin']} items stand in {_count(len(made.twins), 'group')} of twins, so {spare} could be "
-            "left out with little loss."
+            f"{count['twin']} items stand in {_count(len(made.twins), 'group')} of twins: {spare} "
+            "of them could be left out with little loss."
         )
     if made.by:
+        against = count["against its demands"]
         said.append(
-            f"{_count(count['against its demands'], 'item')} contradict{'s' * (count['against its demands'] == 1)} the demands"
+            f"{_some(against, 'item')} contradict{'s' * (against < 2)} the demands"
             + (
-                f", which explain {100 * made.explained:.0f} % of the differences in difficulty."
-                if made.explained is not None
-                else f" as layout {made.by} weighs them."
+                f" as layout {made.by} weighs them."
+                if made.explained is None
+                else f", which explain {100 * made.explained:.0f} % of the differences in "
+                "difficulty."
             )
         )
     if made.groups:
+        unequal = count["differs by group"]
         said.append(
-            f"{_count(count['differs by group'], 'item')} differ{'s' * (count['differs by group'] == 1)} between agents of equal ability "
+            f"{_some(unequal, 'item')} differ{'s' * (unequal < 2)} between agents of equal ability "
             f"of the groups {_few(made.groups)}."
         )
     order = 0.5 + float(np.arcsin(np.sqrt(made.reliability))) / np.pi
     said.append(
-        f"The whole set can at best tell with a reliability of {made.reliability:.2f}: two of these "
-        f"agents, drawn at random, are put in the right order {100 * order:.0f} times in 100."
+        f"The whole set can at best tell with a reliability of {made.reliability:.2f}: two of "
+        f"these agents, drawn at random, are put in the right order {100 * order:.0f} times in 100."
     )
     if short := made.short:
         said.append(
             f"A short form of {len(short.items)} items misses the share of all items passed by "
-            f"{short.error.value:.3f} ({short.error.low:.3f} to {short.error.high:.3f}) on average, "
-            f"on agents that did not choose it; {len(short.items)} random items by "
+            f"{short.error.value:.3f} ({short.error.low:.3f} to {short.error.high:.3f}) on "
+            f"average, on agents that did not choose it; {len(short.items)} random items by "
             f"{short.at_random.value:.3f}."
         )
     said.append(
         f"Of the alarms of each kind, {100 * RATE:.0f} in 100 are false (Benjamini and Hochberg)."
     )
     return said
+
+
+def _some(number: int, what: str) -> str:
+    return _count(number, what) if number else f"No {what}"
 
 
 def _fields(value: Any) -> dict[str, Any]:

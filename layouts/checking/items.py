@@ -28,9 +28,9 @@ Tick: TypeAlias = Callable[[str, int, int], None]
 
 RATE: Final = 0.05
 """Share of false alarms among the alarms of each kind (Benjamini and Hochberg 1995)."""
-LITTLE: Final = 0.35
-"""Logits per standard deviation of ability under which a discrimination is very low (Baker 2001,
-The basics of item response theory, table 2.1)."""
+LITTLE: Final = 0.5
+"""Logits per standard deviation of ability under which a discrimination is low. Baker (2001, The
+basics of item response theory) calls 0.01 to 0.34 very low, and 0.35 to 0.64 low."""
 Z90: Final = 1.6448536269514722
 """Half a 90 % interval, in standard errors."""
 POWER: Final = 0.8
