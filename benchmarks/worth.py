@@ -43,7 +43,8 @@ from animalcat.bench.curves import bootstrap_mean
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import StoppingRule
-from animalcat.layouts.checking.population import LOG_PRIOR, NODES, ItemModel, fit_items
+from animalcat.layouts.checking.items import fit_population
+from animalcat.layouts.checking.population import LOG_PRIOR, NODES, ItemModel
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
@@ -144,7 +145,7 @@ class World:
         """2PL, calibrated by other agents on all items."""
         others = self.agents(self._calibrating, "others")
         table = np.array([self.outcomes(one, "others", k) for k, one in enumerate(others)])
-        return fit_items(self.items.names, table)
+        return fit_population(self.items.names, table)
 
     @cached_property
     def _by_difficulty(self) -> Ints:

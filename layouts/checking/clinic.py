@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from animalcat.layouts.checking import items as statistics
 from animalcat.layouts.checking.items import RATE, Z90, Abilities, Tick
-from animalcat.layouts.checking.population import NODES, fit_items
+from animalcat.layouts.checking.population import NODES
 from animalcat.layouts.checking.predict import LayoutAssessor
 from animalcat.layouts.checking.scores import Estimate, bootstrap
 from animalcat.layouts.model.instances import Instances
@@ -355,7 +355,7 @@ class _Examination:
         if not 1 <= self.length <= count:
             raise TableError(f"a short form of {self.length} items: there are {count}")
         tick("fitting the population", 0, 1)
-        self.model = fit_items(self.given.items, self.y)
+        self.model = statistics.fit_population(self.given.items, self.y)
         self.known = Abilities.of(self.model, self.y)
         self.found = statistics.discriminations(self.known, seed, tick)
         self.played = np.isfinite(self.y).sum(axis=0)

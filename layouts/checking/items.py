@@ -128,6 +128,29 @@ class Abilities:
         return rows, _share(self.joint[rows] - own)
 
 
+def fit_population(names: tuple[str, ...], outcomes: Floats) -> ItemModel:
+    """Fit items so that the agents themselves have abilities of mean 0 and standard deviation 1.
+
+    `fit_items` draws the ease of items to 0. Where items are many and agents few, it therefore puts
+    the agents far from the mean that its prior has. Here they are put back: abilities are moved and
+    scaled, and items with them, which changes no probability.
+
+    Args:
+        names: Names of the items.
+        outcomes: (agents, items), NaN where not played.
+    """
+    model = fit_items(names, outcomes)
+    for _ in range(3):
+        share = Abilities.of(model, outcomes).share()
+        means = share @ NODES
+        mean, sd = (
+            float(means.mean()),
+            float(np.sqrt((share @ NODES**2).mean() - means.mean() ** 2)),
+        )
+        model = ItemModel(names, model.slope * sd, model.ease + model.slope * mean)
+    return model
+
+
 @dataclass(frozen=True, slots=True)
 class ItemFit:
     """An item given what the others say of agents: logit = slope x ability + ease + effects.
@@ -575,7 +598,7 @@ class _Moments:
 
     @classmethod
     def of(cls, outcomes: Floats) -> _Moments:
-        model = fit_items(tuple(map(str, range(outcomes.shape[1]))), outcomes)
+        model = fit_population(tuple(map(str, range(outcomes.shape[1]))), outcomes)
         known, weight = Abilities.of(model, outcomes), np.exp(LOG_PRIOR)
         p = np.exp(known.passes)
         mean = p @ weight
