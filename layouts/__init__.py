@@ -19,7 +19,8 @@ Or test somebody adaptively:
 `load_layout` makes a `Layout` of a name (`LAYOUTS`), a file, a text or a dict. `fit` gives a `Fit`;
 `Bank` holds the items of a `Learner`, which chooses by a `Policy` and stops by a `StoppingRule`; a
 selector of your own answers with `Branch`es. `assess` gives an `Assessment`: how well a layout
-predicts beside regression, boosting and item response theory.
+predicts beside regression, boosting and item response theory. `clinic` gives a `Clinic`: which
+items tell nothing, contradict their demands, or are twins.
 `ScaledBeta`, `Normal` and `HalfNormal` are priors for `Layout.with_prior`. What is wrong with a
 layout is a `SpecificationError`, with a table a `TableError`, and with what a learner is told a
 `TellError`; all are kinds of `ValueError`. Pictures are in `animalcat.plots`. These names load when
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from animalcat.layouts.adaptive.plan import Policy, StoppingRule
     from animalcat.layouts.adaptive.selectors import Branch
     from animalcat.layouts.checking.assess import Assessment, assess
+    from animalcat.layouts.checking.clinic import Clinic, clinic
     from animalcat.layouts.fitting.fits import Fit, fit, predict
     from animalcat.layouts.inference.live import TellError
     from animalcat.layouts.library import LAYOUTS, load_layout
@@ -56,6 +58,7 @@ __all__ = [
     "Assessment",
     "Bank",
     "Branch",
+    "Clinic",
     "Fit",
     "HalfNormal",
     "Layout",
@@ -68,6 +71,7 @@ __all__ = [
     "TableError",
     "TellError",
     "assess",
+    "clinic",
     "fit",
     "load_layout",
     "predict",
@@ -78,6 +82,7 @@ _HOME = {
     "Assessment": "checking.assess",
     "Bank": "adaptive.bank",
     "Branch": "adaptive.selectors",
+    "Clinic": "checking.clinic",
     "Fit": "fitting.fits",
     "HalfNormal": "model.priors",
     "Layout": "model.spec",
@@ -90,6 +95,7 @@ _HOME = {
     "TableError": "model.tables",
     "TellError": "inference.live",
     "assess": "checking.assess",
+    "clinic": "checking.clinic",
     "fit": "fitting.fits",
     "load_layout": "library",
     "predict": "fitting.fits",

@@ -14,6 +14,7 @@ import typer
 from animalcat.arena_files import battery_files, is_yaml
 from animalcat.cli.battery_features import CHOICES, choices, print_features, write_features
 from animalcat.cli.calibrate import calibrate
+from animalcat.cli.clinic import clinic
 from animalcat.cli.shared.batteries import find_battery, tell_problems
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import operation_progress, progress
@@ -27,6 +28,7 @@ from animalcat.values import Battery, RecipeText
 
 app = typer.Typer(help="List, build, import, show and export batteries.", no_args_is_help=True)
 app.command()(calibrate)
+app.command()(clinic)
 
 TOLD: Final = 20
 """Problems of arena files that an import prints at most."""

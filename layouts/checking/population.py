@@ -21,8 +21,9 @@ from animalcat.layouts.model.instances import Instances, OutcomeTable
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_NODES: Final = np.linspace(-4.0, 4.0, 41)
-_LOG_PRIOR: Final = -0.5 * _NODES**2 - logsumexp(-0.5 * _NODES**2)
+NODES: Final = np.linspace(-4.0, 4.0, 41)
+"""Abilities at which likelihoods are computed."""
+LOG_PRIOR: Final[Floats] = -0.5 * NODES**2 - logsumexp(-0.5 * NODES**2)
 """Standard normal ability on a grid; errors of the grid are far below those of any data."""
 _SLOPE_SD: Final = 0.5
 """Prior of ln a: N(0, 0.5), so that most slopes are between 0.4 and 2.7."""
@@ -48,6 +49,40 @@ class ItemModel:
     def difficulty(self) -> Floats:
         """The ability at which success and failure are equally likely, (items,)."""
         return -self.ease / self.slope
+
+
+def fit_items(names: tuple[str, ...], outcomes: Floats) -> ItemModel:
+    """Fit items to the outcomes of many agents.
+
+    Args:
+        names: Names of the items.
+        outcomes: (agents, items): 0 or 1, NaN where not played. A share between them counts as so
+            much of a success and of a failure.
+    """
+    y, count = outcomes, len(names)
+    played = np.isfinite(y)
+    ones, zeros = np.where(played, y, 0.0), np.where(played, 1.0 - y, 0.0)
+    rate = (ones.sum(axis=0) + 1.0) / (ones.sum(axis=0) + zeros.sum(axis=0) + 2.0)
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        log_slope, ease = parameters[:count], parameters[count:]
+        slope = np.exp(log_slope)
+        eta = NODES[:, np.newaxis] * slope + ease  # (nodes, items)
+        joint = ones @ log_expit(eta).T + zeros @ log_expit(-eta).T + LOG_PRIOR
+        total = logsumexp(joint, axis=1)
+        share = np.exp(joint - total[:, np.newaxis])  # (agents, nodes)
+        p = np.asarray(expit(eta))
+        off = share.T @ ones * (1.0 - p) - share.T @ zeros * p  # (nodes, items)
+        by_slope = (off * NODES[:, np.newaxis]).sum(axis=0) * slope
+        prior = np.sum((log_slope / _SLOPE_SD) ** 2) + np.sum((ease / _EASE_SD) ** 2)
+        gradient = np.concatenate(
+            [log_slope / _SLOPE_SD**2 - by_slope, ease / _EASE_SD**2 - off.sum(axis=0)]
+        )
+        return 0.5 * float(prior) - float(total.sum()), gradient
+
+    start = np.concatenate([np.zeros(count), np.log(rate / (1.0 - rate))])
+    optimum = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000})
+    return ItemModel(names, np.exp(optimum.x[:count]), optimum.x[count:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,29 +112,7 @@ class PopulationIRT:
             raise ValueError("population IRT needs two agents at least; a layout needs one")
         y = self.population.outcomes
         _insist_binary(y[np.isfinite(y)])
-        count = len(names)
-        ones, zeros = (y == 1.0).astype(np.float64), (y == 0.0).astype(np.float64)
-        rate = (ones.sum(axis=0) + 1.0) / (ones.sum(axis=0) + zeros.sum(axis=0) + 2.0)
-
-        def loss(parameters: Floats) -> tuple[float, Floats]:
-            log_slope, ease = parameters[:count], parameters[count:]
-            slope = np.exp(log_slope)
-            eta = _NODES[:, np.newaxis] * slope + ease  # (nodes, items)
-            joint = ones @ log_expit(eta).T + zeros @ log_expit(-eta).T + _LOG_PRIOR
-            total = logsumexp(joint, axis=1)
-            share = np.exp(joint - total[:, np.newaxis])  # (agents, nodes)
-            p = np.asarray(expit(eta))
-            off = share.T @ ones * (1.0 - p) - share.T @ zeros * p  # (nodes, items)
-            by_slope = (off * _NODES[:, np.newaxis]).sum(axis=0) * slope
-            prior = np.sum((log_slope / _SLOPE_SD) ** 2) + np.sum((ease / _EASE_SD) ** 2)
-            gradient = np.concatenate(
-                [log_slope / _SLOPE_SD**2 - by_slope, ease / _EASE_SD**2 - off.sum(axis=0)]
-            )
-            return 0.5 * float(prior) - float(total.sum()), gradient
-
-        start = np.concatenate([np.zeros(count), np.log(rate / (1.0 - rate))])
-        optimum = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000})
-        return ItemModel(names, np.exp(optimum.x[:count]), optimum.x[count:])
+        return fit_items(names, y)
 
     def fit(self, instances: Instances, outcomes: Floats) -> FittedAbility:
         """Estimate an agent's ability relative to the population.
@@ -110,7 +123,7 @@ class PopulationIRT:
         _insist_binary(outcomes)
         model = self.items
         eta = _logits(model, instances)
-        joint = _LOG_PRIOR + log_expit(eta) @ outcomes + log_expit(-eta) @ (1.0 - outcomes)
+        joint = LOG_PRIOR + log_expit(eta) @ outcomes + log_expit(-eta) @ (1.0 - outcomes)
         return FittedAbility(model, np.exp(joint - logsumexp(joint)))
 
 
@@ -129,8 +142,8 @@ class FittedAbility:
     @property
     def ability(self) -> tuple[float, float]:
         """Posterior mean and standard deviation; the population has mean 0 and SD 1."""
-        mean = float(self.share @ _NODES)
-        return mean, float(np.sqrt(self.share @ (_NODES - mean) ** 2))
+        mean = float(self.share @ NODES)
+        return mean, float(np.sqrt(self.share @ (NODES - mean) ** 2))
 
     def predict(self, instances: Instances) -> Floats:
         """Probability of success, (instances,)."""
@@ -145,7 +158,7 @@ def _logits(model: ItemModel, instances: Instances) -> Floats:
         which = lost[0] if lost else "an instance without a name"
         raise ValueError(f"population IRT: {which} is not among the population's instances")
     rows = [place[name] for name in instances.names]
-    return _NODES[:, np.newaxis] * model.slope[rows] + model.ease[rows]
+    return NODES[:, np.newaxis] * model.slope[rows] + model.ease[rows]
 
 
 def _insist_binary(outcomes: Floats) -> None:
