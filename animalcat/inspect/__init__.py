@@ -5,12 +5,14 @@
     eval(adaptive(my_task(), layout="layout.yaml", demands="demands.csv"), model="...")
 
 `adaptive` makes a task that runs the samples which tell most, and `early_stopping` leaves out of a
-task what would tell nothing. `read_logs` gives the outcomes in logs of any tasks as a table. The
+task what would tell nothing. `arena` is a task in which a model plays arenas, with `arena_tools` for
+solvers of others. `read_logs` gives the outcomes in logs of any tasks as a table. The
 extra `inspect` brings what they need. These names load when they are first used.
 
 `logs` reads logs, `plan` is what an evaluation consists of, `session` goes through one, `source`
 gives it to inspect_ai, `stopping` stops early, `results` is what a log has found out, and
-`_registry` is what inspect_ai loads.
+`_registry` is what inspect_ai loads. `arenas` lets a model play a session as a task, and `speaking`
+is the model as an agent.
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from animalcat.inspect.arenas import arena, arena_tools
     from animalcat.inspect.logs import read_logs
     from animalcat.inspect.source import adaptive
 
-__all__ = ["adaptive", "read_logs"]
+__all__ = ["adaptive", "arena", "arena_tools", "read_logs"]
 
-_HOME = {"adaptive": "source", "read_logs": "logs"}
+_HOME = {"adaptive": "source", "arena": "arenas", "arena_tools": "arenas", "read_logs": "logs"}
 """Where each name lives."""
 
 

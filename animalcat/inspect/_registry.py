@@ -82,6 +82,6 @@ with suppress(Exception):  # an inspect_ai without tasks is nobody's concern her
             data: The data directory.
         """
         given = dict(locals())
-        from animalcat.inspect.arena import arena as made_arena
+        from animalcat.inspect.arenas import arena as made_arena
 
         return made_arena(**given)
