@@ -18,5 +18,7 @@ definition, `spread` tells how far each demand is covered, `correlations` which 
 `reliability` how precisely sessions of some lengths know each capability, and `additions` which
 instances to add.
 
+`clinic_page` makes the page on the items of a test.
+
 `manifest` says what is in a battery, and `instance_table` makes a table of its instances.
 """
