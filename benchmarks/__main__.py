@@ -20,6 +20,7 @@ PARTS: Final[Mapping[str, str]] = {
     "commands": "what lists cost without a server",
     "python": "a session within a process beside one of a private server",
     "unity": "an unmodified animalai client beside a build of canned frames",
+    "speech": "what our own code takes for a turn of a model that speaks",
     "slots": "several agents at once",
     "retest": "two sessions of one agent with other seeds",
     "rate": "which estimate of the success rate of a battery errs least",
