@@ -8,11 +8,13 @@ functions. They are pure, and know no door through which a speaker comes:
 - `reading`: what a speaker said, as deeds;
 - `doing`: a deed as one action after the other, and what came of it in words;
 - `conversation`: one episode, turn by turn;
+- `estimate`: how many tokens that takes at most;
 - `prompts`: what a speaker is told before it sees anything.
 """
 
 from animalcat.speech.conversation import Conversation, Shown
 from animalcat.speech.doing import Doing
+from animalcat.speech.estimate import Tokens, most_tokens
 from animalcat.speech.perceiving import picture, words
 from animalcat.speech.prompts import prompt
 from animalcat.speech.reading import (
@@ -37,10 +39,12 @@ __all__ = [
     "Press",
     "Said",
     "Shown",
+    "Tokens",
     "Tongue",
     "Turn",
     "UnreadableError",
     "Wait",
+    "most_tokens",
     "picture",
     "prompt",
     "read",

@@ -15,7 +15,8 @@ from animalcat.envs.agents.limits import read_reference
 from animalcat.envs.answers import Noted
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.speech import Tongue
+from animalcat.speech import Tongue, most_tokens
+from animalcat.speech.estimate import LETTERS, PIXELS
 from tests.client.conftest import MakeSession, Server
 
 pytest.importorskip("inspect_ai")
@@ -161,6 +162,29 @@ def test_after_its_last_answer_a_model_is_not_asked_again() -> None:
     answers = played(ModelAgent(model, Tongue("script", answers=2)), 20)
     assert len(shown) == 2
     assert [list(getattr(one, "actions", one)) for one in answers[2:]] == [[0]] * 18
+
+
+def test_the_estimate_of_tokens_is_what_a_whole_episode_is_told() -> None:
+    """By the letters and pictures of every request, as the estimate counts them."""
+    tongue = Tongue("script", picture=16, history=2, answers=8)
+    model, shown = scripted("Wait(0.06)")
+    played(ModelAgent(model, tongue), 8)
+    assert len(shown) == 8
+    letters = sum(len(m.text) for request in shown for m in request)
+    pictures = sum(
+        isinstance(part, ContentImage)
+        for request in shown
+        for message in request
+        if not isinstance(message.content, str)
+        for part in message.content
+    )
+    assert pictures == 1 + 2 * 7
+    told = letters / LETTERS + pictures * 16**2 / PIXELS
+    most = most_tokens(tongue, SPEC, 1, answer=3)  # the mock says "Wait(0.06)"
+    assert most.given == pytest.approx(told, rel=0.1)
+    assert most.returned == 24
+    assert most_tokens(tongue, SPEC, 10, answer=3).given == pytest.approx(10 * most.given, rel=0.01)
+    assert most.cost(2.0, 10.0) == pytest.approx((2 * most.given + 10 * 24) / 1e6)
 
 
 def test_references_name_a_model_and_its_tongue() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -15,17 +15,19 @@ from animalcat.cli.shared.agent_options import AgentEnv, AgentMay, AgentSees
 from animalcat.cli.shared.batteries import find_battery, say_coverage, say_layout
 from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, END, PLAYED
-from animalcat.cli.shared.option_table import read_options, with_options
-from animalcat.cli.shared.output import fail, status
+from animalcat.cli.shared.option_table import read_options, shown, with_options
+from animalcat.cli.shared.output import fail, print_json, status
 from animalcat.cli.shared.remote import AllowPlugin, AsJson, Data, Server, client_for, place
 from animalcat.client import Client
 from animalcat.compiling import LAYOUTS, while_compiling
 from animalcat.envs.agents.limits import is_privileged, pictures_of
 from animalcat.envs.agents.limits.reference import MODEL
+from animalcat.envs.agents.load import check_name
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.layouts.adaptive.plan import preset_options
+from animalcat.speech import most_tokens
 from animalcat.values import Session
-from animalcat.values.options import SessionOptions
+from animalcat.values.options import SPEC, SessionOptions
 
 Battery = Annotated[
     str,
@@ -175,6 +177,25 @@ def _plan(
     agent_sees: AgentSees = None,
     agent_env: AgentEnv = None,
     allow_plugin: AllowPlugin = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Play nothing, and say how many tokens a language model may use at most.",
+            rich_help_panel=AGENT,
+        ),
+    ] = False,
+    prices: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--token-prices",
+            metavar="IN OUT",
+            help="With --dry-run: what a million tokens cost that the model is given, and that it "
+            "returns.",
+            show_default="not said",
+            rich_help_panel=AGENT,
+        ),
+    ] = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -189,6 +210,10 @@ def _plan(
     except ValueError as error:
         fail(str(error))
     chosen |= read_options(SessionOptions, options)
+    if dry_run or prices:
+        if not dry_run:
+            fail("--token-prices goes with --dry-run")
+        tell_tokens(agent, chosen, prices, as_json=as_json)
     chosen["backend"], builds = parse_backend(chosen.get("backend", ""), server)
     fields = {
         "layout": calibrated_layout(layout, variant, calibration, data),
@@ -209,6 +234,30 @@ def _plan(
         data,
         as_json,
     )
+
+
+def tell_tokens(
+    agent: str, chosen: dict[str, Any], prices: tuple[float, float] | None, *, as_json: bool
+) -> NoReturn:
+    """Say how many tokens a session takes at most and what they cost, and end the command."""
+    tongue = check_name(agent).tongue
+    if tongue is None:
+        fail(f"--dry-run tells of the tokens of a language model, and {agent} is none")
+    episodes = int(chosen.get("max_episodes", SPEC.stop.max_episodes))
+    most = most_tokens(tongue, shown(SessionOptions, chosen), episodes)
+    found: dict[str, Any] = {"episodes": episodes, **most._asdict()}
+    if prices is not None:
+        found["cost"] = most.cost(*prices)
+    if as_json:
+        print_json(found)
+        raise typer.Exit
+    typer.echo(
+        f"At most {most.given:,} tokens are given to the model, and {most.returned:,} returned, in "
+        f"{episodes} episodes of {tongue.answers} answers, without a cache of the provider's."
+    )
+    if prices is not None:
+        typer.echo(f"They cost at most {found['cost']:,.2f}, in the currency of the prices.")
+    raise typer.Exit
 
 
 def spoken(agent: str, tongue: str) -> str:
