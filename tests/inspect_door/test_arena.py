@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import Task, eval, eval_retry
+from inspect_ai import Task
 from inspect_ai.agent import react
 from inspect_ai.log import EvalLog, list_eval_logs
 from inspect_ai.model import Model, ModelAPI, ModelOutput, ModelUsage, get_model, modelapi
@@ -21,6 +22,7 @@ from animalcat.inspect.arenas import KEY, PROFILE, arena, arena_tools
 from animalcat.service.host.private import server_for
 
 NAME = "mockllm/model"
+RUNS: Any = import_module("inspect_ai")  # its types are not known in full
 Say = Callable[[], Any]
 
 
@@ -55,12 +57,12 @@ def call(name: str, **arguments: Any) -> ModelOutput:
 
 def task(home: Path, **options: Any) -> Task:
     tongue = options.pop("tongue", "script,picture=0,answers=3")
-    fields = {"max_episodes": 3, "certify": False, **options}
+    fields: dict[str, Any] = {"max_episodes": 3, "certify": False, **options}
     return arena("few", tongue=tongue, data=str(home), **fields)
 
 
 def run(made: Task, folder: Path, model: Model, **options: Any) -> EvalLog:
-    (log,) = eval(made, model=model, log_dir=str(folder), display="none", **options)
+    (log,) = RUNS.eval(made, model=model, log_dir=str(folder), display="none", **options)
     return log
 
 
@@ -75,7 +77,7 @@ def samples(log: EvalLog) -> list[tuple[str, int, str]]:
     """The same of the log itself."""
     words = {"C": "success", "I": "failure", "": "void"}
     scored = [
-        (str(one.id), one.epoch, words[one.scores["outcome"].value if one.scores else ""])
+        (str(one.id), one.epoch, words[str(one.scores["outcome"].value) if one.scores else ""])
         for one in log.samples or ()
     ]
     return sorted(scored)
@@ -116,7 +118,7 @@ def test_tools_serve_our_solver_and_those_of_others(home: Path, tmp_path: Path) 
     made = task(home, tongue="tools,picture=0,answers=9", max_episodes=1, seed=1)
     theirs = run(made, tmp_path, model, solver=react(tools=arena_tools(), submit=False))
     assert samples(theirs) == stored(home, theirs)
-    (sample,) = theirs.samples or ()
+    (sample,) = theirs.samples or []
     assert any("You turned" in message.text for message in sample.messages)
     with server_for(None, home) as address, animalcat.connect(address) as client:
         session = theirs.metadata[PROFILE]["provenance"]["session"]
@@ -130,7 +132,7 @@ def test_a_budget_that_is_used_up_counts_and_a_failing_provider_does_not(
     model, _ = speaker("Wait(0.06)")
     few = task(home, tongue="script,picture=0,answers=30", max_episodes=1, seed=2)
     limited = run(few, tmp_path, model, message_limit=6)
-    (sample,) = limited.samples or ()
+    (sample,) = limited.samples or []
     assert sample.limit is not None
     assert sample.limit.type == "message"
     assert samples(limited) == [("0", 1, "failure")]
@@ -176,7 +178,7 @@ def test_a_killed_run_goes_on_where_it_was_and_asks_for_nothing_twice(
     }
     code = (
         f"import sys; sys.path.insert(0, {str(root)!r}); "
-        "from tests.inspect_door.test_arena import eval; "
+        "import tests.inspect_door.test_arena; from inspect_ai import eval; "
         f"eval('animalcat/arena', task_args={args!r}, model='waiting/model', log_dir={logs!r}, "
         "display='none')"
     )
@@ -184,7 +186,7 @@ def test_a_killed_run_goes_on_where_it_was_and_asks_for_nothing_twice(
     done = subprocess.run([sys.executable, "-c", code], cwd=root, env=environment, check=False)
     assert done.returncode == 9
     (before,) = list_eval_logs(logs)
-    (log,) = eval_retry(before, log_dir=str(tmp_path / "again"), display="none")
+    (log,) = RUNS.eval_retry(before, log_dir=str(tmp_path / "again"), display="none")
     kept = stored(home, log)
     assert [outcome for _, _, outcome in kept] == ["failure", "void", "failure", "failure"]
     # The attempt that the kill cut short was not over yet when the run went on.
