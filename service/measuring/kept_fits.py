@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
+from animalcat.files import replace_file
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.inference.summary import NodeSummary
@@ -52,16 +52,7 @@ def keep_fit(files: Artefacts, session: str, fitted: FitResult) -> None:
         if values is not None:
             arrays[f"data/{name}"] = values
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(messages.pack(message, arrays))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace_file(path, messages.pack(message, arrays))
     files.put(kept_fit_key(session))
 
 
