@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -62,3 +62,48 @@ def whole_file(path: Path) -> Generator[BinaryIO]:
         if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)
         raise
+
+
+def replace_file(
+    path: Path,
+    content: bytes,
+    mode: int = 0o666,
+    prepare: Callable[[Path], None] = lambda fresh: None,
+) -> None:
+    """Give a file another content, so that it survives a power cut: all of it, or what was there.
+
+    One process at a time may do so.
+
+    Args:
+        path: The file, in a folder that is there.
+        content: What is to be in it.
+        mode: Who may do what with it, before the umask.
+        prepare: Is given the new file before it takes its name.
+
+    Raises:
+        OSError: It cannot be written; what stood there before still stands.
+    """
+    fresh = path.with_name(f".{path.name}.tmp")
+    fresh.unlink(missing_ok=True)  # of a process that was killed
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+        with os.fdopen(os.open(fresh, flags, mode), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        prepare(fresh)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder survive a power cut."""
+    with suppress(OSError):  # file systems on which folders cannot be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

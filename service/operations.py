@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from animalcat import names
+from animalcat.files import replace_file
 from animalcat.service.batteries.battery import Tick
 from animalcat.service.calls import owner_of_new
 from animalcat.service.errors import Code, ServiceError, public, unknown
@@ -238,13 +238,7 @@ class Operations:
     def _write(self, operation: Operation) -> None:
         """Write an operation to its file, either completely or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"{operation.id}.json"
-        temporary = path.with_suffix(".tmp")
-        with temporary.open("wb") as file:
-            file.write(_FORM.dump_json(operation))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        replace_file(self._folder / f"{operation.id}.json", _FORM.dump_json(operation))
 
     def _forget(self) -> None:
         """Drop the oldest operations that are over."""

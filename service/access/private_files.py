@@ -9,6 +9,8 @@ import os
 import secrets
 from pathlib import Path
 
+from animalcat.files import replace_file
+
 
 def private_folder(folder: Path) -> None:
     """Make a folder that its owner alone can look into."""
@@ -27,18 +29,7 @@ def keep_owner(path: Path) -> None:
 
 def write_private(path: Path, content: bytes) -> None:
     """Write a file that its owner alone can read, as a whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        keep_owner(temporary)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace_file(path, content, 0o600, keep_owner)
 
 
 def make_private(path: Path, content: bytes) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from animalcat.files import replace_file
 from animalcat.layouts.adaptive.learner import Data, Floats, Learner
 from animalcat.layouts.inference.certificate import Certificate, certify
 from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest, FitResult
@@ -259,14 +259,9 @@ def draws_key(session: str, n: int) -> str:
 def _save(path: Path, layout: Layout, draws: Floats) -> None:
     """Write draws durably, either completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
     buffer = io.BytesIO()
     np.savez_compressed(buffer, draws=draws, latents=np.array(layout.latent_names))
-    with temporary.open("wb") as file:
-        file.write(buffer.getvalue())
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    replace_file(path, buffer.getvalue())
 
 
 def _load(path: Path) -> Floats:

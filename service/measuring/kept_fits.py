@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
 
+from animalcat.files import replace_file
 from animalcat.layouts.explaining.session import Standing
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.fit import FitData, FitResult
@@ -153,27 +153,5 @@ def _write(files: Artefacts, key: str, content: bytes) -> None:
     """Write a file durably, either completely or not at all, and store it."""
     path = files.folder / key
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace_file(path, content)
     files.put(key)
-
-
-def _read(files: Artefacts, key: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Read a file as a message; None if there is none, or it is damaged."""
-    try:
-        return messages.read(io.BytesIO(files.fetch(key).read_bytes()).read)
-    except (OSError, ArtefactsError, messages.MessageError):
-        return None
-
-
-def _data(message: Mapping[str, Any], given: Mapping[str, Any]) -> FitData:
-    features, outcomes = given["features"], given["outcomes"]
-    return FitData(features, outcomes, given["weights"], tuple(message["episodes"]))

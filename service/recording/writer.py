@@ -14,6 +14,7 @@ from mcap.writer import Writer
 
 from animalcat.envs.answers import Note
 from animalcat.envs.types import EndedBy, Step
+from animalcat.files import replace_file
 from animalcat.protocol import PROTOCOL
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import compacted
@@ -139,7 +140,7 @@ def finish_recording(path: Path, footer: results_pb2.EpisodeFooter, decision_per
         file.add(OPCODE, message(Channel.FOOTER, footer.steps, decision_period, data))
         with file.content() as content:
             compact = compacted(content)
-    _replace(path, compact)
+    replace_file(path, compact)
 
 
 def _keep_other(path: Path) -> None:
@@ -163,25 +164,6 @@ def left_behind(path: Path) -> Recording:
     recording = read_episode(path)
     os.truncate(path, whole_length(path.read_bytes()))
     return recording
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Give a file another content: durably, and either completely or not at all.
-
-    Raises:
-        OSError: It cannot be written, for example because the disk is full; it stays as it was.
-    """
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 @cache

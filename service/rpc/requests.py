@@ -13,6 +13,7 @@ from typing import Final
 
 from google.protobuf.message import Message
 
+from animalcat.files import replace_file
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.rpc.asked import checked_id
 
@@ -48,9 +49,7 @@ class Requests:
                 log.warning("%s: a line is left out", file)
         if len(lines) > 2 * KEPT:
             self._done = dict(list(self._done.items())[-KEPT:])
-            temporary = file.with_suffix(".tmp")
-            temporary.write_bytes(b"".join(map(_line, self._done.items())))
-            temporary.replace(file)
+            replace_file(file, b"".join(map(_line, self._done.items())))
 
     async def once(self, request: Message, work: Callable[[], Awaitable[object]]) -> None:
         """Do what a request asks for, unless it was done under the same request id before.

@@ -29,6 +29,7 @@ from typing import IO, Any, Final, Protocol, cast
 
 import zstandard
 
+from animalcat.files import replace_file, sync_folder
 from animalcat.service.upkeep.place import DataError
 
 MANIFEST: Final = "manifest.json"
@@ -172,7 +173,7 @@ class FolderWriter:
     def finish(self, manifest: dict[str, Any]) -> None:
         """See `Writer`."""
         sync_disk(self._folder)  # once for all of them: one by one would take long
-        write_whole(self._folder / MANIFEST, json.dumps(manifest, indent=1).encode())
+        replace_file(self._folder / MANIFEST, json.dumps(manifest, indent=1).encode())
         self._fresh = []
         for path in self._folder.glob(f"{OBJECTS}/*/*"):  # of an earlier backup alone
             if path.name not in self._wanted:
@@ -476,20 +477,6 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file durably, and as a whole: who reads it sees what was there before, or this."""
-    part = path.with_name(f"{PART}{secrets.token_hex(8)}")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        sync_folder(path.parent)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def sync_disk(folder: Path) -> None:
     """Let all that was written on the disk of a folder survive a power cut.
 
@@ -506,16 +493,6 @@ def sync_disk(folder: Path) -> None:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
     finally:
         os.close(handle)
-
-
-def sync_folder(folder: Path) -> None:
-    """Let names in a folder survive a power cut."""
-    with suppress(OSError):  # file systems on which folders cannot be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _object(folder: Path, digest: str) -> Path:

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Table
 
 from animalcat import names
+from animalcat.files import sync_folder
 from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.batteries.writing import digest_on_disk
 from animalcat.service.host.lock import DirectoryLock
@@ -24,7 +25,7 @@ from animalcat.service.storage.belonging import check_belonging
 from animalcat.service.storage.errors import AlreadyFinishedError, FilledError, InUseError
 from animalcat.service.storage.rows import OF_ITEM, OF_SESSION, TABLES, PlainRow, Snapshot, named
 from animalcat.service.storage.sql import DATABASE, SqlStore
-from animalcat.service.upkeep.bundle import copy, sync_disk, sync_folder
+from animalcat.service.upkeep.bundle import copy, sync_disk
 from animalcat.service.upkeep.place import (
     DataError,
     Place,

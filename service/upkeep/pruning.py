@@ -251,7 +251,7 @@ def plan_pruning(
         tuple(campaigns),
         tuple(_things(place, person, gone, campaigns, kept)) if person else (),
         person,
-        _strays(place, gone, now.timestamp()) if leftovers else {},
+        strays=_strays(place, gone, now.timestamp()) if leftovers else {},
     )
 
 

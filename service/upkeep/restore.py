@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 from sqlalchemy import Table
 
+from animalcat.files import replace_file, sync_folder
 from animalcat.service.access.tokens import FOLDER as ACCESS
 from animalcat.service.batteries.battery import BATTERIES
 from animalcat.service.batteries.writing import digest_on_disk
@@ -29,7 +30,7 @@ from animalcat.service.storage.belonging import KEPT
 from animalcat.service.storage.rows import PlainRow
 from animalcat.service.storage.sql import DATABASE, SqlStore
 from animalcat.service.upkeep.backup import OTHERS
-from animalcat.service.upkeep.bundle import Source, reading, sync_disk, sync_folder, write_whole
+from animalcat.service.upkeep.bundle import Source, reading, sync_disk
 from animalcat.service.upkeep.place import (
     DataError,
     Place,
@@ -157,7 +158,7 @@ def _restore(path: Path, source: Source, settings: Settings, stage: Path, tell: 
         tell("making it safe on the disk")
         sync_disk(stage)
         told = json.dumps([str(path.resolve()), asdict(restored)])
-        write_whole(stage / _READY, told.encode())
+        replace_file(stage / _READY, told.encode())
         _move_in(settings, stage)
     return restored
 
