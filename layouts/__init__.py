@@ -16,7 +16,8 @@ Or test somebody adaptively:
     while not learner.verdict().stop and (choice := learner.ask()):
         learner.tell(choice.instance, right(choice.instance))
 
-`load_layout` makes a `Layout` of a name (`LAYOUTS`), a file, a text or a dict. `fit` gives a `Fit`;
+`load_layout` makes a `Layout` of a name (`LAYOUTS`), a file, a text or a dict. `demand_layout`
+writes one for items whose demands are levels of scales, as a `DemandLayout`. `fit` gives a `Fit`;
 `Bank` holds the items of a `Learner`, which chooses by a `Policy` and stops by a `StoppingRule`; a
 selector of your own answers with `Branch`es. `assess` gives an `Assessment`: how well a layout
 predicts beside regression, boosting and item response theory.
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from animalcat.layouts.fitting.fits import Fit, fit, predict
     from animalcat.layouts.inference.live import TellError
     from animalcat.layouts.library import LAYOUTS, load_layout
+    from animalcat.layouts.library.levels import DemandLayout, demand_layout
     from animalcat.layouts.model.priors import HalfNormal, Normal, ScaledBeta
     from animalcat.layouts.model.spec import Layout, SpecificationError
     from animalcat.layouts.model.tables import TableError
@@ -56,6 +58,7 @@ __all__ = [
     "Assessment",
     "Bank",
     "Branch",
+    "DemandLayout",
     "Fit",
     "HalfNormal",
     "Layout",
@@ -68,6 +71,7 @@ __all__ = [
     "TableError",
     "TellError",
     "assess",
+    "demand_layout",
     "fit",
     "load_layout",
     "predict",
@@ -78,6 +82,7 @@ _HOME = {
     "Assessment": "checking.assess",
     "Bank": "adaptive.bank",
     "Branch": "adaptive.selectors",
+    "DemandLayout": "library.levels",
     "Fit": "fitting.fits",
     "HalfNormal": "model.priors",
     "Layout": "model.spec",
@@ -90,6 +95,7 @@ _HOME = {
     "TableError": "model.tables",
     "TellError": "inference.live",
     "assess": "checking.assess",
+    "demand_layout": "library.levels",
     "fit": "fitting.fits",
     "load_layout": "library",
     "predict": "fitting.fits",
