@@ -16,7 +16,8 @@ Or test somebody adaptively:
     while not learner.verdict().stop and (choice := learner.ask()):
         learner.tell(choice.instance, right(choice.instance))
 
-`load_layout` makes a `Layout` of a name (`LAYOUTS`), a file, a text or a dict. `fit` gives a `Fit`;
+`load_layout` makes a `Layout` of a name (`LAYOUTS`), a file, a text or a dict. `demand_layout`
+writes one for items whose demands are levels of scales, as a `DemandLayout`. `fit` gives a `Fit`;
 `Bank` holds the items of a `Learner`, which chooses by a `Policy` and stops by a `StoppingRule`; a
 selector of your own answers with `Branch`es. `assess` gives an `Assessment`: how well a layout
 predicts beside regression, boosting and item response theory. `clinic` gives a `Clinic`: which
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from animalcat.layouts.fitting.fits import Fit, fit, predict
     from animalcat.layouts.inference.live import TellError
     from animalcat.layouts.library import LAYOUTS, load_layout
+    from animalcat.layouts.library.levels import DemandLayout, demand_layout
     from animalcat.layouts.model.priors import HalfNormal, Normal, ScaledBeta
     from animalcat.layouts.model.spec import Layout, SpecificationError
     from animalcat.layouts.model.tables import TableError
@@ -59,6 +61,7 @@ __all__ = [
     "Bank",
     "Branch",
     "Clinic",
+    "DemandLayout",
     "Fit",
     "HalfNormal",
     "Layout",
@@ -72,6 +75,7 @@ __all__ = [
     "TellError",
     "assess",
     "clinic",
+    "demand_layout",
     "fit",
     "load_layout",
     "predict",
@@ -83,6 +87,7 @@ _HOME = {
     "Bank": "adaptive.bank",
     "Branch": "adaptive.selectors",
     "Clinic": "checking.clinic",
+    "DemandLayout": "library.levels",
     "Fit": "fitting.fits",
     "HalfNormal": "model.priors",
     "Layout": "model.spec",
@@ -96,6 +101,7 @@ _HOME = {
     "TellError": "inference.live",
     "assess": "checking.assess",
     "clinic": "checking.clinic",
+    "demand_layout": "library.levels",
     "fit": "fitting.fits",
     "load_layout": "library",
     "predict": "fitting.fits",

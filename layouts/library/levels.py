@@ -121,6 +121,21 @@ class DemandLayout:
     notes: tuple[str, ...]
     ignored: tuple[str, ...]
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All that is to be known of the table beside `scales`, in sentences."""
+        told: list[str] = []
+        if self.left_out:
+            each = ", ".join(f"{column} {count}" for column, count in self.incomplete.items())
+            told.append(
+                f"{self.left_out} of {self.items} items are left out, since a cell is empty: "
+                f"{each}. Sessions leave them out too"
+            )
+        told += [f"{column} is no scale here: {why}" for column, why in self.dropped.items()]
+        if self.ignored:
+            told.append(f"these columns hold no levels: {', '.join(self.ignored)}")
+        return (*told, *self.notes)
+
     @cached_property
     def layout(self) -> Layout:
         """The layout, checked."""
@@ -528,12 +543,6 @@ def _heading(made: DemandLayout) -> str:
         f"{made.items - made.left_out} of them are complete, with {made.distinct} different "
         "vectors of demands.",
     ]
-    if made.left_out:
-        each = ", ".join(f"{column} {count}" for column, count in made.incomplete.items())
-        lines.append(
-            f"{made.left_out} items are left out, since a cell is empty: {each}. Sessions leave "
-            "them out too."
-        )
     lines += [
         "",
         "An item is passed if every demand is met, or else by guessing. The chances to meet each "
@@ -555,10 +564,8 @@ def _heading(made: DemandLayout) -> str:
         f"#   {' or '.join(s.columns):{width}}  {s.items:5}  {s.hardest:7g}  {s.left:4.2f}"
         for s in made.scales
     ]
-    told = [*(f"{column} is no scale here: {why}" for column, why in made.dropped.items())]
-    told += made.notes
-    if told:
-        out += ["#", *(_comment(f"{note}.", "- ") for note in told)]
+    if made.told:
+        out += ["#", *(_comment(f"{note}.", "- ") for note in made.told)]
     return "\n".join(out) + "\n"
 
 

@@ -28,6 +28,8 @@ _SUMMARIES: Final = frozenset(
 """Names of rows that sum a table up."""
 _FLAGS: Final = {"true": 1.0, "false": 0.0}
 _WORDS: Final = {**_FLAGS, "success": 1.0, "failure": 0.0}
+_LONG: Final = 60
+"""Characters of a cell that a message shows."""
 _FORMS: Final = (
     (b"PK\x03\x04", "a spreadsheet or another packed file; save the table as CSV"),
     (b"\xd0\xcf\x11\xe0", "an old spreadsheet; save the table as CSV"),
@@ -157,8 +159,9 @@ class Sheet:
                 if re.fullmatch(r"-?[\d.,']+", cell)
                 else "; leave a cell empty where there is none"
             )
+            shown = repr(cell if len(cell) <= _LONG else f"{cell[:_LONG]}...")
             raise TableError(
-                f"{self.called(row)}, column {column}: {cell!r} is no finite number{hint}"
+                f"{self.called(row)}, column {column}: {shown} is no finite number{hint}"
             )
         return value
 

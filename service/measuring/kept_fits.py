@@ -155,3 +155,16 @@ def _write(files: Artefacts, key: str, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, content)
     files.put(key)
+
+
+def _read(files: Artefacts, key: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Read a file as a message; None if there is none, or it is damaged."""
+    try:
+        return messages.read(io.BytesIO(files.fetch(key).read_bytes()).read)
+    except (OSError, ArtefactsError, messages.MessageError):
+        return None
+
+
+def _data(message: Mapping[str, Any], given: Mapping[str, Any]) -> FitData:
+    features, outcomes = given["features"], given["outcomes"]
+    return FitData(features, outcomes, given["weights"], tuple(message["episodes"]))

@@ -12,6 +12,7 @@ from animalcat.cli.shared.command_help import unused
 VERBS: Final[dict[str, tuple[str, str, str]]] = {
     "list": ("show", "list_layouts", "List the layouts: shipped, of plugins, and of sessions."),
     "show": ("show", "show", "Show what a layout says, or draw it."),
+    "new": ("new", "command", "Write a layout for items whose demands are levels of scales."),
     "fit": ("fit", "command", "Work out profiles from outcomes that you already have."),
     "check": ("check", "command", "Check whether a layout describes outcomes, or is calibrated."),
     "assess": ("assess", "command", "Compare a layout with assessors that do not explain."),
