@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from animalcat.inspect.logs import read_logs
     from animalcat.inspect.source import adaptive
+    from animalcat.inspect.stopping import early_stopping
 
-__all__ = ["adaptive", "read_logs"]
+__all__ = ["adaptive", "early_stopping", "read_logs"]
 
-_HOME = {"adaptive": "source", "read_logs": "logs"}
+_HOME = {"adaptive": "source", "early_stopping": "stopping", "read_logs": "logs"}
 """Where each name lives."""
 
 
@@ -35,12 +36,9 @@ def __getattr__(name: str) -> Any:
     try:
         module = import_module(f"animalcat.inspect.{_HOME[name]}")
     except ImportError as error:
-        from animalcat.installing import install
+        from animalcat.installing import missing
 
-        raise ImportError(
-            f"animalcat.inspect needs the extra `inspect` ({error.name or error} is missing): "
-            f"{install('inspect')}"
-        ) from error
+        raise missing(f"animalcat.inspect.{name}", error, "inspect") from error
     value = globals()[name] = getattr(module, name)
     return value
 
