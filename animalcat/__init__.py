@@ -141,13 +141,9 @@ def __getattr__(name: str) -> Any:
     try:
         home = import_module(f"animalcat.{_HOME[name]}")
     except ModuleNotFoundError as error:
-        from animalcat.installing import install
+        from animalcat.installing import missing
 
-        raise ModuleNotFoundError(
-            f"animalcat.{name} needs the extra `server` ({error.name} is missing): "
-            f"{install('server')}",
-            name=error.name,
-        ) from None
+        raise missing(f"animalcat.{name}", error, "server") from None
     value = globals()[name] = getattr(home, name)
     return value
 

@@ -26,6 +26,21 @@ def install(*extras: str) -> str:
     return command(json.loads(text) if text else {}, extras)
 
 
+def missing(what: str, error: ImportError, *extras: str) -> ModuleNotFoundError:
+    """The error that says which extra brings what is missing.
+
+    Args:
+        what: What needs it, such as "animalcat.layouts.fit".
+        error: The error of the import.
+        extras: Names of extras.
+    """
+    named = " and ".join(f"`{extra}`" for extra in extras)
+    return ModuleNotFoundError(
+        f"{what} needs the extra {named} ({error.name or error} is missing): {install(*extras)}",
+        name=error.name,
+    )
+
+
 def command(origin: dict[str, Any], extras: tuple[str, ...]) -> str:
     """The command for an origin.
 

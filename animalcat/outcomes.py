@@ -7,7 +7,7 @@ The columns of `COLUMNS` come first. Every other column is a meta-feature, a num
 stands in brackets after its name, as in `rewardDistance [m]`. A cell that does not apply is empty
 in CSV, null in Parquet and missing in pandas.
 
-It needs pandas, and for Parquet pyarrow, which the extra `server` brings.
+It needs pandas, and for Parquet pyarrow, which the extra `learner` brings.
 """
 
 from __future__ import annotations

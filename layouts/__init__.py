@@ -113,7 +113,13 @@ def __getattr__(name: str) -> Any:
     """The public names, imported when they are first used: a layout must not load a sampler."""
     if name not in _HOME:
         raise AttributeError(f"module 'animalcat.layouts' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"animalcat.layouts.{_HOME[name]}"), name)
+    try:
+        home = import_module(f"animalcat.layouts.{_HOME[name]}")
+    except ModuleNotFoundError as error:
+        from animalcat.installing import missing
+
+        raise missing(f"animalcat.layouts.{name}", error, "learner") from None
+    value = globals()[name] = getattr(home, name)
     return value
 
 

@@ -84,6 +84,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 
 A module holds one `command`, or a Typer `app` of verbs, or `app_for` that makes one for a verb.
 """
+_WITHOUT_SERVER: Final = frozenset({"layout", "profile"})
+"""Commands that work with files alone."""
 
 
 def build(argv: list[str]) -> typer.Typer:
@@ -159,9 +161,11 @@ def _missing(what: str, error: ModuleNotFoundError) -> int:
     package = (error.name or "").split(".")[0]
     if package in ("", "animalcat"):
         raise error
+    light = set(_words()[:1]) & _WITHOUT_SERVER
+    extra = "learner" if light else "server"
     complain(
-        f"{what} needs the package {package}, which is not installed. Install the server extra: "
-        f"{install('server')}; or let a server do it, if the command has --server"
+        f"{what} needs the package {package}, which is not installed. Install the {extra} extra: "
+        f"{install(extra)}; or let a server do it, if the command has --server"
     )
     return MISSING
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from animalcat.cli.shared.exports import print_export
+from animalcat.cli.shared.inspect_logs import export_log, is_log, show_log
 from animalcat.cli.shared.output import fail, print_json, remark, status, wrote
 from animalcat.cli.shared.remote import (
     AllowPlugin,
     AsJson,
     Data,
     Server,
-    SessionArgument,
     client_for,
 )
 from animalcat.cli.shared.tables import print_profile
@@ -26,6 +26,14 @@ _WHAT: Final = {
     "draws": "posterior",
 }
 """What is in the file, where that is not the profile."""
+SessionOrLog = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION|LOG.eval",
+        help="The id of a session, from `session list`; or the log of an adaptive task of "
+        "inspect_ai.",
+    ),
+]
 app = typer.Typer(
     help="Show, draw and export what sessions have found out: cognitive profiles and outcomes.",
     no_args_is_help=True,
@@ -34,12 +42,15 @@ app = typer.Typer(
 
 @app.command()
 def show(
-    session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+    session: SessionOrLog, server: Server = None, data: Data = None, as_json: AsJson = False
 ) -> None:
     """Show what a session has found out about its agent.
 
     A finished session has a certified profile; before that, the estimate so far is shown.
     """
+    if is_log(session):
+        show_log(session, as_json=as_json)
+        return
     with client_for(server, data) as client, status("reading the profile"):
         profile = client.profile(session)
     if as_json:
@@ -57,7 +68,7 @@ def show(
 
 @app.command()
 def export(
-    session: SessionArgument,
+    session: SessionOrLog,
     form: Annotated[
         str,
         typer.Option(
@@ -80,6 +91,9 @@ def export(
     data: Data = None,
 ) -> None:
     """Write a session's profile or outcomes to a file."""
+    if is_log(session):
+        export_log(session, form, output)
+        return
     with client_for(server, data, plugins=allow_plugin or ()) as client:
         if output is None:
             print_export(client, session, form)
@@ -99,7 +113,7 @@ def plot(
             metavar="SESSION|FILE...",
             help="Ids of sessions, files that `profile export --format netcdf` wrote, or files of "
             "profiles (.json) as `layout fit -o` and `profile export` write them, with one agent "
-            "or many.",
+            "or many; or logs (.eval) of adaptive tasks of inspect_ai.",
         ),
     ],
     kind: Annotated[
@@ -203,9 +217,9 @@ def compare(
     sessions: Annotated[
         list[str],
         typer.Argument(
-            metavar="SESSION|FILE.nc...",
-            help="Ids of two or more sessions, or files that `profile export --format netcdf` "
-            "wrote.",
+            metavar="SESSION|FILE.nc|LOG.eval...",
+            help="Ids of two or more sessions, files that `profile export --format netcdf` wrote, "
+            "or logs of adaptive tasks of inspect_ai.",
         ),
     ],
     output: Annotated[

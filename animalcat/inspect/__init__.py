@@ -24,10 +24,17 @@ if TYPE_CHECKING:
     from animalcat.inspect.arenas import arena, arena_tools
     from animalcat.inspect.logs import read_logs
     from animalcat.inspect.source import adaptive
+    from animalcat.inspect.stopping import early_stopping
 
-__all__ = ["adaptive", "arena", "arena_tools", "read_logs"]
+__all__ = ["adaptive", "arena", "arena_tools", "early_stopping", "read_logs"]
 
-_HOME = {"adaptive": "source", "arena": "arenas", "arena_tools": "arenas", "read_logs": "logs"}
+_HOME = {
+    "adaptive": "source",
+    "arena": "arenas",
+    "arena_tools": "arenas",
+    "early_stopping": "stopping",
+    "read_logs": "logs",
+}
 """Where each name lives."""
 
 
@@ -38,12 +45,9 @@ def __getattr__(name: str) -> Any:
     try:
         module = import_module(f"animalcat.inspect.{_HOME[name]}")
     except ImportError as error:
-        from animalcat.installing import install
+        from animalcat.installing import missing
 
-        raise ImportError(
-            f"animalcat.inspect needs the extra `inspect` ({error.name or error} is missing): "
-            f"{install('inspect')}"
-        ) from error
+        raise missing(f"animalcat.inspect.{name}", error, "inspect") from error
     value = globals()[name] = getattr(module, name)
     return value
 

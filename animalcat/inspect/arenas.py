@@ -40,7 +40,8 @@ from animalcat.envs.agents.fingerprint import AgentFingerprint
 from animalcat.envs.answers import AnswerKind, Note, read_answer
 from animalcat.errors import AnimalcatError
 from animalcat.inspect.logs import KEY
-from animalcat.inspect.source import PROFILE, write_into
+from animalcat.inspect.results import PROFILE
+from animalcat.inspect.source import write_into
 from animalcat.inspect.speaking import ABOUT, ModelAgent, content_of
 from animalcat.lab.lab import Lab, connect
 from animalcat.layouts.adaptive.plan import preset_options

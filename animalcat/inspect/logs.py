@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from animalcat.installing import install
+from animalcat.installing import missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,9 +79,7 @@ def inspect_module(name: str) -> Any:
     except ImportError as error:
         if (error.name or "").split(".")[0] != "inspect_ai":
             raise
-        raise ImportError(
-            f"this needs the package inspect-ai. Install the extra: {install('inspect')}"
-        ) from None
+        raise missing("this", error, "inspect") from None
 
 
 def is_log(path: str | os.PathLike[str]) -> bool:
@@ -215,6 +213,13 @@ class ReadLog:
     def agent(self) -> str:
         """The model that was evaluated."""
         return str(self.header.eval.model)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The log's metadata: the task's, and what was added when it had ended."""
+        own: Mapping[str, Any] | None = self.header.eval.metadata
+        added: Mapping[str, Any] | None = self.header.metadata
+        return {**(own or {}), **(added or {})}
 
 
 def open_log(path: str | os.PathLike[str]) -> ReadLog:

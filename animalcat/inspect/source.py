@@ -44,13 +44,11 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from animalcat.inspect.logs import KEY
 from animalcat.inspect.plan import Demands, Plan, PlanError, Stop, make_plan
+from animalcat.inspect.results import CHOICES, PROFILE
 from animalcat.inspect.session import Came, Choice, Session
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.library import LayoutSource
 
-PROFILE: Final = f"{KEY}_profile"
-CHOICES: Final = f"{KEY}_choices"
-"""The keys under which a log's metadata has the profile and the choices, once a task has ended."""
 SETTING: Final = (
     "__registry_info__",
     "__registry_params__",

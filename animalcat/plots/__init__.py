@@ -20,7 +20,7 @@ outcomes: `characteristic`, `grid`, `reliability`, `coverage`. `agents` draws se
 `comparison`, `population`, `profiles`, `heat`, `brier`, `generality`, `categories`, `radar`,
 `assessors`. `results` reads an exported posterior, `given` finds what is drawn in what was given,
 `readings` says how nodes are read, and `style` is what all pictures share; `inline` puts them into
-pages. The extra `server` brings what they need. The commands are `animalcat profile plot` and, for
+pages. The extra `learner` brings what they need. The commands are `animalcat profile plot` and, for
 `assessors`, `animalcat layout assess`.
 """
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,11 @@ from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, ModelOu
 from inspect_ai.scorer import Score, Target, includes, match, mean, scorer
 from inspect_ai.solver import Generate, TaskState, generate, solver
 
-from animalcat.inspect import adaptive
+from animalcat.inspect import adaptive, early_stopping
 from animalcat.inspect.logs import KEY, LogError, open_log
 from animalcat.inspect.plan import Plan, PlanError
+from animalcat.inspect.results import CHOICES, PROFILE
 from animalcat.inspect.session import Came, Session, replayed
-from animalcat.inspect.source import CHOICES, PROFILE
 from animalcat.layouts import load_layout
 
 from .slow_sums import chosen, plain
@@ -252,21 +252,55 @@ def plan_of(seed: int) -> Plan:
     return task.sample_source.plan  # pyright: ignore
 
 
+def test_early_stopping_leaves_out_what_tells_nothing(tmp_path: Path) -> None:
+    stopping = early_stopping(LAYOUT, {"difficulty": "length"}, stop=20)
+    task = Task(
+        dataset=MemoryDataset(samples()),
+        solver=generate(),
+        scorer=match(numeric=True),
+        early_stopping=stopping,
+    )
+    log = run(task, tmp_path, max_samples=1)
+    assert log.results is not None
+    summary = log.results.early_stopping
+    assert summary is not None
+    assert summary.manager == "animalcat"
+    gone = {stop.id for stop in summary.early_stops}
+    assert len(gone) == summary.metadata["left_out"] == 48 - len(log.samples or ())
+    easy = {f"sum-{i:02d}" for i in range(12, 48) if i % 12 < 3}
+    assert easy & gone  # once it has shown what it can
+    assert not {f"sum-{i}" for i in (10, 11, 22, 23)} & gone  # beyond what the layout describes
+    profile: Any = summary.metadata["profile"]
+    assert profile["nodes"]["ability"]["mean"] > 5.0
+
+
 # Kills and retries
 
 
-def started(command: list[str], asked: Path, lines: int, **env: str) -> None:
-    """Run a command and kill it, with all its children, once so many sums were answered."""
+def answered(path: Path) -> int:
+    return len(lines_of(path))
+
+
+def started(
+    command: list[str],
+    asked: Path,
+    enough: int,
+    *,
+    count: Callable[[Path], int] = answered,
+    cwd: Path | None = None,
+) -> None:
+    """Run a command and kill it, with all its children, once so much was done."""
     process = subprocess.Popen(
         command,
-        env={**os.environ, "SUMS_ASKED": str(asked), **env},
+        cwd=cwd,
+        env={**os.environ, "SUMS_ASKED": str(asked)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 60.0
-        while len(lines_of(asked)) < lines:
+        deadline = time.monotonic() + 240.0
+        while count(asked) < enough:
             assert process.poll() is None, "it ended before it was killed"
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -395,7 +429,7 @@ def test_nothing_but_voids_ends_the_task_and_says_why(
     monkeypatch.setenv("SUMS_FAIL", "")
     (again,) = eval_retry(log, log_dir=str(tmp_path / "again"), display="none")
     assert again.status == "success"
-    assert again.metadata[PROFILE]["provenance"]["episodes"] == len(log.samples or ())
+    assert again.metadata[PROFILE]["provenance"]["episodes"] == len(again.samples or ())
 
 
 def test_told_again_in_any_order_a_session_chooses_the_same() -> None:

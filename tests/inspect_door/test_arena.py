@@ -18,7 +18,8 @@ from inspect_ai.model import Model, ModelAPI, ModelOutput, ModelUsage, get_model
 
 import animalcat
 from animalcat.inspect import speaking
-from animalcat.inspect.arenas import KEY, PROFILE, arena, arena_tools
+from animalcat.inspect.arenas import KEY, arena, arena_tools
+from animalcat.inspect.results import PROFILE
 from animalcat.service.host.private import server_for
 
 NAME = "mockllm/model"

@@ -1,0 +1,142 @@
+"""Leaves out of a task of inspect_ai what would tell nothing, in inspect_ai's own order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from anyio.to_thread import run_sync
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalSpec
+from inspect_ai.scorer import SampleScore
+from inspect_ai.util import EarlyStop
+
+from animalcat.inspect.logs import KEY, scored_of
+from animalcat.inspect.plan import Demands, Plan, Stop, make_plan
+from animalcat.inspect.session import of_samples
+from animalcat.layouts.adaptive.information import GainEstimator
+from animalcat.layouts.explaining.session import verdict_of
+from animalcat.layouts.library import LayoutSource
+from animalcat.layouts.reporting.profile import Profile
+
+LEAST: Final = 0.1
+"""A sample is left out if it would tell less than this share of what the best one would."""
+
+
+class LayoutStopping:
+    """An `EarlyStopping` of inspect_ai that follows a layout.
+
+    A sample is left out if it would tell next to nothing, and all are once what can be known is
+    known. What is known depends on which samples have ended, so under several at once the same
+    answers may leave out others. It makes no random draws, so the accuracy on all samples has no
+    interval: for that, and for choices that can be repeated, take `adaptive`.
+    """
+
+    def __init__(
+        self,
+        layout: LayoutSource,
+        demands: Demands = None,
+        score: str = "",
+        stop: Stop = None,
+        seed: int = 0,
+        *,
+        least: float = LEAST,
+        variant: str = "",
+    ) -> None:
+        """Prepare it; a task takes it as `early_stopping=`. See `early_stopping`."""
+        self._options: dict[str, Any] = {"stop": stop, "seed": seed, "variant": variant}
+        self._layout, self._demands, self._score, self._least = layout, demands, score, least
+
+    async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
+        """Begin with a task.
+
+        Raises:
+            PlanError: The demands or the layout are not those of the samples.
+        """
+        self._plan: Plan = make_plan(samples, self._layout, self._demands, **self._options)
+        self._learner = self._plan.learner()
+        self._gains = GainEstimator(self._learner.bank)
+        self._rows = {name: row for row, name in enumerate(self._plan.items)}
+        self._told = self._left_out = 0
+        self._agent, self._task = task.model, task.task
+        return KEY
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
+        """Say whether a sample is left out; one without demands never is."""
+        row = self._rows.get(str(id))
+        if row is None:
+            return None
+        why = await run_sync(self._why_not, row)
+        self._left_out += bool(why)
+        return EarlyStop(id=id, epoch=epoch, reason=why) if why else None
+
+    async def complete_sample(
+        self, id: str | int, epoch: int, scores: dict[str, SampleScore]
+    ) -> None:
+        """Take in the scores of a sample.
+
+        Raises:
+            LogError: There is no score of the name that was given, or it is no number.
+        """
+        if str(id) not in self._rows:
+            return
+        outcome, _ = scored_of(
+            _Ended(id, {name: one.score for name, one in scores.items()}), self._score
+        )
+        if outcome is not None:
+            self._learner.tell(str(id), outcome, self._told, random=False)
+            self._told += 1
+
+    async def complete_task(self) -> dict[str, Any]:
+        """The profile of the live posterior, and how many samples were left out, for the log."""
+        learner = self._learner
+        stop = learner.verdict()
+        about = {"agent": self._agent, "battery": self._task, "episodes": learner.n}
+        profile = Profile.of_live(learner.posterior, stop.status, about)
+        profile, judged = verdict_of(learner, profile)
+        said = of_samples({**profile.to_dict(), "verdict": judged.to_dict()})
+        left_out = {"left_out": self._left_out, "without_demands": dict(self._plan.left_out)}
+        return json.loads(json.dumps({"profile": said, **left_out}))
+
+    def _why_not(self, row: int) -> str:
+        verdict = self._learner.verdict()
+        if verdict.stop:
+            return verdict.reason
+        told = self._gains.scores(self._learner.posterior).total
+        if told[row] < self._least * told.max(initial=0.0):
+            return f"it would tell less than {self._least:.0%} of what the best sample would"
+        return ""
+
+
+class _Ended:
+    """A sample that has ended by itself, as `scored_of` takes it."""
+
+    error = limit = None
+
+    def __init__(self, id: str | int, scores: dict[str, Any]) -> None:
+        self.id, self.scores = id, scores
+
+
+def early_stopping(
+    layout: LayoutSource,
+    demands: Demands = None,
+    score: str = "",
+    stop: Stop = None,
+    seed: int = 0,
+    *,
+    least: float = LEAST,
+    variant: str = "",
+) -> LayoutStopping:
+    """Leave out of a task what would tell nothing: `Task(..., early_stopping=early_stopping(...))`.
+
+    Args:
+        layout: The layout, or what `animalcat.layouts.load_layout` makes one of.
+        demands: As for `adaptive`.
+        score: Name of the score that is the outcome; may be left out where there is one.
+        stop: As for `adaptive`.
+        seed: Seed of the posterior.
+        least: A sample is left out if it would tell less than this share of what the best one
+            would.
+        variant: Variant of the layout; by default the one that is meant.
+    """
+    return LayoutStopping(layout, demands, score, stop, seed, least=least, variant=variant)
