@@ -337,6 +337,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("file", type=Path, help="a line of JSON for each agent")
     parser.add_argument("--items", type=int, default=0, help="only so many, for a trial")
     parser.add_argument("--agents", type=int, default=AGENTS)
+    parser.add_argument("--world", choices=WORLDS, action="append", help="only this one")
     wanted = parser.parse_args(arguments)
     runs = (
         [json.loads(line) for line in wanted.file.read_text().splitlines()]
@@ -353,7 +354,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     done = {(run["world"], run["agent"]) for run in runs}
     folder = Path(os.environ.get("ANIMALCAT_DATA") or "../shared/data") / "demand-levels"
     items = Items.read(folder, wanted.items)
-    worlds = {name: World(items, name) for name in WORLDS}
+    worlds = {name: World(items, name) for name in wanted.world or WORLDS}
     for number in range(wanted.agents):
         for name, world in worlds.items():
             if (name, number) not in done:

@@ -14,9 +14,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, log_expit, logsumexp, ndtr
-from scipy.stats import chi2
-from scipy.stats import t as student
+from scipy.special import chdtrc, expit, log_expit, logsumexp, ndtr, stdtr, stdtrit
 
 from animalcat.layouts.checking.population import LOG_PRIOR, NODES, ItemModel, fit_items
 from animalcat.layouts.inference.randomness import rng
@@ -111,7 +109,7 @@ class Abilities:
                 prior = -0.5 * (NODES - means[groups][:, np.newaxis]) ** 2
                 share = _share(told + prior)
                 means = np.bincount(groups, share @ NODES) / np.bincount(groups)
-            prior = prior - logsumexp(prior, axis=1, keepdims=True)
+            prior = prior - logsumexp(prior, axis=1)[:, np.newaxis]
         return cls(model, outcomes, told + prior, passes, fails)
 
     def share(self) -> Floats:
@@ -442,18 +440,18 @@ def contradictions(
         return beta, y - wide @ beta, scale, inner
 
     low, high = 0.0, max(float(y.std()) * 3.0, 1e-6)
-    middle = float(student.ppf(0.75, free))
+    middle = float(stdtrit(free, 0.75))
     for _ in range(60):
         spread = 0.5 * (low + high)
         _, left, scale, _ = fitted(spread)
         low, high = (spread, high) if np.median(np.abs(left / scale)) > middle else (low, spread)
     spread = 0.5 * (low + high)
     beta, left, scale, inner = fitted(spread)
-    p = 2.0 * np.asarray(student.sf(np.abs(left / scale), free))
+    p = 2.0 * stdtr(float(free), -np.abs(left / scale))
     full, alarms = np.full(len(ease), np.nan), np.zeros(len(ease), bool)
     full[rows] = left
     alarms[rows] = false_discovery(p)
-    reach = float(student.ppf(0.95, free)) * np.sqrt(np.diag(inner))
+    reach = float(stdtrit(free, 0.95)) * np.sqrt(np.diag(inner))
     noise, varied = float(known.mean()), float(y.var(ddof=1))
     unexplained = max(float((left**2).sum()) / free - noise, 0.0)
     explained = 1.0 - unexplained / max(varied - noise, 1e-9) if varied > noise else 0.0
@@ -534,7 +532,7 @@ def differences(
         wide = (own[:, np.newaxis] == np.arange(1, others + 1)).astype(np.float64)
         with_groups, alike = fit_item(y, share, wide), fit_item(y, share)
         gain = max(2.0 * (with_groups.log_likelihood - alike.log_likelihood), 0.0)
-        p[item] = float(chi2.sf(gain, others))
+        p[item] = float(chdtrc(others, gain))
         effects[item] = with_groups.effects
     spread = np.column_stack([np.zeros(items), effects])
     large = np.ptp(np.nan_to_num(spread), axis=1) >= UNEQUAL
@@ -652,4 +650,4 @@ def reliability(known: Abilities) -> float:
 
 
 def _share(joint: Floats) -> Floats:
-    return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    return np.exp(joint - logsumexp(joint, axis=1)[:, np.newaxis])

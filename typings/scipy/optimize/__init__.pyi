@@ -13,7 +13,7 @@ class OptimizeResult:
     message: str
 
 def minimize(
-    fun: Callable[[_Floats], tuple[float, _Floats]],
+    fun: Callable[[_Floats], tuple[float, _Floats] | float],
     x0: _Floats,
     *,
     jac: bool = ...,
