@@ -43,7 +43,7 @@ PARTS: Final[Mapping[str, str]] = {
     "year": "a store with a year of work in it, opened by every list, show and status command",
     "soak": "many agents for a long time",
     "incidents": "a year of incidents with agents that stay (needs root)",
-    "coins": "a long session on arenas that are coins, killed and resumed",
+    "coins": "a long session on demands without arenas, which are coins; killed and resumed",
 }
 """What there is, quick parts first: from twin to fresh some minutes each, the rest half an hour."""
 KEPT: Final = ("adaptive", "recovery", "levels", "impostors", "trust")

@@ -1,4 +1,4 @@
-"""A long session through the real engine, store and certificates, on arenas that are coins.
+"""A long session through the real engine, store and certificates, on demands that are coins.
 
 The server, its worker process, the recordings and the fits are the real ones. What plays is a
 plug-in backend that flips coins (`coins_worker`), so that what is measured is all but the arenas.
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import resource
 import signal
@@ -23,7 +22,6 @@ from typing import Any, Final, NamedTuple
 import grpc
 import numpy as np
 
-from animalcat.arena_configs.loader import load_text
 from animalcat.client.stream import EvaluationStream
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -59,15 +57,6 @@ from benchmarks.coins_worker import Coins
 class Flipped(Coins):
     file = Path({file!r})
 """
-ARENA: Final = """!ArenaConfig
-arenas:
-  0: !Arena
-    pass_mark: 0
-    t: 100
-    items:
-    - !Item {{name: Agent, positions: [!Vector3 {{x: {x}, y: 0, z: {z}}}], rotations: [{turn}]}}
-    - !Item {{name: GoodGoal, positions: [!Vector3 {{x: {gx}, y: 0, z: {gz}}}], sizes: [!Vector3 {{x: {size}, y: {size}, z: {size}}}]}}
-"""  # noqa: E501
 
 
 class Look(NamedTuple):
@@ -279,15 +268,14 @@ class Coins:
         return self._folder / "chances.json"
 
     async def _create(self, channel: grpc.aio.Channel) -> None:
-        """Import the battery, find the chances of its arenas, and create the session."""
+        """Import the battery, find the chances of its instances, and create the session."""
         digest = await self._import(channel)
         battery = load(digest, self.data / BATTERIES)
         layout = load_layout("aaio")
         features = [[one.features[f] for f in layout.feature_names] for one in battery.instances]
         chances = Evaluator(layout).probability([PROFILE], features)[0].tolist()
-        texts = [battery.arena_yaml(one) for one in battery.instances]
-        arenas = [coins_worker.key(load_text(text, "").config.first) for text in texts]
-        self._chances.write_text(json.dumps(dict(zip(arenas, chances, strict=True))))
+        names = [one.name for one in battery.instances]
+        self._chances.write_text(json.dumps(dict(zip(names, chances, strict=True))))
         sessions: Any = sessions_pb2_grpc.SessionsStub(channel)
         spec = sessions_pb2.SessionSpec(
             agent="coins",
@@ -304,16 +292,13 @@ class Coins:
         self._tell(f"session {self._session}, data in {self.data}")
 
     async def _import(self, channel: grpc.aio.Channel) -> str:
-        """Import the arenas, and return the digest of the battery."""
+        """Import the demands, and return the digest of the battery."""
         batteries: Any = sessions_pb2_grpc.BatteriesStub(channel)
-        header = sessions_pb2.BatteryHeader(name=BATTERY)
-        files = [
-            sessions_pb2.ArenaFile(path=f"coin-{k:06}.yaml", content=text.encode())
-            for k, text in enumerate(arenas(self._arenas))
-        ]
+        header = sessions_pb2.BatteryHeader(name=BATTERY, demands_only=True)
+        own = sessions_pb2.FeatureTable(content=table(self._arenas).encode())
         requests = [
             sessions_pb2.ImportBatteryRequest(header=header),
-            *(sessions_pb2.ImportBatteryRequest(file=file) for file in files),
+            sessions_pb2.ImportBatteryRequest(table=own),
         ]
         importing = await batteries.ImportBattery(iter(requests))
         operations: Any = operations_pb2_grpc.OperationsStub(channel)
@@ -395,17 +380,23 @@ def rows(coins: Coins) -> list[dict[str, Any]]:
     ]
 
 
-def arenas(count: int) -> list[str]:
-    """Arenas in which nothing is but the reward, at all distances, of all sizes, on all sides."""
+def table(count: int) -> str:
+    """Demands at all distances, of all sizes, on all sides, and with nothing in the way."""
     generator = np.random.default_rng(SEED)
-    texts: list[str] = []
-    while len(texts) < count:
-        x, z, gx, gz = generator.uniform(3.0, 37.0, 4).round(2).tolist()
-        size = round(0.5 * 8.0 ** float(generator.random()), 2)
-        turn = float(generator.integers(0, 36) * 10)
-        if math.hypot(x - gx, z - gz) > 2.0 + size:
-            texts.append(ARENA.format(x=x, z=z, gx=gx, gz=gz, size=size, turn=turn))
-    return texts
+    layout = load_layout("aaio")
+    excluded = [exclusion.feature for exclusion in layout.excludes]
+    without = {name: float(name == "rewards") for name in excluded}
+    lines = [",".join(("instance", *layout.feature_names, *without))]
+    for k in range(count):
+        demands = {
+            "rewardDistance": round(float(generator.uniform(2.5, 45.0)), 2),
+            "rewardSize": round(0.5 * 8.0 ** float(generator.random()), 2),
+            "rewardBehind": float(generator.choice([0.0, 0.5, 1.0])),
+            "XPos": float(generator.choice([-1.0, 0.0, 1.0])),
+        }
+        values = [*(demands[name] for name in layout.feature_names), *without.values()]
+        lines.append(",".join((f"coin-{k:06}", *map(str, values))))
+    return "\n".join(lines)
 
 
 def _stretches(looks: Sequence[Look]) -> list[str]:

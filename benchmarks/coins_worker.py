@@ -1,31 +1,25 @@
 """A backend without arenas: an episode is four decisions, and succeeds by a chance that is known.
 
 The agent's decisions are the digits of a number between 0 and 1. The episode succeeds where that is
-below the chance of its arena. So an agent that draws its decisions flips a coin for every episode,
-and the same seed brings the same outcome, however often the episode is begun.
+below the chance of its instance. So an agent that draws its decisions flips a coin for every
+episode, and the same seed brings the same outcome, however often the episode is begun.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.envs.types import EndedBy, ObservationSpec, Phase, Step
 
 DECISIONS: Final = 4
 ACTIONS: Final = 9
-
-
-def key(arena: Arena) -> str:
-    """By what the chance of an arena is found: where what it has is, and how large."""
-    placed = [(item.name, item.positions, item.rotations, item.sizes) for item in arena.items]
-    return hashlib.sha256(repr(placed).encode()).hexdigest()
 
 
 def decided(number: float) -> bytes:
@@ -38,7 +32,7 @@ class Coins:
     """Plays no arena; see the module. A subclass says where the chances are.
 
     Attributes:
-        file: File of the chances, by `key` of the arena, as JSON.
+        file: File of the chances, by the name of the instance, as JSON.
     """
 
     file: Path
@@ -50,8 +44,12 @@ class Coins:
         self._chance, self._taken = 0.0, list[int]()
 
     def load(self, arena: Arena, seed: int) -> Step:
-        """Begin an episode in an arena that has a chance."""
-        self._chance, self._taken = self._chances[key(arena)], []
+        """Refuse: what it plays has no arena."""
+        raise ArenaError("coins are flipped by demands, and not in arenas")
+
+    def load_demands(self, instance: str, demands: Mapping[str, float], seed: int) -> Step:
+        """Begin an episode of an instance that has a chance."""
+        self._chance, self._taken = self._chances[instance], []
         return Step(Phase.FIRST, 0.0, None, self._seen)
 
     def step(self, action: int) -> Step:

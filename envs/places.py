@@ -46,6 +46,11 @@ def watchable(environment: Environment) -> Environment:
     return _Onlooker(environment)
 
 
+def unwatched(environment: Environment) -> Environment:
+    """The environment of which `watchable` made another."""
+    return environment.environment if isinstance(environment, _Onlooker) else environment
+
+
 def watch(environment: Environment, places: Sequence[MarkedPlace]) -> None:
     """Watch places in the arena that has just been loaded, if the environment can."""
     if places and isinstance(environment, PlaceWatcher):
@@ -56,23 +61,23 @@ class _Onlooker:
     """Another environment, whose agent is looked at after every decision."""
 
     def __init__(self, environment: Environment) -> None:
-        self._environment = environment
+        self.environment = environment
         self._watch = PlaceWatch()
 
     @property
     def spec(self) -> ObservationSpec:
         """Specification of the observations."""
-        return self._environment.spec
+        return self.environment.spec
 
     @property
     def versions(self) -> Mapping[str, str]:
         """What the environment says of itself."""
-        return getattr(self._environment, "versions", {})
+        return getattr(self.environment, "versions", {})
 
     def load(self, arena: Arena, seed: int) -> Step:
         """As `Environment.load`."""
         self._watch = PlaceWatch()
-        return self._environment.load(arena, seed)
+        return self.environment.load(arena, seed)
 
     def watch(self, places: Sequence[MarkedPlace]) -> None:
         """As `PlaceWatcher.watch`."""
@@ -80,11 +85,11 @@ class _Onlooker:
 
     def step(self, action: int) -> Step:
         """As `Environment.step`."""
-        step = self._environment.step(action)
+        step = self.environment.step(action)
         x, _, z = step.observation.position.tolist()
         self._watch.look(x, z)
         return step._replace(reached=self._watch.reached)
 
     def close(self) -> None:
         """As `Environment.close`."""
-        self._environment.close()
+        self.environment.close()

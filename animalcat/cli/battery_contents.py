@@ -41,7 +41,7 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
     known = client.get_battery(name)
     received: list[Instance] = []
     try:
-        (folder / "arenas").mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for instance in client.instances(name, arenas=True):
             _write_arena(folder / "arenas", instance)
             received.append(instance)
@@ -58,6 +58,8 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
 
 
 def _write_arena(folder: Path, instance: Instance) -> None:
+    if not instance.arena_yaml:  # its battery was made of a table of demands
+        return
     path = PurePosixPath(f"{instance.name}.yaml")
     if path.is_absolute() or ".." in path.parts:
         fail(f"instance {instance.name!r}: this name is no file inside {folder}")

@@ -93,6 +93,11 @@ class LabBattery(Battery):
         from animalcat.lab.arena import Arena
 
         for each in self.lab.instances(self.id, arenas=True):
+            if each.name == instance and not each.arena_yaml:
+                raise AnimalcatError(
+                    f"{instance} has demands and no arena: battery {self.id} was made of a table",
+                    "INVALID_REQUEST",
+                )
             if each.name == instance:
                 return Arena(each.arena_yaml)
         raise AnimalcatError(

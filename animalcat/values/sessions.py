@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum, auto
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from animalcat import names
 from animalcat.envs.agents.base import UNLIMITED, Allowance
@@ -322,6 +322,23 @@ class Session:
     @property
     def waits_for(self) -> str:
         """What it waits for before it can go on or end; empty if for nothing, or over."""
+        stands = self.state, self.paused, self.allowed, self.episodes, self.unjudged
+        return WaitState(*stands, self.hindrance).waits_for
+
+
+class WaitState(NamedTuple):
+    """What says whether a session waits; see `Session` for the fields."""
+
+    state: SessionState
+    paused: bool
+    allowed: int | None
+    episodes: int
+    unjudged: tuple[int, ...]
+    hindrance: str = ""
+
+    @property
+    def waits_for(self) -> str:
+        """As `Session.waits_for`."""
         if self.unjudged and not self.state.over:
             return f"a person who says what {episodes_words(self.unjudged)} counts as"
         if self.state.over or self.hindrance:

@@ -21,7 +21,7 @@ from animalcat.arena_configs.families.search import SHORT
 from animalcat.arena_configs.features import FEATURES
 from animalcat.arena_configs.nodes import Node
 
-MOST: Final = 100_000
+MOST: Final = 1_000_000
 """Most instances of an entry."""
 _TOP: Final = ("name", "about", "licence", "seed", "layout", "variant", "separable", "entries")
 _ENTRY: Final = (

@@ -166,6 +166,11 @@ class FeatureTable(NamedTuple):
             raise TableError(f"table, column {name} [{self.units[name]}]: {error}") from None
 
 
+def is_feature_name(name: str) -> bool:
+    """Whether a column may be a feature by its name."""
+    return bool(_NAME.fullmatch(name))
+
+
 def read_table(text: str) -> FeatureTable:
     """Parse a table.
 
@@ -194,7 +199,7 @@ def _table(sheet: Sheet) -> FeatureTable:
         TableError: It says something else; the message names line and column.
     """
     for head, name, unit in zip(sheet.heads, sheet.names, sheet.units, strict=True):
-        if not _NAME.fullmatch(name):
+        if not is_feature_name(name):
             raise TableError(
                 f"column {head!r}: give a name of letters, digits and _, followed by its unit "
                 "in brackets if it has one, as in `noise [dB]`"

@@ -39,7 +39,8 @@ class Spool:
         """
         folder = data / FOLDER
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
+        # It has a name, by which a table can be read.
+        self._file = tempfile.NamedTemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
         self._places: list[_Place] = []
 
     def __len__(self) -> int:
@@ -54,6 +55,21 @@ class Spool:
         content = file.text.encode(errors=_ODD)
         self._places.append(_Place(file.path, self._file.seek(0, 2), len(content)))
         self._file.write(content)
+
+    def pile(self, piece: bytes) -> None:
+        """Add a piece of the only file, which `piled` then names.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        self._file.seek(0, 2)
+        self._file.write(piece)
+
+    @property
+    def piled(self) -> Path:
+        """The file that pieces were added to."""
+        self._file.flush()
+        return Path(self._file.name)
 
     def __iter__(self) -> Iterator[ArenaFile]:
         for place in sorted(self._places):

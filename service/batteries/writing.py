@@ -71,15 +71,12 @@ def write_battery(
     store.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=store))
     try:
-        (temporary / "arenas").mkdir()
         arenas: list[bytes] = []
         unsolved: dict[str, str] = {}
         tried = False
         with ColumnsWriter(temporary / TABLE, [*units]) as writer:
             for item in fixed:
-                content = item.text.encode()
-                (temporary / item.instance.arena).write_bytes(content)
-                arenas.append(hashlib.sha256(content).digest())
+                arenas.append(_write_arena(temporary, item))
                 writer.add(_row(item.instance))
                 tried = tried or item.verdict is not None
                 if item.verdict and not item.verdict.solved:
@@ -101,6 +98,16 @@ def write_battery(
     return digest
 
 
+def _write_arena(folder: Path, fixed: Fixed) -> bytes:
+    """Write the arena of an instance, and return its digest; that of none is empty."""
+    if not fixed.instance.arena:
+        return b""
+    path, content = folder / fixed.instance.arena, fixed.text.encode()
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    return hashlib.sha256(content).digest()
+
+
 def digest_on_disk(folder: Path) -> str:
     """Return the digest of a battery as it is on the disk: the name of its folder, if it is whole.
 
@@ -113,8 +120,10 @@ def digest_on_disk(folder: Path) -> str:
     """
     try:
         head, rows = read_head(folder / TABLE), InstanceColumns(folder / TABLE)
-        files = (folder / rows.row(k)["arena"] for k in range(len(rows)))
-        arenas = [hashlib.sha256(file.read_bytes()).digest() for file in files]
+        files = (rows.row(k)["arena"] for k in range(len(rows)))
+        arenas = [
+            hashlib.sha256((folder / file).read_bytes()).digest() if file else b"" for file in files
+        ]
         return _digest(head, rows, arenas)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{TABLE} is no table of a battery: {error!r}") from error

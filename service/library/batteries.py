@@ -18,6 +18,7 @@ from animalcat.arena_configs.batteries import (
     load_recipe,
     shipped_recipe,
 )
+from animalcat.arena_configs.batteries.reader import MOST
 from animalcat.arena_configs.families import FAMILIES, is_family
 from animalcat.arena_configs.model import ArenaError
 from animalcat.service.batteries.battery import (
@@ -31,6 +32,7 @@ from animalcat.service.batteries.battery import (
     import_files,
     silent,
 )
+from animalcat.service.batteries.demand_table import import_demands
 from animalcat.service.batteries.naming import parse_pattern
 from animalcat.service.batteries.readings import ship
 from animalcat.service.batteries.recipes import build_recipe, recipe_readings
@@ -49,8 +51,8 @@ USUAL_FAMILY: Final = "navigation"
 """The family whose battery most first sessions name."""
 WAITING: Final = "waiting for the battery before it"
 """Progress message while another battery is being made."""
-MAX_INSTANCES: Final = 100_000
-"""Most instances that a build may ask for."""
+MAX_INSTANCES: Final = MOST
+"""Most instances that a build may ask for: a number beyond is a slip, and takes a day and more."""
 SHIPPED: Final = tuple(sorted({*RECIPES, *FAMILIES}))
 """Names of the batteries that come with the project; nothing else may take them."""
 
@@ -259,9 +261,46 @@ class BatteryLibrary:
                 raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
             return await self._keep(battery, imported, replace)
 
+    async def import_demands(
+        self,
+        battery: str,
+        seed: int,
+        table: Path,
+        tick: Tick = silent,
+        *,
+        layout: NamedLayout | None = None,
+        replace: bool = False,
+    ) -> BatteryRecord:
+        """Make a battery of a table of demands; see `demand_table`.
+
+        Args:
+            battery: Id for the battery.
+            seed: Seed from which those of the instances follow.
+            table: File of the table.
+            tick: Told of progress; an exception that it raises ends the import.
+            layout: The layout that the battery is to name; None for none.
+            replace: Whether the name is to stand for this if it stands for other content.
+
+        Raises:
+            ServiceError: The table cannot be used, and the message says where; or the name is
+                taken.
+        """
+        check_name(battery)
+        tick(0, 0, WAITING)
+        async with self._building:
+            try:
+                imported = await asyncio.to_thread(
+                    import_demands, table, seed, self._folder, tick, layout=layout
+                )
+            except ValueError as error:
+                raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
+            return await self._keep(battery, imported, replace)
+
     async def _keep(self, battery: str, content: Battery, replace: bool) -> BatteryRecord:
         """Let a name stand for a battery; unasked it is not taken from another one."""
-        suites = Counter(instance.suite for instance in content.instances if instance.suite)
+        suites = await asyncio.to_thread(
+            lambda: Counter(instance.suite for instance in content.instances if instance.suite)
+        )
         record = BatteryRecord(
             battery,
             content.digest,

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from animalcat.arena_configs.demand_text import demand_text
 from animalcat.arena_configs.families import generate, load_family
 from animalcat.arena_configs.families.grid import are_parameters, demand_grid
 from animalcat.arena_configs.families.language import Paradigm
@@ -257,7 +258,13 @@ def played_instance(battery: Battery, decision: Decision) -> Instance:
 
 
 def played_arena(battery: Battery, decision: Decision) -> str:
-    """Return the fixed arena of a decision's instance, as YAML in the current grammar."""
+    """Return the fixed arena of a decision's instance, as YAML in the current grammar.
+
+    Of an instance without an arena it is the text of its demands (`arena_configs.demand_text`).
+    """
     if decision.made is not None:
         return decision.made.arena_yaml
-    return battery.arena_yaml(played_instance(battery, decision))
+    instance = played_instance(battery, decision)
+    if not instance.arena:
+        return demand_text(instance.name, instance.features)
+    return battery.arena_yaml(instance)

@@ -11,6 +11,7 @@ from typing import Any, Final, ParamSpec, TypedDict, TypeVar, cast
 import numpy as np
 
 from animalcat.arena_configs.instance import Instance
+from animalcat.envs.backends import is_plugin
 from animalcat.envs.places import can_watch
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.battery_rate import Wager
@@ -126,6 +127,7 @@ class Measurement:
         """
         layout = layout or meant_layout(battery, spec.layout, spec.layout_variant)
         _check_choice(spec, layout)
+        _check_arenas(spec, battery)
         self.battery = battery
         self.coverage = some_coverage(
             layout,
@@ -490,6 +492,24 @@ def _check_choice(spec: SessionSpec, layout: Layout) -> None:
             f"that the agent reaches. The backend {spec.backend} shows where the agent is only "
             f"once a decision, and at a decision period of {spec.observation_spec.decision_period} "
             "it may run through a place unseen; use a decision period of 1, or the backend sim",
+        )
+
+
+def _check_arenas(spec: SessionSpec, battery: Battery) -> None:
+    """Refuse to play demands where only arenas can be played."""
+    if battery.has_arenas:
+        return
+    said = f"battery {spec.battery} was made of a table of demands and has no arenas"
+    if not is_plugin(spec.backend):
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"{said}, and the backend {spec.backend} plays arenas alone; name a backend of a "
+            "plug-in that has `load_demands`, or import the arenas",
+        )
+    if spec.fresh:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"fresh: {said}, so that no other arenas can be made that ask for the same",
         )
 
 

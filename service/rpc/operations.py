@@ -16,9 +16,8 @@ from animalcat.service.refusals import RefusalCount, Refusals
 from animalcat.service.rpc.paging import paged
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
-from animalcat.service.storage.listing import Page, SessionFilter
 from animalcat.v1 import operations_pb2, operations_pb2_grpc
-from animalcat.values import PlacedFit, PlacedWorker, ProcessPlacement, SessionState
+from animalcat.values import PlacedFit, PlacedWorker, ProcessPlacement
 
 MOST_WAITING: Final = 1000
 """Most sessions of which a call tells for what they wait."""
@@ -95,12 +94,11 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         self, request: operations_pb2.GetPlacementRequest, context: Any
     ) -> operations_pb2.GetPlacementResponse:
         """Say who starts simulators and fits, where they are, and what sessions wait for."""
-        going_on = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
         # Where the database does not answer, what is known without it is told all the same.
         answers = self._standing.readiness.answers
-        sessions, counted = (), {}
+        backlog, counted = dict[str, str](), {}
         if answers:
-            sessions = await self._engines.sessions(going_on, Page(MOST_WAITING))
+            backlog = await self._engines.backlog(MOST_WAITING)
             counted = await asyncio.to_thread(self._engines.parts.store.count_sessions)
         placement = self._engines.parts.workers.status()
         fits = self._engines.parts.fitter.fitting()
@@ -110,9 +108,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
                 workers=tuple(PlacedWorker(*worker) for worker in placement.workers),
                 max_workers=placement.most,
                 campaign_workers=placement.quota,
-                backlog={
-                    session.id: session.waits_for for session in sessions if session.waits_for
-                },
+                backlog=backlog,
                 fits=tuple(PlacedFit(*process) for process in fits.processes),
                 fits_waiting=fits.waiting,
                 lacks=tuple(await self._limits.lacks()),

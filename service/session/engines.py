@@ -234,6 +234,16 @@ class Engines:
         stored = await asyncio.to_thread(self.parts.store.sessions, wanted, page)
         return Listing(map(self._as_known, stored), stored.next)
 
+    async def backlog(self, most: int) -> dict[str, str]:
+        """Return what sessions wait for, by their ids, of the newest that are not over."""
+        words: dict[str, str] = {}
+        stored = await asyncio.to_thread(self.parts.store.standings, most)
+        for name, standing in stored.items():
+            engine = self._engines.look(name)
+            if said := standing.waits_for if engine is None else engine.session.waits_for:
+                words[name] = said
+        return words
+
     def _as_known(self, stored: Session) -> Session:
         engine = self._engines.look(stored.id)
         if engine is None:

@@ -48,7 +48,9 @@ class IntegrityReport(NamedTuple):
 def look(store: SqlStore, files: Artefacts, session: str) -> IntegrityReport:
     """Compare a session with its chain, and its battery and layout with their digests.
 
-    It goes on to the end whatever it finds, also where something cannot be read.
+    It goes on to the end whatever it finds, also where something cannot be read. All that it tells
+    of is read. The pages of the whole database are looked at only if something is wrong, to say
+    more: that takes the longer, the more other sessions there are (`data verify` does so).
 
     Args:
         store: Keeps its records.
@@ -58,8 +60,8 @@ def look(store: SqlStore, files: Artefacts, session: str) -> IntegrityReport:
     Raises:
         ArtefactsError: The storage of files does not answer, so that nothing can be said.
     """
-    damage = store.damage()
     report = Looker(store, files).look(session)
+    damage = store.damage() if report.problems else ()
     return report._replace(problems=(*damage, *report.problems))
 
 

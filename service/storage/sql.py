@@ -18,6 +18,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    Label,
     Row,
     Select,
     String,
@@ -108,6 +109,7 @@ from animalcat.values import (
     SessionState,
     Spent,
 )
+from animalcat.values.sessions import WaitState
 
 DATABASE: Final = "animalcat.sqlite"
 """File of the database in a data directory."""
@@ -528,6 +530,21 @@ class SqlStore:
             )
             counted = _summed(_counted(*row[:3], records.SPENT.read(row.spent)) for row in rows)
             return SessionCounts(*kept[:3], records.SPENT.read(kept.spent)), counted
+
+    def standings(self, limit: int) -> dict[str, WaitState]:
+        """Return how the newest sessions stand that are not over, by id, without their specs."""
+        table = schema.sessions
+        asked = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
+        columns = (table.c.id, table.c.state, table.c.paused, table.c.allowed, table.c.episodes)
+        query = select(*columns, _unjudged()).where(_in_states(asked, Page(limit)))
+        with self._reader.connect() as db:
+            rows = db.execute(query.order_by(table.c.seq.desc()).limit(limit)).all()
+        return {
+            row.id: WaitState(
+                SessionState[row.state], row.paused, row.allowed, row.episodes, _listed(row)
+            )
+            for row in rows
+        }
 
     def count_sessions(self) -> dict[str, int]:
         """Return the number of sessions by the name of their state, without reading their specs."""
@@ -1501,16 +1518,21 @@ def _whose(row: Row[Any]) -> dict[str, Any]:
 
 @cache
 def _session_query() -> Select[Any]:
+    owner, circles = owners.columns("sessions")
+    return select(schema.sessions, owner.label("owner"), circles.label("circles"), _unjudged())
+
+
+def _unjudged() -> Label[Any]:
+    """Numbers of the episodes of a session of which nobody has said what they are, as text."""
     table, played = schema.sessions, schema.episodes
     numbers = func.aggregate_strings(cast(played.c.number, String), ",")
     awaited = select(numbers).where(played.c.session == table.c.id, schema.AWAITED)
-    owner, circles = owners.columns("sessions")
-    return select(
-        table,
-        owner.label("owner"),
-        circles.label("circles"),
-        awaited.correlate(table).scalar_subquery().label("unjudged"),
-    )
+    return awaited.correlate(table).scalar_subquery().label("unjudged")
+
+
+def _listed(row: Row[Any]) -> tuple[int, ...]:
+    """What `_unjudged` found, as numbers."""
+    return tuple(sorted(map(int, row.unjudged.split(",")))) if row.unjudged else ()
 
 
 def _in_states(wanted: SessionFilter, page: Page) -> ColumnElement[bool]:
@@ -1711,7 +1733,7 @@ def _session(row: Row[Any]) -> Session:
             paused=row.paused,
             practised=row.practised,
             spent=records.SPENT.read(row.spent),
-            unjudged=tuple(sorted(map(int, row.unjudged.split(",")))) if row.unjudged else (),
+            unjudged=_listed(row),
             identity=records.IDENTITY.read(row.identity),
             **_whose(row),
         )

@@ -315,12 +315,16 @@ async def test_a_session_that_fails_waits_for_what_is_played() -> None:
             done.append(session.reason)
             return SimpleNamespace(profile={}, capabilities=())
 
+        async def keep_explanation(self, session: Session, _: Any) -> None:
+            done.append(session.state)
+
     schedule: Any = Fake()
     schedule.evidence.live_report = schedule.live_report
+    schedule.evidence.keep_explanation = schedule.keep_explanation
     store = SimpleNamespace(finish_session=_failed)
     parts: Any = SimpleNamespace(store=store, bus=EventBus(), fitter=None, files=None, memory=None)
     record = SessionRecord(SESSION, parts.store, parts.bus)
     await SessionEnder(record, schedule, parts).fail("nothing can be played")
-    assert done == ["closed", "settled", "nothing can be played"]
+    assert done == ["closed", "settled", "nothing can be played", SessionState.FAILED]
     await record.set_state(SessionState.WAITING)  # as the last agent leaves
     assert record.session.state is SessionState.FAILED

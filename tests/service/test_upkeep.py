@@ -777,6 +777,7 @@ def change_in(url: str, statement: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # it starts nine processes, one after another
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_session_that_is_restored_goes_on_to_the_bit(
     start: Callable[[Path], Any], tmp_path: Path
