@@ -7,6 +7,7 @@ import hashlib
 import json
 from functools import partial
 from typing import Any, Protocol
+from weakref import ref
 
 import grpc
 
@@ -47,6 +48,8 @@ from animalcat.service.session.engines import Engines
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 from animalcat.values import Feature, OperationKind
 
+MOST_MANIFESTS = 8
+"""Most manifests of batteries that are kept."""
 MAX_PATH = 500
 """Most characters of an arena file's path."""
 
@@ -73,6 +76,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         self._requests = requests
         self._settings = settings
         self._gate = gate
+        self._manifests: dict[str, tuple[ref[Battery], str]] = {}
 
     async def ImportBattery(  # noqa: N802
         self, request_iterator: Any, context: Any
@@ -233,8 +237,18 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         return sessions_pb2.GetBatteryResponse(
             battery=_told(record),
             features=map(encode, _features(battery)),
-            manifest_json=json.dumps(await asyncio.to_thread(manifest, record.id, battery)),
+            manifest_json=await self._manifest(record.id, battery),
         )
+
+    async def _manifest(self, name: str, battery: Battery) -> str:
+        """The manifest of a battery as JSON; it looks at every instance, so it is kept."""
+        of, text = self._manifests.get(name, (None, ""))
+        if of is None or of() is not battery:
+            text = json.dumps(await asyncio.to_thread(manifest, name, battery))
+            while len(self._manifests) >= MOST_MANIFESTS:
+                del self._manifests[next(iter(self._manifests))]
+            self._manifests[name] = ref(battery), text
+        return text
 
     async def ListInstances(  # noqa: N802
         self, request: sessions_pb2.ListInstancesRequest, context: Any
