@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from animalcat.client import Client
     from animalcat.service.recording import Recording, Verification
 
-_RATE = 10.0
-"""Pictures a second of a video: one decision each, twice as slow as the agent."""
-
 
 class Explanation(dict[str, Any]):
     """Why an episode ended as it did, by the schema `episode_explain`; it shows its sentences."""

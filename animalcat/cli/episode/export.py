@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import typer
 
@@ -28,9 +28,6 @@ from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
 from animalcat.service.recording import RecordingError
 from animalcat.service.recording.minari_data import minari_folder, save_minari
-
-VIEWERS: Final = ("rerun", "foxglove")
-"""Forms that a viewer opens, one file an episode; `service.recording` has a module for each."""
 
 
 def export_minari(
