@@ -130,7 +130,8 @@ def measured(bank: Bank, agent: int, choices: int, *, fits: bool) -> dict[str, A
     truth = layout.from_standard(generator.standard_normal((1, len(layout.latents))))
     p = bank.evaluator.probability(truth, bank.features)[0]
     learner = Learner(bank, rule=NEVER, seed=agent)
-    began, spent = time.process_time(), []
+    began = time.process_time()
+    spent: list[float] = []
     for _ in range(choices):
         before = time.process_time()
         choice = learner.ask()
@@ -240,7 +241,7 @@ def judged(layout: Layout, agents: Sequence[dict[str, Any]], told: set[str]) -> 
     )
     median = float(np.median([one["asking"][0] for one in agents]))
     rows.append(_row("CPU seconds of a choice, median", median))
-    rows.append(_row("CPU seconds of an agent", np.mean([one["seconds"] for one in agents])))
+    rows.append(_row("CPU seconds of an agent", float(np.mean([one["seconds"] for one in agents]))))
     return rows
 
 

@@ -643,14 +643,15 @@ def _written(name: str, drafts: Sequence[_Draft], found: _Columns, heading: str)
     }
     derived["guessing"] = {"link": {"scaled": {"input": found.floor, "factor": 1}}}
     derived["passing"] = {"link": {"formula": {"formula": "1 - (1 - guessing) * (1 - attending)"}}}
-    parts = [
-        _block(about),
-        _block({"features": features}),
-        _block({"latents": latents}, flat=("prior",)),
-        _block({"derived": derived}),
-        "outcome: {bernoulli: {probability: passing}}\n",
-    ]
-    return heading + "".join(parts)
+    whole = about | {
+        "features": features,
+        "latents": latents,
+        "derived": derived,
+        "outcome": {"bernoulli": {"probability": "passing"}},
+    }
+    return heading + yaml.safe_dump(
+        whole, sort_keys=False, allow_unicode=True, default_flow_style=None, width=_WIDTH
+    )
 
 
 def _of_prior(prior: ScaledBeta | MovedBeta) -> dict[str, Any]:
@@ -668,48 +669,6 @@ def _insist_different(drafts: Sequence[_Draft], columns: Sequence[str]) -> None:
             raise TableError(
                 f"two columns would be called {name!r} in the layout; rename one of them"
             )
-
-
-def _block(data: Mapping[str, Any], flat: Sequence[str] = ()) -> str:
-    """A part of the text: one entry a line where it fits."""
-    lines: list[str] = []
-    for key, value in data.items():
-        if not isinstance(value, Mapping):
-            lines.append(_line(key, value, 0))
-            continue
-        lines.append(f"{key}:")
-        for name, entry in value.items():
-            whole = _line(name, entry, 2)
-            if len(whole) <= _WIDTH and not flat:
-                lines.append(whole)
-            elif isinstance(entry, Mapping):
-                lines.append(f"  {_scalar(name)}:")
-                lines += _entries(entry)
-    return "\n".join(lines) + "\n"
-
-
-def _entries(entry: Mapping[str, Any]) -> list[str]:
-    lines: list[str] = []
-    for key, value in entry.items():
-        line = _line(key, value, 4)
-        if len(line) <= _WIDTH or not isinstance(value, Mapping):
-            lines.append(line)
-            continue
-        dumped = yaml.safe_dump({key: value}, sort_keys=False, allow_unicode=True, width=_WIDTH - 6)
-        lines += [f"    {part}" for part in dumped.rstrip().split("\n")]
-    return lines
-
-
-def _line(key: str, value: Any, indent: int) -> str:
-    return f"{' ' * indent}{_scalar(key)}: {_scalar(value)}"
-
-
-def _scalar(value: Any) -> str:
-    """A value as YAML has it in one line."""
-    text = yaml.safe_dump(
-        value, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
-    )
-    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _tidy(value: float) -> float | int:

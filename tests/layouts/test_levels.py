@@ -54,10 +54,10 @@ def _cell(value: Any) -> str:
 
 @pytest.fixture(scope="module")
 def written() -> DemandLayout:
-    table = adele()
+    table: dict[str, list[Any]] = {**adele()}
     count = len(table["AS"])
     for row in (50, 117, 140):
-        table["CL"][row] = ""  # pyright: ignore[reportArgumentType]
+        table["CL"][row] = ""
     more: dict[str, list[Any]] = {
         "benchmark": ["a"] * count,
         "id": list(range(count)),
