@@ -13,6 +13,9 @@ from typer.testing import CliRunner
 
 from animalcat.cli.main import build
 from animalcat.layouts import Bank, Learner, StoppingRule, demand_layout, load_layout
+from animalcat.layouts.calibrating.calibrate import (
+    _logits,  # pyright: ignore[reportPrivateUsage]
+)
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import text_of
 from animalcat.layouts.library.levels import FEW, SLOPE, DemandLayout
@@ -129,6 +132,17 @@ def test_the_chance_to_guess_is_a_floor() -> None:
     assert Evaluator(stated).probability(weak, hard)[0, 0] == pytest.approx(0.25, abs=1e-6)
 
 
+def test_unguessability_is_read_as_adele_has_it() -> None:
+    table = adele()
+    layout = demand_layout(as_csv(table, UG=[75.0] * len(table["AS"]))).layout
+    assert "UG" in layout.feature_names
+    assert "chance" not in layout.feature_names
+    hard = np.full((3, len(layout.features)), 5.0)
+    hard[:, layout.feature_names.index("UG")] = [75.0, 100.0, np.nan]
+    weak = layout.from_standard(np.full((1, len(layout.latents)), -4.0))
+    assert Evaluator(layout).probability(weak, hard)[0] == pytest.approx([0.25, 0, 0], abs=1e-6)
+
+
 def test_where_no_limit_is_found_the_status_says_so_and_the_test_ends() -> None:
     table = {name: adele()[name] for name in ("AS", "QLl")}
     bank = Bank.of(demand_layout(as_csv(table)).layout, _frame(table))
@@ -166,6 +180,11 @@ def _frame(table: Mapping[str, list[float]]) -> Any:
         ("id,A,B\np,1,\nq,,2\n", {}, "every item has an empty cell in some scale"),
         ("id,A\np,1\nq,2\n", {}, "no scale is left that the items tell anything of: A: 2 items"),
         ("id,A,c\np,1,1.5\nq,2,0\n", {"chance": "c"}, "the chance to pass by guessing is 1.5"),
+        (
+            "id,A,UG\np,1,1\nq,2,1\n",
+            {"chance": 0.5},
+            "a chance of 0.5 is stated, and the",
+        ),
         ("id,A\np,1\nq,2\n", {"chance": 1.0}, "chance is 1; give a number from 0 and below 1"),
         ("id,A\np,1\nq,2\n", {"name": "aaio"}, "layout 'aaio' is shipped"),
         ("id,A\np,1\nq,2\n", {"scales": ["A", "A"]}, "column 'A' is named twice"),
@@ -182,6 +201,18 @@ def test_a_slope_of_no_scale_is_refused() -> None:
         demand_layout(as_csv(adele()), slope={"MCtt": 2.0})
     with pytest.raises(ValueError, match="slope of all scales is 0"):
         demand_layout(as_csv(adele()), slope=0.0)
+
+
+def test_a_calibration_keeps_what_is_absent() -> None:
+    layout = demand_layout(as_csv(adele())).layout
+    factors = dict.fromkeys((node.name for node in layout.derived), (1.0, 1.5))
+    weak = layout.from_standard(np.full((1, len(layout.latents)), -4.0))
+    nothing = np.zeros((1, len(layout.features)))
+    some = nothing.copy()
+    some[0, 0] = 1.0
+    plain = _logits(layout, dict.fromkeys(factors, (1.0, 1.0)), weak, nothing)
+    assert np.array_equal(_logits(layout, factors, weak, nothing), plain)
+    assert _logits(layout, factors, weak, some)[0, 0] < plain[0, 0] - 2.0
 
 
 def test_layout_new_writes_the_file_and_says_what_it_can_tell(tmp_path: Path) -> None:
