@@ -17,9 +17,10 @@ import pandas as pd
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
-from benchmarks.levels import NAME, NEVER, SECOND, TABLE, folder
+from benchmarks.levels import NAME, SECOND, TABLE, folder
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -30,6 +31,8 @@ QUICK_CHOICES: Final = 10
 AT_ONCE: Final = 8
 BATCHES: Final = 5
 SEED: Final = 20
+GOES_ON: Final = StoppingRule(1000, target_sd=0.0, futility=0.0)
+"""No choice is the last one, at which the layout's rivals are examined once for half a second."""
 MEDIAN, MOST, BATCH, MEMORY = 0.150, 0.500, 0.400, 1000.0
 """Most CPU seconds of a choice, in the median and at most, and of a batch; most megabytes."""
 
@@ -84,7 +87,7 @@ def measure(size: int, choices: int) -> list[float]:
     truth = layout.from_standard(generator.standard_normal((1, len(layout.latents))))
     p = bank.evaluator.probability(truth, features)[0]
     rows = {name: row for row, name in enumerate(bank.names)}
-    learner = Learner(bank, rule=NEVER, seed=SEED)
+    learner = Learner(bank, rule=GOES_ON, seed=SEED)
 
     def asked(pending: list[str]) -> str:
         choice = learner.ask(pending)

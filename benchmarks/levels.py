@@ -98,7 +98,8 @@ def run(quick: bool = False, keep: Path | None = None) -> Rows:
         known = [one for one in read_lines(path) if key.items() <= one.items()]
         for agent in range(count):
             if agent not in {one["agent"] for one in known}:
-                known.append(key | measured(bank, agent, choices))
+                fits = agent % EVERY == 0 and not quick  # it would be compiled first
+                known.append(key | measured(bank, agent, choices, fits=fits))
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(known[-1]) + "\n")
     told = {s.ability for s in demand_layout(data / TABLE).scales if s.told_apart}
@@ -115,14 +116,22 @@ def read_lines(path: Path) -> Rows:
     return [json.loads(line) for line in whole]
 
 
-def measured(bank: Bank, agent: int, choices: int) -> dict[str, Any]:
-    """Let an agent of the prior answer what the learner chooses."""
+def measured(bank: Bank, agent: int, choices: int, *, fits: bool) -> dict[str, Any]:
+    """Let an agent of the prior answer what the learner chooses.
+
+    Args:
+        bank: The items.
+        agent: Number of the agent.
+        choices: How many are chosen.
+        fits: Whether the same outcomes are fitted by NUTS afterwards.
+    """
     layout = bank.layout
     generator = rng(SEED, "levels", agent)
     truth = layout.from_standard(generator.standard_normal((1, len(layout.latents))))
     p = bank.evaluator.probability(truth, bank.features)[0]
     learner = Learner(bank, rule=NEVER, seed=agent)
-    began, spent = time.process_time(), []
+    began = time.process_time()
+    spent: list[float] = []
     for _ in range(choices):
         before = time.process_time()
         choice = learner.ask()
@@ -142,7 +151,7 @@ def measured(bank: Bank, agent: int, choices: int) -> dict[str, Any]:
         "sd": [node.sd for node in live],
         "interval": [list(node.hdi) for node in live],
     }
-    if agent % EVERY == 0:
+    if fits:
         data = learner.data()
         began = time.process_time()
         fitted = fit(FitRequest(layout, data.features, data.outcomes, agent))
@@ -191,13 +200,9 @@ def judged(layout: Layout, agents: Sequence[dict[str, Any]], told: set[str]) -> 
         )
     fitted = [one for one in agents if "nuts" in one]
     sure = [one for one in fitted if one["nuts"]["converged"]]
-    rows.append(
-        _row(
-            "fits by NUTS that converged",
-            len(sure) / max(len(fitted), 1),
-            note=f"{len(sure)} of {len(fitted)}",
-        )
-    )
+    if fitted:
+        note = f"{len(sure)} of {len(fitted)}"
+        rows.append(_row("fits by NUTS that converged", len(sure) / len(fitted), note=note))
     priors = np.array([node.prior.sd for node in layout.latents])
     left = sd / priors
     for i, name in enumerate(layout.latent_names):
@@ -236,7 +241,7 @@ def judged(layout: Layout, agents: Sequence[dict[str, Any]], told: set[str]) -> 
     )
     median = float(np.median([one["asking"][0] for one in agents]))
     rows.append(_row("CPU seconds of a choice, median", median))
-    rows.append(_row("CPU seconds of an agent", np.mean([one["seconds"] for one in agents])))
+    rows.append(_row("CPU seconds of an agent", float(np.mean([one["seconds"] for one in agents]))))
     return rows
 
 

@@ -64,9 +64,11 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 ELSEWHERE: Final = {
     *("simulator", "fidelity", "against", "twin", "fresh", "demands", "adaptive", "recovery"),
     *("impostors", "trust", "kill", "fuzz", "entrants", "rate", "retest", "growth", "coins"),
+    *("levels", "choice"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
-of layouts, test_battery_rate, test_recovery, test_kill, test_fuzz, test_entrants and test_growth;
+of layouts, test_battery_rate, test_recovery, test_kill, test_fuzz, test_entrants, test_growth and
+test_levels;
 `fresh` and `coins` have one below."""
 
 

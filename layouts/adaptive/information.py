@@ -283,25 +283,24 @@ class GainEstimator:
             centred = sample - mean
             known.append((thin, mean, centred))
             weightings.append(np.vstack([thin, (centred * thin[:, np.newaxis]).T]))
-        spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
+        found: list[tuple[Floats, Floats]] = []
         if self._binary:
             # All at once: the probabilities are the same, and are read only once.
             p = self._probabilities(theta, count, rows)
-            sums = np.split(_sums(p, np.concatenate(weightings)), len(futures))
-        made: list[ExpectedGains] = []
-        for k, (thin, mean, centred) in enumerate(known):
-            if self._binary:
-                predicted = np.clip(sums[k][0], 0.0, 1.0)
+            sums = _sums(p, np.concatenate(weightings)).reshape(len(futures), -1, len(p))
+            for k in range(len(futures)):
+                predicted = np.clip(sums[k, 0], 0.0, 1.0)
                 spread = np.maximum(predicted * (1.0 - predicted), 1e-9)
-                drops = (sums[k][1:] ** 2 / spread).T
-            else:
-                chosen = np.arange(len(self.bank.distinct)) if rows is None else rows
-                drops, predicted = _guessed(
-                    self.bank, _thinned(theta, count), chosen, weightings[k]
-                )
-            total = drops @ spans**-2.0
-            made.append(ExpectedGains(drops, total, predicted, thin @ centred**2, mean))
-        return made
+                found.append(((sums[k, 1:] ** 2 / spread).T, predicted))
+        else:
+            chosen = np.arange(len(self.bank.distinct)) if rows is None else rows
+            thinned = _thinned(theta, count)
+            found = [_guessed(self.bank, thinned, chosen, each) for each in weightings]
+        spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
+        return [
+            ExpectedGains(drops, drops @ spans**-2.0, predicted, thin @ centred**2, mean)
+            for (drops, predicted), (thin, mean, centred) in zip(found, known, strict=True)
+        ]
 
     def _probabilities(
         self, theta: Floats, count: int, rows: Ints | None = None

@@ -55,6 +55,8 @@ _LEAST_HIGH: Final = 10.0
 """Least upper end of the range of levels that the written layout takes."""
 CHANCE: Final = "chance"
 """The column with the chance to pass an item by guessing, unless another one is named."""
+UNGUESSABLE: Final = "UG"
+"""The same as ADeLe has it: how far an item cannot be guessed, in per cent."""
 _IDS: Final = frozenset(
     (
         *("instance", "id", "idx", "index", "item", "itemid", "sample", "sampleid", "name"),
@@ -169,7 +171,8 @@ def demand_layout(
             id`, `item` or `dataset`.
         slope: Slope in logits per level, for all scales or by column. `SLOPE` for those not named.
         chance: The chance to pass an item by guessing: a number for all, or the column that has it.
-            By default it is 0, or the column `chance` if there is one.
+            By default it is 0, or the column `chance` or else `UG` if there is one. `UG` is
+            ADeLe's unguessability, 100 less the chance in per cent.
 
     Returns:
         The layout, with what the items can tell.
@@ -265,8 +268,13 @@ class _Columns:
         if not isinstance(chance, str):
             if not 0.0 <= chance < 1.0:
                 raise ValueError(f"chance is {chance:g}; give a number from 0 and below 1")
-            if chance == 0.0 and CHANCE in sheet and CHANCE not in named:
-                chance = CHANCE
+            there = [name for name in (CHANCE, UNGUESSABLE) if name in sheet and name not in named]
+            if there and chance > 0.0:
+                raise TableError(
+                    f"a chance of {chance:g} is stated, and the table has a column {there[0]!r}; "
+                    "state none, or take the column out"
+                )
+            chance = there[0] if there else chance
         taken = {*named, chance}
         ids = ids or [n for n in sheet.names if n not in taken and plain_name(n) in _IDS]
         rest = [n for n in sheet.names if n not in taken and n not in ids]
@@ -341,7 +349,10 @@ def _levels(sheet: Sheet, column: str) -> Floats:
 def _chances(sheet: Sheet, chance: float | str) -> Floats:
     if not isinstance(chance, str):
         return np.full(len(sheet.rows), chance)
-    values = np.nan_to_num(np.array(sheet.numbers(chance)), nan=0.0)
+    values = np.array(sheet.numbers(chance))
+    if chance == UNGUESSABLE:
+        values = 1.0 - values / 100.0
+    values = np.nan_to_num(values, nan=0.0)
     for row in np.flatnonzero((values < 0.0) | (values >= 1.0))[:1].tolist():
         raise TableError(
             f"{sheet.called(row)}, column {chance}: the chance to pass by guessing is "
@@ -587,12 +598,14 @@ def _written(name: str, drafts: Sequence[_Draft], found: _Columns, heading: str)
     columns = [column for column in found.scales if column in used]
     _insist_different(drafts, [*columns, found.floor])
     high = max(_LEAST_HIGH, *(math.ceil(draft.top) for draft in drafts))
+    percent = found.chance == UNGUESSABLE
+    missing = 100 * percent if isinstance(found.chance, str) else _tidy(found.chance)
     floor = {
         "unit": "1",
         "low": 0,
-        "high": 1,
-        "if_missing": 0 if isinstance(found.chance, str) else _tidy(found.chance),
-        "about": "chance to pass by guessing",
+        "high": 100 if percent else 1,
+        "if_missing": missing,
+        "about": "unguessability in per cent" if percent else "chance to pass by guessing",
     }
     about: dict[str, Any] = {
         "name": name,
@@ -642,15 +655,19 @@ def _written(name: str, drafts: Sequence[_Draft], found: _Columns, heading: str)
         "link": {"noise_mixture": {"performance": "allMet", "noise": "lapseRate", "nu": 0}}
     }
     derived["guessing"] = {"link": {"scaled": {"input": found.floor, "factor": 1}}}
+    if percent:
+        of_it = {"inputs": [found.floor], "weights": [-0.01], "constant": 1}
+        derived["guessing"] = {"link": {"weighted_sum": of_it}}
     derived["passing"] = {"link": {"formula": {"formula": "1 - (1 - guessing) * (1 - attending)"}}}
-    parts = [
-        _block(about),
-        _block({"features": features}),
-        _block({"latents": latents}, flat=("prior",)),
-        _block({"derived": derived}),
-        "outcome: {bernoulli: {probability: passing}}\n",
-    ]
-    return heading + "".join(parts)
+    whole = about | {
+        "features": features,
+        "latents": latents,
+        "derived": derived,
+        "outcome": {"bernoulli": {"probability": "passing"}},
+    }
+    return heading + yaml.safe_dump(
+        whole, sort_keys=False, allow_unicode=True, default_flow_style=None, width=_WIDTH
+    )
 
 
 def _of_prior(prior: ScaledBeta | MovedBeta) -> dict[str, Any]:
@@ -668,48 +685,6 @@ def _insist_different(drafts: Sequence[_Draft], columns: Sequence[str]) -> None:
             raise TableError(
                 f"two columns would be called {name!r} in the layout; rename one of them"
             )
-
-
-def _block(data: Mapping[str, Any], flat: Sequence[str] = ()) -> str:
-    """A part of the text: one entry a line where it fits."""
-    lines: list[str] = []
-    for key, value in data.items():
-        if not isinstance(value, Mapping):
-            lines.append(_line(key, value, 0))
-            continue
-        lines.append(f"{key}:")
-        for name, entry in value.items():
-            whole = _line(name, entry, 2)
-            if len(whole) <= _WIDTH and not flat:
-                lines.append(whole)
-            elif isinstance(entry, Mapping):
-                lines.append(f"  {_scalar(name)}:")
-                lines += _entries(entry)
-    return "\n".join(lines) + "\n"
-
-
-def _entries(entry: Mapping[str, Any]) -> list[str]:
-    lines: list[str] = []
-    for key, value in entry.items():
-        line = _line(key, value, 4)
-        if len(line) <= _WIDTH or not isinstance(value, Mapping):
-            lines.append(line)
-            continue
-        dumped = yaml.safe_dump({key: value}, sort_keys=False, allow_unicode=True, width=_WIDTH - 6)
-        lines += [f"    {part}" for part in dumped.rstrip().split("\n")]
-    return lines
-
-
-def _line(key: str, value: Any, indent: int) -> str:
-    return f"{' ' * indent}{_scalar(key)}: {_scalar(value)}"
-
-
-def _scalar(value: Any) -> str:
-    """A value as YAML has it in one line."""
-    text = yaml.safe_dump(
-        value, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf
-    )
-    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _tidy(value: float) -> float | int:

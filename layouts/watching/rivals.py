@@ -229,9 +229,10 @@ def _log_factors(
         for gain, kept in zip(gains, KEPT, strict=True):
             gain += chosen[:, part] @ (of_rival(kept) - usual)
     weights = np.exp(whole - logsumexp(whole))
-    rivals = whole + gains
+    # In place: for many strata, this is by far the largest array.
+    rivals = np.add(gains, whole, out=gains)
     best = rivals.max(axis=2, keepdims=True)
-    shares = np.exp(rivals - best)
+    shares = np.exp(np.subtract(rivals, best, out=rivals), out=rivals)
     sums = shares.sum(axis=2)
     predicted, inside = np.empty(len(columns)), np.zeros(sums.shape)
     for part in parts:

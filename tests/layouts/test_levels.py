@@ -1,0 +1,269 @@
+"""Layouts for demands that are levels of scales, and what writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from animalcat.cli.main import build
+from animalcat.layouts import Bank, Learner, StoppingRule, demand_layout, load_layout
+from animalcat.layouts.calibrating.calibrate import (
+    _logits,  # pyright: ignore[reportPrivateUsage]
+)
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.library import text_of
+from animalcat.layouts.library.levels import FEW, SLOPE, DemandLayout
+from animalcat.layouts.model.tables import TableError
+from benchmarks import choice as cost
+from benchmarks import levels as certificate
+
+ADELE = (
+    *("AS", "AT", "CEc", "CEe", "CL", "KNa", "KNc", "KNf", "KNn", "KNs"),
+    *("MCr", "MCt", "MCu", "MS", "QLl", "QLq", "SNs", "VO"),
+)
+"""The 18 scales of ADeLe 1.0 (Zhou et al. 2025), as its tables call them."""
+
+
+def adele(items: int = 240) -> dict[str, list[float]]:
+    """Levels of 18 scales: independent ones, and some that the items cannot tell."""
+    generator = np.random.default_rng(1)
+    table = {name: generator.integers(0, 5, items).astype(float) for name in ADELE}
+    table["KNa"] = np.zeros(items)  # nobody asks for it
+    table["VO"] = np.full(items, 2.0)  # everybody asks the same
+    table["MCt"] = table["MCr"].copy()  # one and the same
+    table["SNs"] = np.where(np.arange(items) < FEW - 1, 3.0, 0.0)  # thin
+    other = generator.integers(0, 5, items)
+    table["QLq"] = np.where(generator.random(items) < 0.9, table["QLl"], other)  # much alike
+    table["MS"] = np.where(np.arange(items) < 3, 5.0, np.minimum(table["MS"], 3.0))
+    return {name: values.tolist() for name, values in table.items()}
+
+
+def as_csv(columns: Mapping[str, list[Any]], **more: list[Any]) -> str:
+    whole = {**more, **columns}
+    rows = zip(*whole.values(), strict=True)
+    lines = [",".join(whole), *(",".join(map(_cell, row)) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@pytest.fixture(scope="module")
+def written() -> DemandLayout:
+    table: dict[str, list[Any]] = {**adele()}
+    count = len(table["AS"])
+    for row in (50, 117, 140):
+        table["CL"][row] = ""
+    more: dict[str, list[Any]] = {
+        "benchmark": ["a"] * count,
+        "id": list(range(count)),
+        "prompt": ["what?"] * count,
+        "chance": [0.25] * count,
+    }
+    return demand_layout(as_csv(table, **more), "adele", slope={"AS": 1.5})
+
+
+def test_scales_that_items_do_not_tell_apart_are_named_or_merged(written: DemandLayout) -> None:
+    assert (written.items, written.left_out, written.incomplete) == (240, 3, {"CL": 3})
+    assert written.dropped == {
+        "KNa": "no item asks for it",
+        "SNs": f"{FEW - 1} items ask for it, which are too few",
+        "VO": "all items ask for the same level, 2",
+    }
+    assert written.ignored == ("prompt",)
+    merged = [one for one in written.scales if len(one.columns) > 1]
+    assert [one.columns for one in merged] == [("MCr", "MCt")]
+    assert len(written.scales) == 18 - 3 - 1
+    told = " ".join(written.notes)
+    assert "MCr and MCt are measured as one: their levels correlate by 1.00" in told
+    assert "QLl and QLq are much alike" in told
+    assert "MS: 3 items ask for more than 3" in told
+    comments = " ".join(line.lstrip("# ") for line in written.text.split("\n") if line[:1] == "#")
+    for note in written.told:
+        assert note in " ".join(comments.split())
+
+
+def test_the_text_is_a_layout_of_these_columns(written: DemandLayout) -> None:
+    layout = written.layout
+    assert load_layout(written.text).digest == layout.digest
+    assert set(layout.feature_names) == {*ADELE, "chance"} - {"KNa", "SNs", "VO"}
+    tops = {node.name: node.prior.high for node in layout.latents}
+    assert (tops["MSAbility"], tops["QLlAbility"], tops["lapseRate"]) == (4.0, 5.0, 0.5)
+    slopes = {str(node.link): node.name for node in layout.derived}
+    assert any(text.startswith("logistic(1.5 x (ASAbility - AS))") for text in slopes)
+    assert sum(text.startswith(f"logistic({SLOPE:.4g} x") for text in slopes) == 13
+
+
+def test_what_is_absent_costs_nothing(written: DemandLayout) -> None:
+    layout = written.layout
+    evaluator = Evaluator(layout)
+    names = [*layout.feature_names]
+    nothing = np.zeros((1, len(names)))
+    asks = nothing.copy()
+    asks[0, names.index("MCt")] = 3.0
+    weak = layout.from_standard(np.full((1, len(layout.latents)), -4.0))
+    lapses = weak[0, layout.latent_names.index("lapseRate")]
+    assert evaluator.probability(weak, nothing)[0, 0] == pytest.approx(1.0 - lapses, abs=1e-12)
+    assert evaluator.probability(weak, asks)[0, 0] < 0.01
+    columns = evaluator.columns(np.vstack([nothing, asks]))
+    demands = evaluator.demands(columns)
+    ability = layout.latent_names.index("MCrAbility")
+    assert np.isnan(demands[0]).all()
+    assert np.isnan(demands[1]).sum() == len(layout.capabilities) - 1
+    assert demands[1, layout.capabilities.index(ability)] == 3.0
+    touched = evaluator.touched(columns)
+    assert np.flatnonzero(touched[0]).tolist() == [layout.latent_names.index("lapseRate")]
+    assert touched[1].sum() == 2
+    assert touched[1, ability]
+
+
+def test_the_chance_to_guess_is_a_floor() -> None:
+    stated = demand_layout(as_csv(adele()), chance=0.25).layout
+    hard = np.full((1, len(stated.features)), 5.0)
+    hard[0, stated.feature_names.index("chance")] = np.nan
+    weak = stated.from_standard(np.full((1, len(stated.latents)), -4.0))
+    assert Evaluator(stated).probability(weak, hard)[0, 0] == pytest.approx(0.25, abs=1e-6)
+
+
+def test_unguessability_is_read_as_adele_has_it() -> None:
+    table = adele()
+    layout = demand_layout(as_csv(table, UG=[75.0] * len(table["AS"]))).layout
+    assert "UG" in layout.feature_names
+    assert "chance" not in layout.feature_names
+    hard = np.full((3, len(layout.features)), 5.0)
+    hard[:, layout.feature_names.index("UG")] = [75.0, 100.0, np.nan]
+    weak = layout.from_standard(np.full((1, len(layout.latents)), -4.0))
+    assert Evaluator(layout).probability(weak, hard)[0] == pytest.approx([0.25, 0, 0], abs=1e-6)
+
+
+def test_where_no_limit_is_found_the_status_says_so_and_the_test_ends() -> None:
+    table = {name: adele()[name] for name in ("AS", "QLl")}
+    bank = Bank.of(demand_layout(as_csv(table)).layout, _frame(table))
+    learner = Learner(bank, rule=StoppingRule(120, target_sd=0.1), seed=3)
+    strong = {"AS": 9.0, "QLl": 2.5}
+    generator = np.random.default_rng(2)
+    while not learner.verdict().stop and (choice := learner.ask()):
+        row = int(choice.instance)
+        margins = [strong[name] - table[name][row] for name in strong if table[name][row]]
+        p = np.prod([1.0 / (1.0 + np.exp(-SLOPE * m)) for m in margins])
+        learner.tell(choice.instance, float(generator.random() < p))
+    verdict = learner.verdict()
+    assert learner.n < 120
+    assert verdict.status["ASAbility"] in ("bounded", "precise, if the layout holds")
+    nodes = {node.name: node for node in learner.posterior.summary()}
+    assert nodes["ASAbility"].hdi[0] > 4.0
+    assert nodes["QLlAbility"].hdi[0] < 2.5 < nodes["QLlAbility"].hdi[1]
+
+
+def _frame(table: Mapping[str, list[float]]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(table)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("id,A\nq,1\nq,2\n", {}, "1 items are there more than once, of which the first is 'q'"),
+        ("id,A\np,-1\nq,2\n", {}, "line 2, column A: the level is -1; levels are 0 and up"),
+        ("id,A\np,high\nq,2\nr,1\n", {}, "line 2, column A: 'high' is no finite number"),
+        ("id,A\np,87\nq,2\n", {}, "line 2, column A: the level is 87; levels are at most 20"),
+        ("id,A\np,1\nq,\n", {"scales": ["B"]}, "no column 'B'; columns: id, A."),
+        ("id,text\np,a\nq,b\n", {}, "no column has demands"),
+        ("id,A,B\np,1,\nq,,2\n", {}, "every item has an empty cell in some scale"),
+        ("id,A\np,1\nq,2\n", {}, "no scale is left that the items tell anything of: A: 2 items"),
+        ("id,A,c\np,1,1.5\nq,2,0\n", {"chance": "c"}, "the chance to pass by guessing is 1.5"),
+        (
+            "id,A,UG\np,1,1\nq,2,1\n",
+            {"chance": 0.5},
+            "a chance of 0.5 is stated, and the",
+        ),
+        ("id,A\np,1\nq,2\n", {"chance": 1.0}, "chance is 1; give a number from 0 and below 1"),
+        ("id,A\np,1\nq,2\n", {"name": "aaio"}, "layout 'aaio' is shipped"),
+        ("id,A\np,1\nq,2\n", {"scales": ["A", "A"]}, "column 'A' is named twice"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(text: str, options: Any, message: str) -> None:
+    with pytest.raises(ValueError) as error:
+        demand_layout(text, **options)
+    assert message in str(error.value)
+
+
+def test_a_slope_of_no_scale_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"slope of 'MCtt': there is no such scale\. Did you"):
+        demand_layout(as_csv(adele()), slope={"MCtt": 2.0})
+    with pytest.raises(ValueError, match="slope of all scales is 0"):
+        demand_layout(as_csv(adele()), slope=0.0)
+
+
+def test_a_calibration_keeps_what_is_absent() -> None:
+    layout = demand_layout(as_csv(adele())).layout
+    factors = dict.fromkeys((node.name for node in layout.derived), (1.0, 1.5))
+    weak = layout.from_standard(np.full((1, len(layout.latents)), -4.0))
+    nothing = np.zeros((1, len(layout.features)))
+    some = nothing.copy()
+    some[0, 0] = 1.0
+    plain = _logits(layout, dict.fromkeys(factors, (1.0, 1.0)), weak, nothing)
+    assert np.array_equal(_logits(layout, factors, weak, nothing), plain)
+    assert _logits(layout, factors, weak, some)[0, 0] < plain[0, 0] - 2.0
+
+
+def test_layout_new_writes_the_file_and_says_what_it_can_tell(tmp_path: Path) -> None:
+    source, target = tmp_path / "My Items.csv", tmp_path / "mine.yaml"
+    source.write_text(as_csv(adele(), id=list(range(240))))
+    call = ["layout", "new", "--demands", str(source)]
+    done = CliRunner().invoke(build(["layout", "new"]), [*call, "-o", str(target)])
+    assert done.exit_code == 0, done.output
+    assert "KNa is no scale here: no item asks for it." in done.stdout
+    assert "MCr or MCt" in done.stdout
+    assert load_layout(target).name == "my-items"
+    printed = CliRunner().invoke(build(["layout", "new"]), [*call, "--slope", "2", "--json"])
+    told = json.loads(printed.stdout)
+    assert told["dropped"]["VO"] == "all items ask for the same level, 2"
+    assert "slope: 2," in told["text"] or "slope: 2\n" in told["text"]
+    wrong = CliRunner().invoke(build(["layout", "new"]), [*call, "--slope", "steep"])
+    assert wrong.exit_code == 2
+    assert "--slope steep: 'steep' is no number" in wrong.stderr
+
+
+def test_the_shipped_layout_is_what_is_written_for_its_items(data_dir: Path) -> None:
+    table = data_dir / "demand-levels" / certificate.TABLE
+    made = demand_layout(table, "x")
+    assert made.text.replace("name: x\n", "name: demand-levels\n") == text_of("demand-levels")
+    assert (made.items, made.left_out, made.distinct, len(made.scales)) == (9822, 21, 7061, 18)
+    with pytest.raises(TableError, match=r"column Planning: 'To further enhance.*\.\.\.' is no"):
+        demand_layout(data_dir / "demand-levels" / certificate.SECOND)
+
+
+def test_a_certificate_goes_on_where_it_was_interrupted(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANIMALCAT_DATA", str(data_dir))
+    monkeypatch.setattr(certificate, "QUICK_CHOICES", 3)
+    rows = certificate.run(quick=True, keep=tmp_path)
+    lines = (tmp_path / certificate.FILE).read_text().splitlines(keepends=True)
+    assert len(lines) == certificate.QUICK_AGENTS == 2
+    (tmp_path / certificate.FILE).write_text(lines[0] + lines[1][:50])
+    again = certificate.run(quick=True, keep=tmp_path)
+
+    def timeless(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [row for row in found if "CPU" not in row["name"]]
+
+    assert timeless(again) == timeless(rows)
+    assert rows[0]["name"] == "90 % intervals hold the truth, pooled"
+    assert (tmp_path / certificate.FILE).read_text().startswith(lines[0])
+
+
+def test_the_cost_of_choices_is_measured(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANIMALCAT_DATA", str(data_dir))
+    monkeypatch.setattr(cost, "QUICK_CHOICES", 2)
+    rows = cost.run(quick=True)
+    assert [row["unit"] for row in rows] == ["CPU s"] * 3 + ["MB"]
+    assert all(row["value"] > 0.0 for row in rows)
