@@ -8,6 +8,7 @@ alike however often and whenever it is asked, so that differences are those of t
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -34,7 +35,11 @@ CHOICES: Final = 48
 AT: Final = (16, 32, 48)
 """Choices after which precision is looked at."""
 MODELS: Final = 40
-QUICK: Final = 2
+QUICK: Final = 6
+KINDS: Final[Mapping[str, tuple[Policy, int]]] = {
+    **{f"{m} at once": (Policy(), m) for m in AT_ONCE},
+    "random, 1 at once": (Policy("random"), 1),
+}
 _RESAMPLED: Final = 2000
 
 
@@ -64,37 +69,55 @@ def run(quick: bool) -> Rows:
     Args:
         quick: Take fewer models.
     """
-    layout, models = levels_layout(), QUICK if quick else MODELS
-    levels = rng(0, "items", 0).integers(0, 6, (ITEMS, len(SCALES))).astype(np.float64)
-    agents = prior_agents(layout, models, rng(0, "models", 0))
-    kinds = [(f"{m} at once", Policy(), m) for m in AT_ONCE]
-    kinds.append(("random, 1 at once", Policy("random"), 1))
-    found: dict[str, list[Floats]] = {name: [] for name, _, _ in kinds}
-    seconds: dict[str, float] = dict.fromkeys(found, 0.0)
+    models = range(QUICK if quick else MODELS)
     with Progress(console=progress_console(), transient=True) as progress:
-        task = progress.add_task("models", total=models * len(kinds))
-        for number, agent in enumerate(agents):
-            chance = Evaluator(layout).probability(agent.theta[np.newaxis], levels)[0]
-            right = rng(0, "answers", number).random(ITEMS) < chance
-            for name, policy, at_once in kinds:
-                began = time.process_time()
-                found[name].append(
-                    _course(layout, levels, policy, at_once, number, agent.theta, right)
-                )
-                seconds[name] += time.process_time() - began
-                progress.advance(task)
-    first = np.array(found[kinds[0][0]])
+        return rows_of(
+            [measured(number) for number in progress.track(models, description="models")]
+        )
+
+
+def measured(number: int) -> Floats:
+    """Measure a model under each number at once, and with random choice.
+
+    Args:
+        number: Number of the model.
+
+    Returns:
+        (kinds, times, 4): mean posterior SD of its levels, root mean square error of their
+        estimates, absolute error of the predicted accuracy, and CPU seconds of the whole.
+    """
+    layout = levels_layout()
+    levels = rng(0, "items", 0).integers(0, 6, (ITEMS, len(SCALES))).astype(np.float64)
+    agent = prior_agents(layout, 1, rng(0, "models", number))[0]
+    chance = Evaluator(layout).probability(agent.theta[np.newaxis], levels)[0]
+    right = rng(0, "answers", number).random(ITEMS) < chance
+    found: list[Floats] = []
+    for policy, at_once in KINDS.values():
+        began = time.process_time()
+        course = _course(layout, levels, policy, at_once, number, agent.theta, right)
+        taken = np.full((len(course), 1), time.process_time() - began)
+        found.append(np.hstack([course, taken]))
+    return np.array(found)
+
+
+def rows_of(models: Sequence[Floats]) -> Rows:
+    """The table of what was measured of models.
+
+    Args:
+        models: What `measured` says of each.
+    """
+    every = np.array(models)
     return [
         {
             "choice": name,
             "after": at,
-            "sd": f"{np.mean(courses[:, k, 0]):.3f}",
-            "error": f"{np.sqrt(np.mean(courses[:, k, 1] ** 2)):.3f}",
-            "accuracy off by": f"{np.mean(courses[:, k, 2]):.3f}",
-            "sd against 1 at once": _ratio(courses[:, k, 0], first[:, k, 0]),
-            "CPU s a model": f"{seconds[name] / models:.1f}",
+            "sd": f"{np.mean(every[:, kind, k, 0]):.3f}",
+            "error": f"{np.sqrt(np.mean(every[:, kind, k, 1] ** 2)):.3f}",
+            "accuracy off by": f"{np.mean(every[:, kind, k, 2]):.3f}",
+            "sd against 1 at once": _ratio(every[:, kind, k, 0], every[:, 0, k, 0]),
+            "CPU s a model": f"{np.mean(every[:, kind, k, 3]):.1f}",
         }
-        for name, courses in ((name, np.array(each)) for name, each in found.items())
+        for kind, name in enumerate(KINDS)
         for k, at in enumerate(AT)
     ]
 

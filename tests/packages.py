@@ -10,6 +10,7 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -159,6 +160,18 @@ def try_readme(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
     yield timed(["jupyter-execute", NOTEBOOK.name], folder, bin_, where)
 
 
+def try_inspect(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
+    """The page about inspect_ai, from a task to a profile, with what its extra brings."""
+    examples = Path("docs", "examples", "inspect")
+    shutil.copytree(ROOT / examples, folder / examples)
+    lines = (ROOT / "docs" / "inspect.md").read_text().splitlines()
+    (measure,) = [line for line in lines if line.startswith("inspect eval ")]
+    yield timed(shlex.split(measure), folder, bin_, where)
+    (log,) = (folder / "logs").glob("*.eval")
+    yield timed(["animalcat", "profile", "show", str(log)], folder, bin_, where)
+    yield timed(["animalcat", "profile", "plot", str(log), "-o", "a.svg"], folder, bin_, where)
+
+
 def timed(command: Sequence[str], folder: Path, path: Path, where: str) -> Done:
     """Run a command and tell how long it took."""
     began = time.monotonic()
@@ -176,7 +189,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as place:
         wheel, sdist = build(Path(place) / "dist")
-        tries = [(wheel, ""), (sdist, ""), (wheel, "[server]"), (sdist, "[server]")]
+        tries = [
+            (wheel, ""),
+            (sdist, ""),
+            (wheel, "[server]"),
+            (sdist, "[server]"),
+            (wheel, "[inspect]"),
+        ]
         tries = tries[1:2] if wanted.quick else tries
         for number, python in enumerate(wanted.pythons):
             version = run([python, "-c", "import platform; print(platform.python_version())"], ROOT)
@@ -186,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 (folder / "work").mkdir(parents=True)
                 try:
                     bin_ = install(python, what, extra, folder / "env")
-                    attempt = try_readme if extra else try_base
+                    attempt = {"": try_base, "[inspect]": try_inspect}.get(extra, try_readme)
                     for done in attempt(bin_, folder / "work", where):
                         print(f"{done.where:28} {done.seconds:7.1f} s  {done.command}", flush=True)
                 except Failed as error:

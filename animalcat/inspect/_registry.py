@@ -29,28 +29,7 @@ with suppress(Exception):  # an inspect_ai without tasks is nobody's concern her
         max_cost: float = 0.0,
         args: Any = None,
     ) -> Task:
-        """Make a task adaptive; `animalcat.inspect.adaptive` says what each argument is.
-
-        Args:
-            task: FILE@NAME, or the registered name of a task.
-            layout: Name or file of a layout.
-            demands: Keys of the metadata, or a CSV by sample id.
-            score: Name of the score that is the outcome.
-            stop: A preset or a number of samples.
-            seed: Seed of all randomness.
-            at_once: How many samples may run at once.
-            epochs: How often a sample is run for one choice.
-            exposures: How often a sample may be chosen.
-            exposure: Share of the samples that may be chosen under one seed.
-            common: Number of samples that are the same for every model.
-            group: Key of the metadata that says what kind a sample is.
-            variant: Variant of the layout.
-            pass_mark: From which score on an outcome is right.
-            policy: How to choose.
-            max_tokens: How many tokens all samples may use together.
-            max_cost: How many dollars they may cost together.
-            args: Arguments of the task.
-        """
+        """Make a task adaptive; `animalcat.inspect.adaptive` says what each argument is."""
         given = dict(locals())
         from animalcat.inspect.source import adaptive as made
 

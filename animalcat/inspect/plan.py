@@ -23,7 +23,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import LayoutSource, load_layout
 from animalcat.layouts.library.choice import load_for
 from animalcat.layouts.model.frames import instances_in
-from animalcat.layouts.model.nodes import Binomial
+from animalcat.layouts.model.nodes import Bernoulli, Binomial
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 
 if TYPE_CHECKING:
@@ -270,6 +270,11 @@ def make_plan(
         left_out=left_out,
         notes=_notes(chosen, features),
     )
+    if isinstance(chosen.outcome, Bernoulli) and plan.epochs > 1:
+        raise PlanError(
+            f"layout {chosen.name} takes one success or failure, and a choice has {plan.epochs} "
+            "epochs: give epochs=1, or a layout of counts (binomial)"
+        )
     for name, least in (("at_once", 1), ("epochs", 1), ("tokens", 0), ("cost", 0)):
         if getattr(plan, name) < least:
             raise PlanError(f"{name} is {getattr(plan, name)}; give {least} or more")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ IN_A_ROW: Final = 10
 """So many voids in a row end an evaluation: whatever causes them is no property of the model."""
 SHARE: Final = 0.9
 """Probability of intervals."""
+METRICS: Final = ("accuracy", "accuracy_low", "accuracy_high", "accuracy_of_chosen")
 
 
 _ARENAS: Final = re.compile(r"\b(?:arena|episode)s?\b")
@@ -144,6 +146,8 @@ class Session:
         self._seconds = 0.0
         self._settled: tuple[int, Learner] | None = None
         self._asked: Counter[str] = Counter()
+        self._known: tuple[Any, dict[str, float]] = None, dict.fromkeys(METRICS, math.nan)
+        self._lock = threading.RLock()
 
     def came(self, run: Run, came: Came) -> None:
         """Take in what came of a run. The first word on it stands for choices that follow."""
@@ -159,6 +163,10 @@ class Session:
         Raises:
             NothingCountsError: One sample after another is void.
         """
+        with self._lock:
+            return self._chosen()
+
+    def _chosen(self) -> Choice | None:
         while not self.end and self._told < len(self.choices) + 1 - self.plan.at_once:
             if not self._tell():
                 return None
@@ -171,7 +179,7 @@ class Session:
         chosen = self.learner.ask(pending, number)
         if chosen is None:
             self.end = "every sample that may be chosen was chosen"
-            return self.choose()
+            return self._chosen()
         before, n = self._asked[chosen.instance], self.plan.epochs
         self._asked[chosen.instance] += 1
         choice = Choice(
@@ -225,11 +233,6 @@ class Session:
                 f"a score is {score:g}, and layout {self.plan.layout.name} takes right or wrong: "
                 "say from which score on it is right, as pass_mark=0.5; or give a layout whose "
                 "outcome is a score (beta)"
-            )
-        if isinstance(kind, Bernoulli) and self.plan.epochs > 1:
-            raise LogError(
-                f"layout {self.plan.layout.name} takes one success or failure, and a choice has "
-                f"{self.plan.epochs} epochs: give epochs=1, or a layout of counts (binomial)"
             )
         if not 0.0 <= score <= 1.0:
             raise LogError(f"a score is {score:g}, and one from 0 to 1 is wanted")
@@ -315,6 +318,16 @@ class Session:
             `accuracy`, `accuracy_low`, `accuracy_high` and `accuracy_of_chosen`; not a number where
             nothing can be told.
         """
+        key = self._told, len(self._came)
+        # inspect_ai asks for it while the next sample is being chosen in another thread.
+        if self._known[0] != key and self._lock.acquire(blocking=False):
+            try:
+                self._known = key, self._accuracy()
+            finally:
+                self._lock.release()
+        return self._known[1]
+
+    def _accuracy(self) -> dict[str, float]:
         learner = self.final
         shares = [
             value / self._most for value in map(self.outcome, self.choices) if value is not None
@@ -327,8 +340,7 @@ class Session:
             ends = self._predicted(learner)
         else:
             ends = math.nan, math.nan, math.nan
-        names = ("accuracy", "accuracy_low", "accuracy_high")
-        return {**dict(zip(names, ends, strict=True)), "accuracy_of_chosen": raw}
+        return dict(zip(METRICS, (*ends, raw), strict=True))
 
     def _predicted(self, learner: Learner) -> tuple[float, float, float]:
         """Mean score over all samples with its interval, by what is predicted of the rest."""
@@ -410,7 +422,7 @@ class Session:
         """
         learner, plan = self.final, self.plan
         stop = learner.verdict(self._seconds)
-        came = [self.outcome(choice) for choice in self.choices]
+        came = [self.outcome(one) for one in self.choices if self.runs(one) is not None]
         counted = [value for value in came if value is not None]
         runs = self._all_runs(self.choices)
         limits = Counter(run.limit for run in runs if run.limit and run.outcome is not None)
@@ -458,7 +470,7 @@ class Session:
         rate, found = self.final.battery_rate, self.accuracy()
         size, of = len(self.plan.items), self.plan.size
         what = f"all {of} samples" if size == of else f"the {size} of {of} samples with demands"
-        value, low, high = (found[k] for k in ("accuracy", "accuracy_low", "accuracy_high"))
+        value, low, high = (found[name] for name in METRICS[:3])
         ends = {"value": value, "low": low, "high": high}
         if math.isnan(value):
             ends = dict.fromkeys(ends)

@@ -449,7 +449,7 @@ class AdaptiveHooks(Hooks):
 
 
 _hooked: Final[Any] = hooks(
-    name=KEY, description="Keeps the profiles of adaptive tasks in their logs."
+    name="adaptive", description="Keeps the profiles of adaptive tasks in their logs."
 )
 _hooked(AdaptiveHooks)
 
@@ -461,6 +461,7 @@ async def keep(log: EvalLog, session: Session) -> None:
         log: The log; it is changed too.
         session: The session.
     """
+    session.end = session.end or "inspect_ai ended the task, as by --limit"
     profile = await run_sync(session.profile, log.eval.model, log.eval.task)
     choices = [
         {
@@ -470,6 +471,7 @@ async def keep(log: EvalLog, session: Session) -> None:
             "void": next((one.void for one in session.runs(choice) or () if one.void), ""),
         }
         for choice in session.choices
+        if session.runs(choice) is not None
     ]
     await write_into(log, {PROFILE: profile, CHOICES: choices})
 

@@ -20,7 +20,6 @@ from animalcat.layouts.library import LayoutSource
 from animalcat.layouts.reporting.profile import Profile
 
 LEAST: Final = 0.1
-"""A sample is left out if it would tell less than this share of what the best one would."""
 
 
 class LayoutStopping:
@@ -43,7 +42,18 @@ class LayoutStopping:
         least: float = LEAST,
         variant: str = "",
     ) -> None:
-        """Prepare it; a task takes it as `early_stopping=`. See `early_stopping`."""
+        """Prepare it; a task takes it: `Task(..., early_stopping=early_stopping(...))`.
+
+        Args:
+            layout: The layout, or what `animalcat.layouts.load_layout` makes one of.
+            demands: As for `adaptive`, like `score` and `stop`.
+            score: Name of the score that is the outcome; may be left out where there is one.
+            stop: When all that is left is left out.
+            seed: Seed of the posterior.
+            least: A sample is left out if it would tell less than this share of what the best one
+                would.
+            variant: Variant of the layout; by default the one that is meant.
+        """
         self._options: dict[str, Any] = {"stop": stop, "seed": seed, "variant": variant}
         self._layout, self._demands, self._score, self._least = layout, demands, score, least
 
@@ -117,26 +127,4 @@ class _Ended:
         self.id, self.scores = id, scores
 
 
-def early_stopping(
-    layout: LayoutSource,
-    demands: Demands = None,
-    score: str = "",
-    stop: Stop = None,
-    seed: int = 0,
-    *,
-    least: float = LEAST,
-    variant: str = "",
-) -> LayoutStopping:
-    """Leave out of a task what would tell nothing: `Task(..., early_stopping=early_stopping(...))`.
-
-    Args:
-        layout: The layout, or what `animalcat.layouts.load_layout` makes one of.
-        demands: As for `adaptive`.
-        score: Name of the score that is the outcome; may be left out where there is one.
-        stop: As for `adaptive`.
-        seed: Seed of the posterior.
-        least: A sample is left out if it would tell less than this share of what the best one
-            would.
-        variant: Variant of the layout; by default the one that is meant.
-    """
-    return LayoutStopping(layout, demands, score, stop, seed, least=least, variant=variant)
+early_stopping = LayoutStopping

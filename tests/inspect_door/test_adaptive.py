@@ -192,6 +192,18 @@ def test_budgets_of_tokens_bound_the_session(tmp_path: Path) -> None:
     assert log.metadata[PROFILE]["provenance"]["reason"] == "budget: 60 tokens"
 
 
+def test_a_limit_of_samples_ends_the_task_and_is_said(tmp_path: Path) -> None:
+    task = adaptive(sums(), LAYOUT, {"difficulty": "length"}, stop=30)
+    log = run(task, tmp_path, limit=6)
+    assert log.status == "success"
+    about = log.metadata[PROFILE]["provenance"]
+    assert (about["episodes"], about["voids"], len(log.metadata[CHOICES])) == (6, 0, 6)
+    assert "--limit" in about["reason"]
+    log = run(task, tmp_path, sample_id=["sum-01"])
+    assert log.error is not None
+    assert "--sample-id leaves them out" in log.error.message
+
+
 def test_one_source_for_several_models_is_refused(tmp_path: Path) -> None:
     task = adaptive(sums(), LAYOUT, {"difficulty": "length"}, stop=8)
     logs = eval(task, model=[adder(), "mockllm/other"], log_dir=str(tmp_path), display="none")
@@ -299,7 +311,7 @@ def started(
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 240.0
+        deadline = time.monotonic() + 1200.0
         while count(asked) < enough:
             assert process.poll() is None, "it ended before it was killed"
             assert time.monotonic() < deadline
@@ -507,6 +519,7 @@ def test_demands_that_are_missing_are_left_out_and_counted(tmp_path: Path) -> No
         ({"difficulty": [99, 98]}, {}, "describes no sample (2 difficulty above 10)"),
         ({"difficulty": [1, 2]}, {"score": "none"}, "has no scorer 'none'; there are: includes"),
         ({"difficulty": [1, 2]}, {"stop": "soon"}, "'soon' is no preset; there are quick"),
+        ({"difficulty": [1, 2]}, {"epochs": 2}, "takes one success or failure, and a choice has 2"),
         ({"difficulty": [1, 2]}, {"at_once": 0}, "at_once is 0; give 1 or more"),
     ],
 )
