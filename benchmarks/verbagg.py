@@ -46,7 +46,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 AT: Final = (4, 8, 12, 16)
-EFFORT: Final = Effort(4, 500, 700)
+EFFORT: Final = Effort(4, 1000, 700)
 ORDERS: Final = 5
 """Random orders of each person."""
 DESIGN: Final = ("scold", "shout", "self", "do")
@@ -174,7 +174,7 @@ class Lltm:
         own = self._eta(design)[:, some]
         joint = log_expit(own) @ answers[some] + log_expit(-own) @ (1.0 - answers[some])
         joint = joint - 0.5 * np.linspace(-4.0, 4.0, 81) ** 2
-        return np.exp(joint - logsumexp(joint))
+        return np.asarray(np.exp(joint - logsumexp(joint)), np.float64)
 
 
 def _curvature(loss: Any, at: Floats) -> Floats:
@@ -188,7 +188,7 @@ def _curvature(loss: Any, at: Floats) -> Floats:
                 loss(at + unit[i] + unit[j]) - loss(at + unit[i] - unit[j])
                 - loss(at - unit[i] + unit[j]) + loss(at - unit[i] - unit[j])
             ) / (4.0 * step**2)  # fmt: skip
-    return np.linalg.inv(hessian)
+    return np.asarray(np.linalg.inv(hessian), np.float64)
 
 
 def error_of(predicted: Floats, answers: Floats, some: Ints) -> float:

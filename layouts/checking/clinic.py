@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -426,7 +426,7 @@ class _Examination:
                 "",
             )
             words = " ".join(self._words(one, unequal, sides[:, i]))
-            reports.append(ItemReport(**{**_fields(one), "sentence": words}))
+            reports.append(replace(one, sentence=words))
         short = self._short()
         share = self.known.share()
         error = 1.0 / np.sqrt(1.0 + statistics.information(self.model).sum(axis=0))
@@ -453,7 +453,7 @@ class _Examination:
             () if unequal is None else unequal.groups, short, sure, (), (),
         )  # fmt: skip
         said = tuple(_summary(made))
-        return Clinic(**{**_fields(made), "sentences": said, "notes": tuple(self.notes)})
+        return replace(made, sentences=said, notes=tuple(self.notes))
 
     def _against(self, told: npt.NDArray[np.bool_]) -> statistics.Contradictions | None:
         """Items beside their demands, by a layout or by regression."""
@@ -707,10 +707,6 @@ def _summary(made: Clinic) -> list[str]:
 
 def _some(number: int, what: str) -> str:
     return _count(number, what) if number else f"No {what}"
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
 def _row(item: ItemReport) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def rasch(agents: int, items: int, seed: int) -> tuple[Floats, Floats, Floats]:
     g = np.random.default_rng(seed)
     ability, difficulty = g.standard_normal(agents), np.linspace(-1.5, 1.5, items)
     p = expit(1.2 * (ability[:, np.newaxis] - difficulty))
-    return (g.random(p.shape) < p).astype(np.float64), ability, difficulty
+    return np.asarray(g.random(p.shape) < p, np.float64), ability, difficulty
 
 
 def framed(outcomes: Floats, names: list[str] | None = None) -> pd.DataFrame:
@@ -132,11 +132,11 @@ def test_with_as_many_agents_as_named_four_in_five_intervals_are_above_0() -> No
     found = Discriminations(one, one, 0.0 * one, one, nan, nan, nan)
     wanted = int(agents_wanted(known, found, np.arange(25) == 3, 0)[3])
     g = np.random.default_rng(6)
-    above = []
+    above: list[bool] = []
     for _ in range(120):
         ability = g.standard_normal(wanted)
         p = expit(ability[:, np.newaxis] * known.model.slope + known.model.ease)
-        drawn = (g.random(p.shape) < p).astype(np.float64)
+        drawn = np.asarray(g.random(p.shape) < p, np.float64)
         drawn[:, 3] = g.random(wanted) < expit(0.6 * ability)
         rows, share = Abilities.of(known.model, drawn).without(3)
         fitted = fit_item(drawn[rows, 3], share)
