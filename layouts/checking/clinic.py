@@ -465,7 +465,7 @@ class _Examination:
             return None
         if self.layout is not None:
             ease, error = self._beyond_layout(self.layout)
-            demands, names = np.empty((len(told), 0)), []
+            demands, names = np.empty((len(told), 0)), list[str]()
         else:
             ease, error = self.found.ease, self.found.ease_error
             demands, names = self._independent()
@@ -550,9 +550,9 @@ class _Examination:
         if len(large) < 2:
             self.notes.append("Groups are not compared: two that are large enough are needed.")
             return None
-        rows = np.array([i for i, name in enumerate(groups) if name in large])
-        own = [groups[i] for i in rows]
-        return statistics.differences(self.model, self.y[rows], own, large, self.tick)
+        chosen = [i for i, name in enumerate(groups) if name in large]
+        own = [groups[i] for i in chosen]
+        return statistics.differences(self.model, self.y[chosen], own, large, self.tick)
 
     def _short(self) -> ShortFormReport | None:
         if len(self.y) < HELD_OUT:

@@ -433,11 +433,11 @@ def contradictions(
 
     def fitted(spread: float) -> tuple[Floats, Floats, Floats, Floats]:
         weight = 1.0 / (spread**2 + known)
-        inner = np.linalg.pinv(wide.T @ (wide * weight[:, np.newaxis]))
+        inner = np.asarray(np.linalg.pinv(wide.T @ (wide * weight[:, np.newaxis])), np.float64)
         beta = inner @ (wide.T @ (weight * y))
-        leverage = np.einsum("ij,jk,ik->i", wide, inner, wide) * weight
+        leverage = ((wide @ inner) * wide).sum(axis=1) * weight
         scale = np.sqrt((spread**2 + known) * np.maximum(1.0 - leverage, 1e-9))
-        return beta, y - wide @ beta, scale, inner
+        return beta, y - wide @ beta, np.asarray(scale, np.float64), inner
 
     low, high = 0.0, max(float(y.std()) * 3.0, 1e-6)
     middle = float(stdtrit(free, 0.75))

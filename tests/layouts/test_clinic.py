@@ -13,7 +13,7 @@ from scipy.special import expit
 from typer.testing import CliRunner
 
 from animalcat.cli.battery import app
-from animalcat.layouts import clinic
+from animalcat.layouts import clinic, load_layout
 from animalcat.layouts.checking.answers import Columns, responses_of, with_pass_marks
 from animalcat.layouts.checking.clinic import Clinic, Responses
 from animalcat.layouts.checking.items import (
@@ -116,6 +116,24 @@ def test_items_of_a_rasch_model_without_faults_are_left_alone() -> None:
         assert found.explained is not None
         assert found.explained > 0.8
     assert named <= 2
+
+
+def test_a_layout_says_what_items_demand() -> None:
+    """An item that is easy for all, though its level is the hardest, contradicts the layout."""
+    g = np.random.default_rng(4)
+    level = np.append(np.linspace(1.0, 9.0, 30), 9.0)
+    ability = g.uniform(2.0, 10.0, 60)
+    p = expit(1.0 * (ability[:, np.newaxis] - level))
+    p[:, 30] = 0.95
+    outcomes = np.asarray(g.random(p.shape) < p, np.float64)
+    names = [f"i{k}" for k in range(31)]
+    demands = pd.DataFrame({"difficulty": level}, index=pd.Index(names))
+    layout = load_layout("one-capability")
+    found = clinic(framed(outcomes, names), demands=demands, layout=layout, length=5)
+    assert found.by == "one-capability"
+    assert [one.item for one in found.items if "against its demands" in one.kinds] == ["i30"]
+    assert found.items[30].beyond_demands is not None
+    assert found.items[30].beyond_demands > 2.0
 
 
 def test_shuffled_outcomes_tell_nothing() -> None:
