@@ -697,7 +697,8 @@ def _summary(made: Clinic) -> list[str]:
             f"A short form of {len(short.items)} items misses the share of all items passed by "
             f"{short.error.value:.3f} ({short.error.low:.3f} to {short.error.high:.3f}) on "
             f"average, on agents that did not choose it; {len(short.items)} random items by "
-            f"{short.at_random.value:.3f}."
+            f"{short.at_random.value:.3f}"
+            + ("." if short.error.high < short.at_random.value else ", so it is no better.")
         )
     said.append(
         f"Of the alarms of each kind, {100 * RATE:.0f} in 100 are false (Benjamini and Hochberg)."

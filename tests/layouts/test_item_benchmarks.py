@@ -100,7 +100,7 @@ def test_errors_fall_as_more_is_answered() -> None:
         found |= verbagg.lltm_errors(model, design, own, person)
         for name, values in found.items():
             errors.setdefault(name, []).append(np.reshape(values, (-1, 4)).mean(axis=0).tolist())
-    rows = verbagg.rows_of({"errors": errors})
+    rows = verbagg.rows_of([{"errors": errors}])
     methods = {f"{model}, {how}" for model in ("layout", "LLTM") for how in
                ("adaptive", "random", "as printed")}  # fmt: skip
     assert {row["method"] for row in rows} == methods
