@@ -14,5 +14,6 @@ which arena comes next, `outcome` defines what is observed of an episode, and `f
 arenas from files of parameters; `batteries` has the recipes of batteries, which say how many of
 which family; `instance` is one arena of a battery, and `origin` says where it comes from; `taken`
 has words for what a control takes away. `bounds` finds numbers that are too large, and `chance`
-what an arena leaves to chance.
+what an arena leaves to chance. `demand_text` stands in an arena's place where there are demands
+alone.
 """

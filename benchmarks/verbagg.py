@@ -34,8 +34,8 @@ from animalcat.bench.curves import bootstrap_mean
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.calibrating.calibrate import calibrate
-from animalcat.layouts.calibrating.population import Effort
+from animalcat.layouts.calibrating.calibrate import calibrated_layout, population_model
+from animalcat.layouts.calibrating.population import QUICK, Effort
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
@@ -46,7 +46,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 AT: Final = (4, 8, 12, 16)
-EFFORT: Final = Effort(4, 500, 700)
 ORDERS: Final = 5
 """Random orders of each person."""
 DESIGN: Final = ("scold", "shout", "self", "do")
@@ -174,7 +173,7 @@ class Lltm:
         own = self._eta(design)[:, some]
         joint = log_expit(own) @ answers[some] + log_expit(-own) @ (1.0 - answers[some])
         joint = joint - 0.5 * np.linspace(-4.0, 4.0, 81) ** 2
-        return np.exp(joint - logsumexp(joint))
+        return np.asarray(np.exp(joint - logsumexp(joint)), np.float64)
 
 
 def _curvature(loss: Any, at: Floats) -> Floats:
@@ -188,7 +187,7 @@ def _curvature(loss: Any, at: Floats) -> Floats:
                 loss(at + unit[i] + unit[j]) - loss(at + unit[i] - unit[j])
                 - loss(at - unit[i] + unit[j]) + loss(at - unit[i] - unit[j])
             ) / (4.0 * step**2)  # fmt: skip
-    return np.linalg.inv(hessian)
+    return np.asarray(np.linalg.inv(hessian), np.float64)
 
 
 def error_of(predicted: Floats, answers: Floats, some: Ints) -> float:
@@ -252,55 +251,48 @@ def _orders(items: int, seed: int) -> list[tuple[Ints, str]]:
     return [*shuffled, (np.arange(items), "as printed")]
 
 
-def run(answers: Answers, effort: Effort | None = None, people: int = 0) -> dict[str, Any]:
-    """Calibrate by one half and measure the other, and the other way round.
+def run_half(answers: Answers, one: int, effort: Effort = QUICK, people: int = 0) -> dict[str, Any]:
+    """Calibrate by one half of the people and measure the other.
 
     Args:
         answers: Who answered what.
-        effort: How long the calibration samples.
-        people: Measure only so many of each half; all if 0.
+        one: The half that calibrates, 0 or 1.
+        effort: How long the calibration samples; short, as where agents are held out.
+        people: Measure only so many; all if 0.
     """
-    base = load_layout(LAYOUT)
     half = rng(0, "verbagg: halves", 0).permutation(len(answers.outcomes)) % 2
-    whole = Lltm.fit(answers.design, answers.outcomes)
+    rows = np.flatnonzero(half == one)
+    names = tuple(f"person {row}" for row in rows)
+    table = OutcomeTable(answers.instances(), names, answers.outcomes[rows])
+    base = load_layout(LAYOUT)
+    population = population_model(base, table).fit(0, effort)
+    layout = calibrated_layout(base, table, population, "half")
+    bank = Bank.of(layout, answers.instances())
+    model = Lltm.fit(answers.design, answers.outcomes[rows])
     errors: dict[str, list[list[float]]] = {}
-    weights: list[dict[str, Any]] = []
-    for one in (0, 1):
-        rows = np.flatnonzero(half == one)
-        names = tuple(f"person {row}" for row in rows)
-        table = OutcomeTable(answers.instances(), names, answers.outcomes[rows])
-        layout = calibrate(base, table, "half", 0, effort=effort)
-        bank = Bank.of(layout, answers.instances())
-        model = Lltm.fit(answers.design, answers.outcomes[rows])
-        priors = {node.name: str(node.prior) for node in layout.latents}
-        fixed = [model.intercept, *model.weights.tolist(), model.sd]
-        weights.append({"lltm": fixed, "layout": priors})
-        others = np.flatnonzero(half != one)
-        for row in others[: people or len(others)].tolist():
-            own = answers.outcomes[row]
-            for name, values in {
-                **layout_errors(layout, bank, own, row),
-                **lltm_errors(model, answers.design, own, row),
-            }.items():
-                by_order = np.reshape(values, (-1, len(AT))).mean(axis=0)
-                errors.setdefault(name, []).append(by_order.tolist())
-        print(f"half {one} done", file=sys.stderr, flush=True)
-    names = ("intercept", *DESIGN)
-    estimates = [whole.intercept, *whole.weights.tolist()]
+    others = np.flatnonzero(half != one)
+    for row in others[: people or len(others)].tolist():
+        own = answers.outcomes[row]
+        found = layout_errors(layout, bank, own, row)
+        found |= lltm_errors(model, answers.design, own, row)
+        for name, values in found.items():
+            by_order = np.reshape(values, (-1, len(AT))).mean(axis=0)
+            errors.setdefault(name, []).append(by_order.tolist())
     return {
-        "lltm": {
-            "estimates": dict(zip(names, estimates, strict=True)),
-            "errors": dict(zip(names, whole.errors[:5].tolist(), strict=True)),
-            "sd": whole.sd,
-        },
-        "halves": weights,
+        "half": one,
+        "rhat": population.diagnostics["rhat"],
+        "layout": {node.name: str(node.prior) for node in layout.latents},
+        "lltm": [model.intercept, *model.weights.tolist(), model.sd],
         "errors": errors,
     }
 
 
-def rows_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def rows_of(halves: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Mean errors with 90 % intervals over people, and less those of the adaptive layout."""
-    errors = {name: np.array(values) for name, values in found["errors"].items()}
+    errors = {
+        name: np.array([values for half in halves for values in half["errors"][name]])
+        for name in halves[0]["errors"]
+    }
     ours = errors["layout, adaptive"]
     made: list[dict[str, Any]] = []
     for name, values in errors.items():
@@ -318,30 +310,38 @@ def rows_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it, or print the table of what was found."""
+    """Run the halves that a file does not have yet, and print the table."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.verbagg",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("-o", "--output", type=Path, help="write what was found, as JSON")
+    parser.add_argument("file", type=Path, help="a line of JSON for each half")
+    parser.add_argument("--half", type=int, choices=(0, 1), help="run only this one")
     parser.add_argument("--people", type=int, default=0, help="measure so many of each half")
     wanted = parser.parse_args(arguments)
     folder = Path(os.environ.get("ANIMALCAT_DATA") or "../shared/data")
     answers = Answers.read(folder / "verbal-aggression" / "verbagg.csv")
-    found = run(answers, EFFORT, wanted.people)
-    if wanted.output:
-        wanted.output.write_text(json.dumps(found))
-    for name, value in found["lltm"]["estimates"].items():
-        printed, error = PUBLISHED[name]
-        print(f"LLTM {name:10} {value:+.3f} ({found['lltm']['errors'][name]:.3f}); printed "
-              f"{printed:+.3f} ({error:.3f})")  # fmt: skip
-    for row in rows_of(found):
+    for one in (0, 1) if wanted.half is None else (wanted.half,):
+        if one not in {half["half"] for half in _kept(wanted.file)}:
+            found = run_half(answers, one, people=wanted.people)
+            with wanted.file.open("a") as file:
+                file.write(json.dumps(found) + "\n")
+    whole = Lltm.fit(answers.design, answers.outcomes)
+    estimates = (whole.intercept, *whole.weights.tolist())
+    for name, value, error in zip(("intercept", *DESIGN), estimates, whole.errors, strict=False):
+        printed, its = PUBLISHED[name]
+        print(f"LLTM {name:10} {value:+.3f} ({error:.3f}); printed {printed:+.3f} ({its:.3f})")
+    for row in rows_of(_kept(wanted.file)):
         print(
             "{method:20} {items:3} {mean:.4f} ({low:.4f} to {high:.4f})  {more:+.4f} "
             "({from:+.4f} to {to:+.4f})  {people}".format(**row)
         )
     return 0
+
+
+def _kept(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 if __name__ == "__main__":

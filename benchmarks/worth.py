@@ -255,6 +255,7 @@ def adaptive(world: World, outcomes: Floats, seed: int, at: Sequence[int]) -> di
 
 def run_agent(world: World, number: int, at: Sequence[int] = AT) -> dict[str, Any]:
     """All methods on one agent."""
+    at = [n for n in at if n < len(world.items.names)]
     agent = world.agents(AGENTS, "agents")[number]
     outcomes = world.outcomes(agent, "agents", number)
     benchmarks = world.items.benchmarks
@@ -306,6 +307,8 @@ def rows_of(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         own = [run for run in runs if run["world"] == world]
         for what in ("whole", "benchmarks"):
             for n in AT if own else ():
+                if str(n) not in own[0]["layout, adaptive"]:
+                    continue
                 ours = np.array([run["layout, adaptive"][str(n)][what] for run in own])
                 for method in METHODS:
                     if method == "headline, adaptive" and what == "benchmarks":

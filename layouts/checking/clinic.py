@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -426,7 +426,7 @@ class _Examination:
                 "",
             )
             words = " ".join(self._words(one, unequal, sides[:, i]))
-            reports.append(ItemReport(**{**_fields(one), "sentence": words}))
+            reports.append(replace(one, sentence=words))
         short = self._short()
         share = self.known.share()
         error = 1.0 / np.sqrt(1.0 + statistics.information(self.model).sum(axis=0))
@@ -453,7 +453,7 @@ class _Examination:
             () if unequal is None else unequal.groups, short, sure, (), (),
         )  # fmt: skip
         said = tuple(_summary(made))
-        return Clinic(**{**_fields(made), "sentences": said, "notes": tuple(self.notes)})
+        return replace(made, sentences=said, notes=tuple(self.notes))
 
     def _against(self, told: npt.NDArray[np.bool_]) -> statistics.Contradictions | None:
         """Items beside their demands, by a layout or by regression."""
@@ -465,7 +465,7 @@ class _Examination:
             return None
         if self.layout is not None:
             ease, error = self._beyond_layout(self.layout)
-            demands, names = np.empty((len(told), 0)), []
+            demands, names = np.empty((len(told), 0)), list[str]()
         else:
             ease, error = self.found.ease, self.found.ease_error
             demands, names = self._independent()
@@ -550,9 +550,9 @@ class _Examination:
         if len(large) < 2:
             self.notes.append("Groups are not compared: two that are large enough are needed.")
             return None
-        rows = np.array([i for i, name in enumerate(groups) if name in large])
-        own = [groups[i] for i in rows]
-        return statistics.differences(self.model, self.y[rows], own, large, self.tick)
+        chosen = [i for i, name in enumerate(groups) if name in large]
+        own = [groups[i] for i in chosen]
+        return statistics.differences(self.model, self.y[chosen], own, large, self.tick)
 
     def _short(self) -> ShortFormReport | None:
         if len(self.y) < HELD_OUT:
@@ -697,7 +697,8 @@ def _summary(made: Clinic) -> list[str]:
             f"A short form of {len(short.items)} items misses the share of all items passed by "
             f"{short.error.value:.3f} ({short.error.low:.3f} to {short.error.high:.3f}) on "
             f"average, on agents that did not choose it; {len(short.items)} random items by "
-            f"{short.at_random.value:.3f}."
+            f"{short.at_random.value:.3f}"
+            + ("." if short.error.high < short.at_random.value else ", so it is no better.")
         )
     said.append(
         f"Of the alarms of each kind, {100 * RATE:.0f} in 100 are false (Benjamini and Hochberg)."
@@ -707,10 +708,6 @@ def _summary(made: Clinic) -> list[str]:
 
 def _some(number: int, what: str) -> str:
     return _count(number, what) if number else f"No {what}"
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
 def _row(item: ItemReport) -> dict[str, Any]:

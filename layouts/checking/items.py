@@ -18,10 +18,10 @@ from scipy.special import chdtrc, expit, log_expit, logsumexp, ndtr, stdtr, stdt
 
 from animalcat.layouts.checking.population import LOG_PRIOR, NODES, ItemModel, fit_items
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.model.instances import Rows
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Rows: TypeAlias = npt.NDArray[np.int64]
 Tick: TypeAlias = Callable[[str, int, int], None]
 
 RATE: Final = 0.05
@@ -299,14 +299,14 @@ def agents_wanted(known: Abilities, found: Discriminations, which: Flags, seed: 
     generator = rng(seed, "clinic: more agents", 0)
     ability = generator.standard_normal(_SIMULATED)
     p = expit(ability[:, np.newaxis] * model.slope + model.ease)
-    drawn = (generator.random(p.shape) < p).astype(np.float64)
+    drawn = _drawn(p, generator)
     drawn[~played[generator.integers(len(played), size=len(drawn))]] = np.nan
     simulated = Abilities.of(model, drawn)
     wanted = np.full(len(model.slope), np.nan)
     for item in np.flatnonzero(which & (found.slope > 0.0)).tolist():
         rows, share = simulated.without(item)
         chance = expit(ability[rows] * found.slope[item] + found.ease[item])
-        y = (generator.random(len(rows)) < chance).astype(np.float64)
+        y = _drawn(chance, generator)
         if np.ptp(y):
             error = fit_item(y, share).slope_error * np.sqrt(_SIMULATED)
             wanted[item] = np.ceil(((Z90 + _POWER_Z) * error / found.slope[item]) ** 2)
@@ -349,13 +349,13 @@ def twins(known: Abilities, seed: int, tick: Tick) -> tuple[list[Twins], int]:
         return [], len(chosen)
     generator = rng(seed, "clinic: twins", 0)
     share = known.share()
-    times = int(np.clip(3e6 / pairs, 5, 200))
+    times = int(np.clip(2e6 / pairs, 5, 100))
     null: list[Floats] = []
     p_of = np.exp(known.passes)
     for done in range(times):
         tick("comparing pairs of items", done, times)
         nodes = (share.cumsum(axis=1) > generator.random((len(y), 1))).argmax(axis=1)
-        drawn = (generator.random(y.shape) < p_of[:, nodes].T).astype(np.float64)
+        drawn = _drawn(p_of[:, nodes].T, generator)
         drawn[np.isnan(y)] = np.nan
         again = Abilities.of(known.model, drawn)
         null.append(np.array([one.correlation for one in _residual_pairs(again, chosen)]))
@@ -433,11 +433,11 @@ def contradictions(
 
     def fitted(spread: float) -> tuple[Floats, Floats, Floats, Floats]:
         weight = 1.0 / (spread**2 + known)
-        inner = np.linalg.pinv(wide.T @ (wide * weight[:, np.newaxis]))
+        inner = np.asarray(np.linalg.pinv(wide.T @ (wide * weight[:, np.newaxis])), np.float64)
         beta = inner @ (wide.T @ (weight * y))
-        leverage = np.einsum("ij,jk,ik->i", wide, inner, wide) * weight
+        leverage = ((wide @ inner) * wide).sum(axis=1) * weight
         scale = np.sqrt((spread**2 + known) * np.maximum(1.0 - leverage, 1e-9))
-        return beta, y - wide @ beta, scale, inner
+        return beta, y - wide @ beta, np.asarray(scale, np.float64), inner
 
     low, high = 0.0, max(float(y.std()) * 3.0, 1e-6)
     middle = float(stdtrit(free, 0.75))
@@ -630,7 +630,7 @@ class _Moments:
         """Share of all items that agents pass, by the best linear prediction from some of them."""
         some = np.where(np.isfinite(outcomes[:, items]), outcomes[:, items], self.mean[items])
         inner = self.covariance[np.ix_(items, items)] + 1e-9 * np.eye(len(items))
-        weight = np.linalg.solve(inner, self.covariance[items].sum(axis=1))
+        weight = np.asarray(np.linalg.solve(inner, self.covariance[items].sum(axis=1)), np.float64)
         total = self.mean.sum() + (some - self.mean[items]) @ weight
         return np.clip(total / len(self.mean), 0.0, 1.0)
 
@@ -647,6 +647,11 @@ def reliability(known: Abilities) -> float:
     mean = share @ NODES
     error = float((share @ NODES**2 - mean**2).mean())
     return float(np.clip(1.0 - error / (error + float(mean.var())), 0.0, 1.0))
+
+
+def _drawn(chance: Floats, generator: np.random.Generator) -> Floats:
+    """Successes and failures by their chances."""
+    return np.asarray(generator.random(chance.shape) < chance, np.float64)
 
 
 def _share(joint: Floats) -> Floats:

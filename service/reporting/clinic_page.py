@@ -78,11 +78,12 @@ def _items_picture(items: Sequence[ItemReport]) -> str:
             axes.vlines(x, *np.clip(ends, -_WIDEST, _WIDEST).T, color=PRIOR, lw=1, zorder=1)
         size = 22 if len(told) <= 100 else 10
         axes.scatter(x, y, s=size, color=colour, marker=marker, label=words, zorder=2, alpha=0.8)
+    labels: dict[tuple[float, float], list[str]] = {}
     for item in sorted(faulty, key=lambda one: abs(_drawn(one) - 1.0), reverse=True)[:_NAMED]:
-        at = (item.passed, _drawn(item))
-        axes.annotate(
-            item.item, at, xytext=(4, 3), textcoords="offset points", fontsize=7, color=INK
-        )
+        labels.setdefault((item.passed, round(_drawn(item), 2)), []).append(item.item)
+    for at, names in labels.items():
+        text = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        axes.annotate(text, at, xytext=(4, 3), textcoords="offset points", fontsize=7, color=INK)
     axes.axhline(0.0, color=SOFT, lw=1)
     axes.axhline(LITTLE, color=SOFT, lw=0.8, ls=":")
     axes.set_xlim(-0.02, 1.02)
@@ -91,8 +92,8 @@ def _items_picture(items: Sequence[ItemReport]) -> str:
     if sound and faulty:
         axes.legend(frameon=False, fontsize=8)
     _plain(axes)
-    names = f"{len(told)} items by the share of agents that pass and by discrimination"
-    return inline_svg(figure, "items", f"{names}; something was found with {len(faulty)} of them.")
+    words = f"{len(told)} items by the share of agents that pass and by discrimination"
+    return inline_svg(figure, "items", f"{words}; something was found with {len(faulty)} of them.")
 
 
 def _drawn(item: ItemReport) -> float:

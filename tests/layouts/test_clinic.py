@@ -13,7 +13,7 @@ from scipy.special import expit
 from typer.testing import CliRunner
 
 from animalcat.cli.battery import app
-from animalcat.layouts import clinic
+from animalcat.layouts import clinic, load_layout
 from animalcat.layouts.checking.answers import Columns, responses_of, with_pass_marks
 from animalcat.layouts.checking.clinic import Clinic, Responses
 from animalcat.layouts.checking.items import (
@@ -38,7 +38,7 @@ def rasch(agents: int, items: int, seed: int) -> tuple[Floats, Floats, Floats]:
     g = np.random.default_rng(seed)
     ability, difficulty = g.standard_normal(agents), np.linspace(-1.5, 1.5, items)
     p = expit(1.2 * (ability[:, np.newaxis] - difficulty))
-    return (g.random(p.shape) < p).astype(np.float64), ability, difficulty
+    return np.asarray(g.random(p.shape) < p, np.float64), ability, difficulty
 
 
 def framed(outcomes: Floats, names: list[str] | None = None) -> pd.DataFrame:
@@ -118,6 +118,24 @@ def test_items_of_a_rasch_model_without_faults_are_left_alone() -> None:
     assert named <= 2
 
 
+def test_a_layout_says_what_items_demand() -> None:
+    """An item that is easy for all, though its level is the hardest, contradicts the layout."""
+    g = np.random.default_rng(4)
+    level = np.append(np.linspace(1.0, 9.0, 30), 9.0)
+    ability = g.uniform(2.0, 10.0, 60)
+    p = expit(1.0 * (ability[:, np.newaxis] - level))
+    p[:, 30] = 0.95
+    outcomes = np.asarray(g.random(p.shape) < p, np.float64)
+    names = [f"i{k}" for k in range(31)]
+    demands = pd.DataFrame({"difficulty": level}, index=pd.Index(names))
+    layout = load_layout("one-capability")
+    found = clinic(framed(outcomes, names), demands=demands, layout=layout, length=5)
+    assert found.by == "one-capability"
+    assert [one.item for one in found.items if "against its demands" in one.kinds] == ["i30"]
+    assert found.items[30].beyond_demands is not None
+    assert found.items[30].beyond_demands > 2.0
+
+
 def test_shuffled_outcomes_tell_nothing() -> None:
     g = np.random.default_rng(3)
     found = clinic(framed((g.random((80, 25)) < 0.5).astype(np.float64)))
@@ -132,11 +150,11 @@ def test_with_as_many_agents_as_named_four_in_five_intervals_are_above_0() -> No
     found = Discriminations(one, one, 0.0 * one, one, nan, nan, nan)
     wanted = int(agents_wanted(known, found, np.arange(25) == 3, 0)[3])
     g = np.random.default_rng(6)
-    above = []
+    above: list[bool] = []
     for _ in range(120):
         ability = g.standard_normal(wanted)
         p = expit(ability[:, np.newaxis] * known.model.slope + known.model.ease)
-        drawn = (g.random(p.shape) < p).astype(np.float64)
+        drawn = np.asarray(g.random(p.shape) < p, np.float64)
         drawn[:, 3] = g.random(wanted) < expit(0.6 * ability)
         rows, share = Abilities.of(known.model, drawn).without(3)
         fitted = fit_item(drawn[rows, 3], share)

@@ -30,6 +30,7 @@ def stand_in():
 
 @task
 def sums() -> Task:
+    """Sums of 2 to 10 numbers of 1 to 4 digits."""
     chance = random.Random(1)
     samples = []
     for terms in range(2, 11):
