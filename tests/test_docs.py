@@ -118,7 +118,7 @@ def test_documented_benchmarks_exist(page: Path) -> None:
         "-m benchmarks.reproduce": PAPERS,
     }
     named = re.findall(
-        r"(\banimalcat bench|-m benchmarks(?:\.reproduce)?|`bench|`layout reproduce) ([a-z0-9]+)",
+        r"(\banimalcat bench|-m benchmarks(?:\.reproduce)?|`bench|`layout reproduce) ([a-z0-9_]+)",
         page.read_text(),
     )
     wrong = [f"{command} {part}" for command, part in named if part not in known.get(command, ())]
