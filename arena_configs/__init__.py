@@ -13,6 +13,7 @@ problems; `reading` reads an arena for who plays it, and says what they found. `
 which arena comes next, `outcome` defines what is observed of an episode, and `families` draws
 arenas from files of parameters; `batteries` has the recipes of batteries, which say how many of
 which family; `instance` is one arena of a battery, `origin` says where it comes from, and
-`demand_text` stands for an arena where an instance has demands alone; `taken` has words for what a control takes away. `bounds` finds numbers that are too large, and `chance`
-what an arena leaves to chance.
+`demand_text` stands for an arena where an instance has demands alone; `taken` has words for what a
+control takes away. `bounds` finds numbers that are too large, and `chance` what an arena leaves to
+chance.
 """
