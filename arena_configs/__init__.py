@@ -12,8 +12,8 @@ that certainly cannot be reached, `returns` bounds what an episode can return, a
 problems; `reading` reads an arena for who plays it, and says what they found. `sequence` decides
 which arena comes next, `outcome` defines what is observed of an episode, and `families` draws
 arenas from files of parameters; `batteries` has the recipes of batteries, which say how many of
-which family; `instance` is one arena of a battery, and `origin` says where it comes from; `taken`
-has words for what a control takes away. `bounds` finds numbers that are too large, and `chance`
-what an arena leaves to chance. `demand_text` stands in an arena's place where there are demands
-alone.
+which family; `instance` is one arena of a battery, `origin` says where it comes from, and
+`demand_text` stands for an arena where an instance has demands alone; `taken` has words for what a
+control takes away. `bounds` finds numbers that are too large, and `chance` what an arena leaves to
+chance.
 """

@@ -541,7 +541,11 @@ class SqlStore:
             rows = db.execute(query.order_by(table.c.seq.desc()).limit(limit)).all()
         return {
             row.id: WaitState(
-                SessionState[row.state], row.paused, row.allowed, row.episodes, _listed(row)
+                SessionState[row.state],
+                row.paused,
+                row.allowed,
+                row.episodes,
+                _listed(row.unjudged),
             )
             for row in rows
         }
@@ -1530,9 +1534,9 @@ def _unjudged() -> Label[Any]:
     return awaited.correlate(table).scalar_subquery().label("unjudged")
 
 
-def _listed(row: Row[Any]) -> tuple[int, ...]:
+def _listed(unjudged: str | None) -> tuple[int, ...]:
     """What `_unjudged` found, as numbers."""
-    return tuple(sorted(map(int, row.unjudged.split(",")))) if row.unjudged else ()
+    return tuple(sorted(map(int, unjudged.split(",")))) if unjudged else ()
 
 
 def _in_states(wanted: SessionFilter, page: Page) -> ColumnElement[bool]:
@@ -1733,7 +1737,7 @@ def _session(row: Row[Any]) -> Session:
             paused=row.paused,
             practised=row.practised,
             spent=records.SPENT.read(row.spent),
-            unjudged=_listed(row),
+            unjudged=_listed(row.unjudged),
             identity=records.IDENTITY.read(row.identity),
             **_whose(row),
         )
