@@ -140,7 +140,9 @@ def _course(
     rule = StoppingRule(max_episodes=CHOICES, target_sd=0.0, futility=0.0)
     plan = Plan(layout, items, levels, {}, ("",) * ITEMS, policy, rule, seed, at_once, size=ITEMS)
     answers = dict(zip(items, right.tolist(), strict=True))
-    session, waiting, rows = Session(plan), [""] * 0, []
+    session = Session(plan)
+    waiting: list[str] = []
+    rows: list[list[float]] = []
     while True:
         while (choice := session.choose()) is not None:
             waiting.append(choice.item)

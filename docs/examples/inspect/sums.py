@@ -30,7 +30,7 @@ def stand_in():
 
 @task
 def sums() -> Task:
-    """Sums of 2 to 10 numbers of 1 to 4 digits."""
+    """Four sums of each number of terms, from 2 to 10, and of digits, from 1 to 4."""
     chance = random.Random(1)
     samples = []
     for terms in range(2, 11):
