@@ -210,6 +210,7 @@ def judged(layout: Layout, agents: Sequence[dict[str, Any]], told: set[str]) -> 
         lowest, highest = _bounds(left[:, i])
         row = _row(f"SD left of the prior's: {name}", left[:, i].mean(), lowest, highest)
         what = "told apart by the items" if tells else "not told apart by the items"
+        what = what if i in layout.capabilities else ""
         rows.append(
             row
             | (_met(f"under {HALF}", left[:, i].mean() < HALF, what) if tells else {"note": what})

@@ -287,8 +287,9 @@ class GainEstimator:
         if self._binary:
             # All at once: the probabilities are the same, and are read only once.
             p = self._probabilities(theta, count, rows)
-            shape = len(futures), len(weightings[0]), len(p)
-            sums = _sums(p, np.concatenate(weightings)).reshape(shape)
+            sums = _sums(p, np.concatenate(weightings)).reshape(
+                len(futures), 1 + ability.shape[1], len(p)
+            )
             for k in range(len(futures)):
                 predicted = np.clip(sums[k, 0], 0.0, 1.0)
                 spread = np.maximum(predicted * (1.0 - predicted), 1e-9)

@@ -1,7 +1,7 @@
 """The layouts that are shipped, as YAML with variants; files and plugins have the same form.
 
-`choice` takes the variant that covers most, where none is named. `levels` writes a layout for
-anybody's table of demand levels.
+`choice` takes the variant that covers most, where none is named. `levels` writes a layout for items
+whose demands are levels of scales.
 """
 
 from __future__ import annotations
