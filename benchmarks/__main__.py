@@ -22,7 +22,7 @@ PARTS: Final[Mapping[str, str]] = {
     "unity": "an unmodified animalai client beside a build of canned frames",
     "speech": "what our own code takes for a turn of a model that speaks",
     "slots": "several agents at once",
-    "at_once": "what several samples at once cost an adaptive evaluation in precision",
+    "concurrency": "what several samples at once cost an adaptive evaluation in precision",
     "retest": "two sessions of one agent with other seeds",
     "rate": "which estimate of the success rate of a battery errs least",
     "report": "what the report on a session costs",

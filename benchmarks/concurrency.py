@@ -1,4 +1,4 @@
-"""`python -m benchmarks at_once`: what it costs in precision that several samples run at once.
+"""`python -m benchmarks concurrency`: what it costs in precision that several samples run at once.
 
 Models are drawn from the prior of a layout of three demand levels, and answer by chance as it says.
 Under `at_once` = m, choice k uses the outcomes of the choices 1 to k - m. A model answers a sample
