@@ -5,8 +5,9 @@ and `episode` work with a server, `serve` is one, `config` looks at its settings
 how one is. `token` makes what callers show to one, `share` says to whom things belong there, and
 `audit` who did what. `data` looks after its store.
 `campaign_tables` shows campaigns. `battery_contents` is what `battery show` and `battery export`
-load, `battery_features` what `battery features` writes, `calibrate` is `battery calibrate`, and
-`profile_prediction` and `profile_controls` are what `profile predict` and `profile controls` load.
+load, `battery_features` what `battery features` writes, `calibrate` is `battery calibrate`,
+`clinic` is `battery clinic`, and `profile_prediction` and `profile_controls` are what
+`profile predict` and `profile controls` load.
 `arena` and `layout` work on files. `unity` makes real builds ready and holds the stand-in for one.
 `plugins` lists what other packages add. `demo` does the main job once, `doctor` says what is
 missing, and `bench` measures speed. `shared` holds what several of them need.
