@@ -127,7 +127,6 @@ class Measurement:
         """
         layout = layout or meant_layout(battery, spec.layout, spec.layout_variant)
         _check_choice(spec, layout)
-        _check_arenas(spec, battery)
         self.battery = battery
         self.coverage = some_coverage(
             layout,
@@ -495,8 +494,16 @@ def _check_choice(spec: SessionSpec, layout: Layout) -> None:
         )
 
 
-def _check_arenas(spec: SessionSpec, battery: Battery) -> None:
-    """Refuse to play demands where only arenas can be played."""
+def check_arenas(spec: SessionSpec, battery: Battery) -> None:
+    """Refuse to play demands where only arenas can be played.
+
+    Args:
+        spec: The session.
+        battery: Its battery as it is stored; clients are not told of arenas.
+
+    Raises:
+        ServiceError: It has demands alone, and the backend plays arenas, or twins are asked for.
+    """
     if battery.has_arenas:
         return
     said = f"battery {spec.battery} was made of a table of demands and has no arenas"
