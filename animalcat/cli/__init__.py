@@ -2,8 +2,8 @@
 
 `agent` needs nothing but the base install. `battery`, `session`, `campaign`, `profile`, `outcomes`
 and `episode` work with a server, `serve` is one, `config` looks at its settings, and `server` says
-how one is. `token` makes what callers show to one, `share` says to whom things belong there, and
-`audit` who did what. `data` looks after its store.
+how one is. `token` makes what callers show to one, `share` says to whom things belong there,
+`delete` removes them, and `audit` says who did what. `data` looks after its store.
 `campaign_tables` shows campaigns. `battery_contents` is what `battery show` and `battery export`
 load, `battery_features` what `battery features` writes, `calibrate` is `battery calibrate`, and
 `profile_prediction` and `profile_controls` are what `profile predict` and `profile controls` load.
