@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class _Column(NamedTuple):
 
 
 def import_demands(
-    table: Path,
+    table: IO[bytes],
     seed: int,
     store: Path,
     tick: Tick = silent,
@@ -66,9 +66,9 @@ def import_demands(
     time; the columns are held once, sorted by name.
 
     Args:
-        table: Parquet, or CSV in UTF-8 with a header. The columns are `instance`, any of `suite`,
-            `paradigm`, `task` and `variant`, and one per feature, written `name` or `name [unit]`.
-            An empty cell means that the feature does not apply.
+        table: An open file: Parquet, or CSV in UTF-8 with a header. The columns are `instance`,
+            any of `suite`, `paradigm`, `task` and `variant`, and one per feature, written `name` or
+            `name [unit]`. An empty cell means that the feature does not apply.
         seed: Each instance has a seed that follows from this and from its name.
         store: Folder that holds batteries by digest.
         tick: Told of progress; an exception that it raises ends the import.
@@ -96,21 +96,23 @@ def import_demands(
     return load(digest, store)
 
 
-def _heads(table: Path) -> tuple[list[str], bool]:
+def _heads(table: IO[bytes]) -> tuple[list[str], bool]:
     """The heads of a table's columns, and whether it is Parquet."""
-    with table.open("rb") as file:
-        parquet = file.read(len(_PARQUET)) == _PARQUET
-    if parquet:
+    table.seek(0)
+    if table.read(len(_PARQUET)) == _PARQUET:
         arrow: Any = import_module("pyarrow")
         try:
             return list(import_module("pyarrow.parquet").read_schema(table).names), True
         except arrow.ArrowException as error:
             raise TableError(f"table: it is no whole Parquet file: {error}") from None
+    table.seek(0)
+    file = io.TextIOWrapper(table, encoding="utf-8-sig", newline="")
     try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            first = next(csv.reader(file), list[str]())
+        first = next(csv.reader(file), list[str]())
     except (UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"table: neither Parquet nor CSV in UTF-8: {error}") from None
+    finally:
+        file.detach()  # else it would close the table
     return first, False
 
 
@@ -155,9 +157,12 @@ def _columns(heads: Sequence[str]) -> list[_Column]:
     return columns
 
 
-def _read(table: Path, heads: Sequence[str], columns: Sequence[_Column], *, parquet: bool) -> Any:
+def _read(
+    table: IO[bytes], heads: Sequence[str], columns: Sequence[_Column], *, parquet: bool
+) -> Any:
     """The columns of a table as Arrow's, features as numbers and all else as text."""
     arrow: Any = import_module("pyarrow")
+    table.seek(0)
     numbers = {column.head for column in columns}
     types = {h: arrow.float64() if h in numbers else arrow.string() for h in heads}
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from animalcat.service.batteries.battery import ArenaFile
 
@@ -39,8 +39,8 @@ class Spool:
         """
         folder = data / FOLDER
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # It has a name, by which a table can be read.
-        self._file = tempfile.NamedTemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
+        # It has no name, so that nothing is left if the server is killed.
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
         self._places: list[_Place] = []
 
     def __len__(self) -> int:
@@ -66,10 +66,10 @@ class Spool:
         self._file.write(piece)
 
     @property
-    def piled(self) -> Path:
+    def piled(self) -> IO[bytes]:
         """The file that pieces were added to."""
         self._file.flush()
-        return Path(self._file.name)
+        return self._file
 
     def __iter__(self) -> Iterator[ArenaFile]:
         for place in sorted(self._places):

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from animalcat import names, plugins
 from animalcat.arena_configs.batteries import (
@@ -265,7 +265,7 @@ class BatteryLibrary:
         self,
         battery: str,
         seed: int,
-        table: Path,
+        table: IO[bytes],
         tick: Tick = silent,
         *,
         layout: NamedLayout | None = None,
@@ -276,7 +276,7 @@ class BatteryLibrary:
         Args:
             battery: Id for the battery.
             seed: Seed from which those of the instances follow.
-            table: File of the table.
+            table: The table, an open file.
             tick: Told of progress; an exception that it raises ends the import.
             layout: The layout that the battery is to name; None for none.
             replace: Whether the name is to stand for this if it stands for other content.

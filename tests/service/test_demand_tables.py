@@ -37,7 +37,8 @@ def made(content: str | bytes | pd.DataFrame, folder: Path) -> Battery:
         content.to_parquet(table)
     else:
         table.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return import_demands(table, 3, folder / "batteries")
+    with table.open("rb") as file:
+        return import_demands(file, 3, folder / "batteries")
 
 
 async def test_rows_are_instances_in_the_units_of_what_is_measured(tmp_path: Path) -> None:
