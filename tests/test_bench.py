@@ -51,9 +51,7 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "slots": {"slots": {"SLOTS": (1, 2), "EPISODES": 4, "THINKING": 0.0}},
     "report": {"report": {"EPISODES": 20}},
     "incidents": {"incidents": {"QUICK_AGENTS": 1, "SECONDS": 5.0}},
-    "concurrency": {
-        "concurrency": {"AT_ONCE": (1, 2), "ITEMS": 40, "CHOICES": 6, "AT": (3, 6), "QUICK": 2}
-    },
+    "concurrency": {"concurrency": {"ITEMS": 40, "CHOICES": 6, "AT": (3, 6), "QUICK": 2}},
     "speech": {"speech": {"TURNS": 3}},
     "demo": {"demo": {"DEMOS": (WALKS,), "QUICK_SEEDS": 1}},
     "verdicts": {"verdicts": {"RUNS": (("drawn", 150, 21), ("drawn", 150, 22)), "QUICK": 3}},
