@@ -209,7 +209,10 @@ def test_a_class_is_looked_for_before_anything_runs(tmp_path: Path) -> None:
     ("reference", "message"),
     [
         ("builtin:clever", "there are: braitenberg, forward, planner, random, scout"),
-        ("braitenberg", "expected builtin:NAME, plugin:NAME or path/to/file.py:ClassName"),
+        (
+            "braitenberg",
+            "expected builtin:NAME, plugin:NAME, llm:MODEL or path/to/file.py:ClassName",
+        ),
         ("builtin:", "expected builtin:NAME"),
         ("{folder}/mine.txt:Mine", "expected builtin:NAME"),
         ("{folder}/nowhere.py:Mine", "there is no file"),

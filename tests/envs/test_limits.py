@@ -436,7 +436,10 @@ def test_a_colour_draws_it_by_each_picture() -> None:
         ("builtin:braitenberg+follows=left", "cannot follow left; it can follow: red, green"),
         ("mine.py:Mine+ramp-shy", "an agent of a file does not have; it takes: sight"),
         ("builtin:clever+sight=3", "no such builtin; there are: braitenberg"),
-        ("builtin:+sight=3", "expected builtin:NAME, plugin:NAME or path/to/file.py:ClassName"),
+        (
+            "builtin:+sight=3",
+            "expected builtin:NAME, plugin:NAME, llm:MODEL or path/to/file.py:ClassName",
+        ),
     ],
 )
 def test_errors_say_what_is_wrong(reference: str, words: str) -> None:
