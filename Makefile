@@ -9,6 +9,8 @@ PROTOS := $(sort $(wildcard protos/animalcat/v1/*.proto protos/animalcat/envs/ml
 IMAGE  := wire.binpb.gz
 GENERATED := animalcat/v1 animalcat/envs/mlagents/v1
 TESTFLAGS ?= -n auto --dist loadgroup --no-loadscope-reorder
+# The tests of every day.
+USUAL = not slow and not cluster and not images and not thorough
 export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
@@ -57,8 +59,10 @@ $(STAMP): $(BASE) requirements.lock requirements-animalai.lock | $(filter .tools
 demo: $(BASE)
 	$(BIN)/animalcat demo
 
+# inspect_ai changes asyncio for the whole of a process, so what runs it has processes of its own.
 test: $(STAMP)
-	$(BIN)/python -m pytest $(TESTFLAGS) -m "not slow and not cluster and not images and not thorough"
+	$(BIN)/python -m pytest $(TESTFLAGS) -m "$(USUAL)" tests/inspect_door
+	$(BIN)/python -m pytest $(TESTFLAGS) -m "$(USUAL)" --ignore=tests/inspect_door
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest $(TESTFLAGS) -m "slow and not cluster and not images and not thorough" $(TESTS)

@@ -52,7 +52,6 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "report": {"report": {"EPISODES": 20}},
     "incidents": {"incidents": {"QUICK_AGENTS": 1, "SECONDS": 5.0}},
     "concurrency": {"concurrency": {"ITEMS": 40, "CHOICES": 6, "AT": (3, 6), "QUICK": 2}},
-    "speech": {"speech": {"TURNS": 3}},
     "demo": {"demo": {"DEMOS": (WALKS,), "QUICK_SEEDS": 1}},
     "verdicts": {"verdicts": {"RUNS": (("drawn", 150, 21), ("drawn", 150, 22)), "QUICK": 3}},
     "layouts": {
@@ -66,11 +65,11 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 ELSEWHERE: Final = {
     *("simulator", "fidelity", "against", "twin", "fresh", "demands", "adaptive", "recovery"),
     *("impostors", "trust", "kill", "fuzz", "entrants", "rate", "retest", "growth", "coins"),
-    *("levels", "choice"),
+    *("levels", "choice", "speech"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
 of layouts, test_battery_rate, test_recovery, test_kill, test_fuzz, test_entrants, test_growth and
-test_levels;
+test_levels; that of `speech` is among those of inspect_ai;
 `fresh` and `coins` have one below."""
 
 

@@ -86,6 +86,13 @@ A module holds one `command`, or a Typer `app` of verbs, or `app_for` that makes
 """
 _WITHOUT_SERVER: Final = frozenset({"layout", "profile"})
 """Commands that work with files alone."""
+_LEARNERS: Final = frozenset(
+    {
+        *("arviz", "h5netcdf", "matplotlib", "numba", "nutpie", "pandas", "pyarrow", "pymc"),
+        *("scipy", "xarray", "yaml"),
+    }
+)
+"""Packages that the extra `learner` brings."""
 
 
 def build(argv: list[str]) -> typer.Typer:
@@ -161,7 +168,7 @@ def _missing(what: str, error: ModuleNotFoundError) -> int:
     package = (error.name or "").split(".")[0]
     if package in ("", "animalcat"):
         raise error
-    light = set(_words()[:1]) & _WITHOUT_SERVER
+    light = set(_words()[:1]) & _WITHOUT_SERVER and package in _LEARNERS
     extra = "learner" if light else "server"
     complain(
         f"{what} needs the package {package}, which is not installed. Install the {extra} extra: "

@@ -99,7 +99,7 @@ def test_it_talks_to_any_server(
 def test_what_needs_the_extra_names_it(base: dict[str, str], words: list[str]) -> None:
     done = run(base, *words)
     assert done.returncode == 3, done.stderr
-    extra = "learner" if words[0] in ("arena", "layout") else "server"
+    extra = "learner" if words[0] == "layout" else "server"
     assert install(extra) in done.stderr
     assert done.stderr.count("\n") == 1
 

@@ -7,20 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import animalcat
-from animalcat.envs.agents import AgentLoadError, make_agent
-from animalcat.envs.agents.base import EpisodeInfo
-from animalcat.envs.agents.limits import read_reference
-from animalcat.envs.answers import Noted
-from animalcat.envs.types import CameraSpec, ObservationSpec
-from animalcat.errors import AnimalcatError
-from animalcat.speech import Tongue, most_tokens
-from animalcat.speech.estimate import LETTERS, PIXELS
-from tests.client.conftest import MakeSession, Server
-
-pytest.importorskip("inspect_ai")
-
 from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessageAssistant,
@@ -30,7 +16,19 @@ from inspect_ai.model import (
     get_model,
 )
 
+import animalcat
+from animalcat.envs.agents import AgentLoadError, make_agent
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.limits import read_reference
+from animalcat.envs.answers import Noted
+from animalcat.envs.types import CameraSpec, ObservationSpec
+from animalcat.errors import AnimalcatError
 from animalcat.inspect.speaking import ModelAgent, understood
+from animalcat.speech import Tongue, most_tokens
+from animalcat.speech.estimate import LETTERS, PIXELS
+from tests.client.conftest import MakeSession, Server, client, make_session, server
+
+__all__ = ["client", "make_session", "server"]  # fixtures of the tests of clients
 
 SPEC = ObservationSpec(camera=CameraSpec(16))
 INFO = EpisodeInfo(0, 1, SPEC, time_budget_steps=100)
