@@ -196,7 +196,10 @@ class ArenaSource(SampleSource):
     def begin(self, task: str, model: str) -> None:
         """Take note of the task; tried again, it has the same id and goes on with its session."""
         self._task, self._model = task, model
-        self.session = self.profile = None
+        self.session = self.profile = self._client = None
+        self._trials.clear()
+        self._seats.clear()
+        self._attempts.clear()
 
     def trial(self, sample: str | int | None, epoch: int) -> Trial | None:
         """The trial of a sample; None where it is stored already."""
@@ -279,9 +282,10 @@ class ArenaSource(SampleSource):
         address = self._open.enter_context(server_for(self._place.server, self._place.data))
         client = self._client = self._open.enter_context(connect(address))
         agent = f"llm:{self._model}+{self.tongue}"
-        battery = client.battery(self._spec.pop("battery")).id
+        battery = client.battery(self._spec["battery"]).id
+        spec: dict[str, Any] = {**self._spec, "battery": battery}
         session = self.session = client.create_session(
-            agent=agent, battery=battery, request_id=f"inspect-{self._task}", **self._spec
+            agent=agent, request_id=f"inspect-{self._task}", **spec
         )
         known: list[tuple[int, int]] = []
         for episode in client.iter_episodes(session):
