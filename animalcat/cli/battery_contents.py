@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -12,12 +12,9 @@ import typer
 from animalcat.cli.shared.output import fail, print_rows
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
-from animalcat.lab.received import battery_of
+from animalcat.lab.received import Tell, battery_of, told
 from animalcat.service.reporting.instance_table import csv_text, parquet_bytes
 from animalcat.values import Instance
-
-Tell = Callable[[str, int, int], None]
-"""Told what is being done, how much is done, and how much there is."""
 
 LISTED: Final = 20
 """Values of a count, or unsolved instances, that are printed at most."""
@@ -39,14 +36,13 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
         AnimalcatError: There is no such battery, or a file cannot be written.
     """
     known = client.get_battery(name)
-    received: list[Instance] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for instance in client.instances(name, arenas=True):
-            _write_arena(folder / "arenas", instance)
-            received.append(instance)
-            tell("writing arenas", len(received), known.instances)
-        battery = battery_of(known, received)
+        written = (
+            _written(folder / "arenas", instance)
+            for instance in told(client.instances(name, arenas=True), known, "writing arenas", tell)
+        )
+        battery = battery_of(known, written)
         tell("writing the table", 0, 0)
         text = json.dumps(known.manifest, indent=1, ensure_ascii=False) + "\n"
         (folder / "manifest.json").write_text(text, "utf-8")
@@ -54,18 +50,20 @@ def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
         (folder / "table.parquet").write_bytes(parquet_bytes(battery))
     except OSError as error:
         raise AnimalcatError(f"{folder}: cannot be written: {error.strerror}") from error
-    return len(received)
+    return len(battery.instances)
 
 
-def _write_arena(folder: Path, instance: Instance) -> None:
+def _written(folder: Path, instance: Instance) -> Instance:
+    """Write the arena of an instance, and give the instance back."""
     if not instance.arena_yaml:  # its battery was made of a table of demands
-        return
+        return instance
     path = PurePosixPath(f"{instance.name}.yaml")
     if path.is_absolute() or ".." in path.parts:
         fail(f"instance {instance.name!r}: this name is no file inside {folder}")
     target = folder / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(instance.arena_yaml, "utf-8")
+    return instance
 
 
 def show(manifest: Mapping[str, Any]) -> None:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from animalcat import values
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.files import write_whole
-from animalcat.lab.received import battery_of
+from animalcat.lab.received import Tell, battery_of, told
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
@@ -25,9 +24,6 @@ from animalcat.showing import line_html, stacked_html, table_html
 if TYPE_CHECKING:
     import pandas as pd
 
-Tell = Callable[[str, int, int], None]
-"""Told what is being done, how much is done, and how much there is."""
-
 MAPS: Final = 360
 """Most maps that a page has where no number is given."""
 
@@ -38,7 +34,7 @@ class ReportedBattery:
 
     Attributes:
         report: The report as data.
-        arenas: The arenas by name, as YAML.
+        arenas: The arenas that the page has maps of by name, as YAML.
     """
 
     report: BatteryReport
@@ -135,12 +131,8 @@ def reported(
     """
     known = client.get_battery(name)
     try:
-        received: list[values.Instance] = []
-        for instance in client.instances(name, arenas=page):
-            received.append(instance)
-            tell("reading arenas", len(received), known.instances)
+        battery = battery_of(known, told(client.instances(name), known, "reading demands", tell))
         tell("looking at demands", 0, 0)
-        battery = battery_of(known, received)
         report = battery_report(
             name,
             battery,
@@ -150,7 +142,12 @@ def reported(
         )
     except (ServiceError, SpecificationError) as error:
         raise AnimalcatError(str(error), "INVALID_REQUEST") from error
-    arenas = {instance.name: instance.arena_yaml for instance in received if instance.arena_yaml}
+    shown = {*report.shown} if page else set[str]()
+    arenas = {
+        instance.name: instance.arena_yaml
+        for instance in (client.instances(name, arenas=True) if shown else ())
+        if instance.name in shown and instance.arena_yaml
+    }
     return ReportedBattery(report, arenas)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,19 @@ from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.origin import Origin
 from animalcat.client import Client
 from animalcat.service.batteries.battery import Battery, NamedLayout
+from animalcat.service.batteries.columns import InstanceColumns
+
+Tell = Callable[[str, int, int], None]
+"""Told what is being done, how much is done, and how much there is."""
+
+
+def told(
+    instances: Iterable[values.Instance], known: values.Battery, what: str, tell: Tell
+) -> Iterator[values.Instance]:
+    """The instances of a battery as they come, telling of progress."""
+    for done, instance in enumerate(instances, 1):
+        yield instance
+        tell(what, done, known.instances)
 
 
 def received(client: Client, name: str) -> Battery:
@@ -26,30 +39,36 @@ def named_layout(known: values.Battery) -> NamedLayout | None:
 
 
 def battery_of(known: values.Battery, received: Iterable[values.Instance]) -> Battery:
-    """A battery as the server has it, without the arenas' folder and the episodes' seeds."""
+    """A battery as the server has it, without the arenas' folder and the episodes' seeds.
+
+    The instances are taken as they come, and are held as columns.
+    """
     validity: Mapping[str, Any] = known.manifest.get("validity") or {}
     return Battery(
         digest=known.digest,
         units={feature.name: feature.unit for feature in known.features},
-        instances=tuple(
-            Instance(
-                name=instance.name,
-                paradigm=instance.paradigm,
-                features=instance.features,
-                pass_mark=instance.pass_mark,
-                time_limit_steps=instance.time_limit_steps,
-                seed=0,
-                arena="",
-                missing=instance.missing,
-                places=instance.places,
-                origin=None if instance.origin is None else Origin(**asdict(instance.origin)),
-                suite=instance.suite,
-                task_name=instance.task,
-                variant=instance.variant,
-                control=instance.control,
-                control_of=instance.control_of,
-            )
-            for instance in received
+        instances=InstanceColumns.of(
+            (
+                Instance(
+                    name=instance.name,
+                    paradigm=instance.paradigm,
+                    features=instance.features,
+                    pass_mark=instance.pass_mark,
+                    time_limit_steps=instance.time_limit_steps,
+                    seed=0,
+                    arena="",
+                    missing=instance.missing,
+                    places=instance.places,
+                    origin=None if instance.origin is None else Origin(**asdict(instance.origin)),
+                    suite=instance.suite,
+                    task_name=instance.task,
+                    variant=instance.variant,
+                    control=instance.control,
+                    control_of=instance.control_of,
+                )
+                for instance in received
+            ),
+            [feature.name for feature in known.features],
         ),
         problems=known.problems,
         folder=Path(),

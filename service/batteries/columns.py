@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from importlib import import_module
 from operator import eq
@@ -16,6 +18,7 @@ import numpy as np
 from animalcat.arena_configs.instance import Instance
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.service.batteries.naming import LINK
 
 Row = dict[str, Any]
 """An instance as JSON values, which leave out what is empty."""
@@ -151,6 +154,22 @@ class InstanceColumns(Sequence[Instance]):
                 self._known[begin : len(self._names), k] = table[name].is_valid().to_numpy()
         self._rest: Any = arrow.concat_arrays(rest or [arrow.array([], arrow.string())])
 
+    @classmethod
+    def of(cls, instances: Iterable[Instance], features: Sequence[str]) -> Self:
+        """Hold instances as they come, some at a time.
+
+        Args:
+            instances: The instances.
+            features: Names of all features that one may have.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "instances.parquet"
+            with ColumnsWriter(path, features) as writer:
+                for instance in instances:
+                    writer.add(row_of(instance))
+                writer.finish({})
+            return cls(path)
+
     def __len__(self) -> int:
         return len(self._names)
 
@@ -202,6 +221,15 @@ class InstanceColumns(Sequence[Instance]):
 @lru_cache(maxsize=4096)
 def _missing(text: str) -> Mapping[str, str]:
     return json.loads(text)
+
+
+def row_of(instance: Instance) -> Row:
+    """Return an instance as a row, from which `instance_of` makes it again."""
+    row = asdict(instance)
+    for name in ("places", "origin", "suite", "task_name", "variant", *LINK):
+        if not row[name]:
+            del row[name]
+    return row
 
 
 def instance_of(row: Row) -> Instance:

@@ -7,16 +7,13 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from animalcat.arena_configs.batteries import Recipe
 from animalcat.arena_configs.features import FEATURES
-from animalcat.arena_configs.instance import Instance
-from animalcat.service.batteries.columns import ColumnsWriter, InstanceColumns, read_head
+from animalcat.service.batteries.columns import ColumnsWriter, InstanceColumns, read_head, row_of
 from animalcat.service.batteries.drafts import Fixed
-from animalcat.service.batteries.naming import LINK
 
 TABLE: Final = "battery.parquet"
 """File of a battery's table, in its folder: a row an instance, and what is said of the whole."""
@@ -77,7 +74,7 @@ def write_battery(
         with ColumnsWriter(temporary / TABLE, [*units]) as writer:
             for item in fixed:
                 arenas.append(_write_arena(temporary, item))
-                writer.add(_row(item.instance))
+                writer.add(row_of(item.instance))
                 tried = tried or item.verdict is not None
                 if item.verdict and not item.verdict.solved:
                     unsolved[item.instance.name] = item.verdict.reason
@@ -167,15 +164,6 @@ def _digest(head: Mapping[str, Any], rows: InstanceColumns, arenas: Sequence[byt
 
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-def _row(instance: Instance) -> dict[str, Any]:
-    """Return an instance as a row of the table on disk."""
-    row = asdict(instance)
-    for name in ("places", "origin", "suite", "task_name", "variant", *LINK):
-        if not row[name]:
-            del row[name]
-    return row
 
 
 def into_place(temporary: Path, folder: Path) -> None:

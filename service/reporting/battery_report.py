@@ -214,6 +214,11 @@ class BatteryReport:
     additions: tuple[Addition, ...]
 
     @property
+    def shown(self) -> list[str]:
+        """Names of the instances that the contact sheet shows, in its order."""
+        return [row.name for part in self.sheet for row in part.rows if row.shown]
+
+    @property
     def close(self) -> list[Pair]:
         """Demands that go together although neither is nested in the other."""
         return [pair for pair in self.correlations.pairs() if not pair.kinship]

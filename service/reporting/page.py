@@ -45,7 +45,7 @@ def html_page(
     Returns:
         An HTML document.
     """
-    shown = [row.name for part in report.sheet for row in part.rows if row.shown]
+    shown = report.shown
     maps: dict[str, Markup] = {}
     for done, name in enumerate(shown):
         tick(done, len(shown))
