@@ -161,6 +161,35 @@ def node_comparison(
     return figure
 
 
+def node_ranks(
+    profiles: Mapping[str, Mapping[str, Any]], node: str, reading: NodeReading
+) -> Figure:
+    """Draw many agents' intervals of one node from the greatest mean to the least.
+
+    Only the first and the last are named: there is no room for more.
+
+    Args:
+        profiles: Profile by agent, as JSON, all with that node.
+        node: The node.
+        reading: How the node is read.
+    """
+    summed = {name: profile["nodes"][node] for name, profile in profiles.items()}
+    names = sorted(summed, key=lambda name: -summed[name]["mean"])
+    rows = [-row for row in range(len(names))]
+    low, high = zip(*(summed[name]["hdi"] for name in names), strict=True)
+    figure = new_figure(4.6, 4.2)
+    axes: Any = figure.add_subplot(1, 1, 1)
+    axes.hlines(rows, low, high, color=PRIOR, lw=1)
+    axes.plot([summed[name]["mean"] for name in names], rows, ".", color=INK, ms=3)
+    axes.set(yticks=[rows[0], rows[-1]], ylim=(rows[-1] - 1, 1), xlim=(min(low), max(high)))
+    axes.set_yticklabels([plain(names[0]), plain(names[-1])], fontsize=8)
+    axes.set_title(plain(node), fontsize=9, color=INK)
+    axes.set_xlabel(plain(reading.label), fontsize=8, color=SOFT)
+    read_axis(axes.xaxis, reading, (min(low), max(high)))
+    tidy(axes)
+    return figure
+
+
 def population(
     agents: Subjects,
     x: str = "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ from animalcat.layouts.checking.side_by_side import (
     rank_rows,
 )
 from animalcat.layouts.explaining.wording import few_of, percent
-from animalcat.plots.agents import node_comparison
+from animalcat.plots.agents import node_comparison, node_ranks
 from animalcat.plots.given import table_of
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.readings import NodeReading
@@ -27,6 +27,9 @@ from animalcat.service.reporting.comparison import Compared
 from animalcat.service.reporting.templates import templates
 
 Row = Mapping[str, Any]
+
+FEW: Final = 24
+"""Agents up to which each has a row, a column or a mark of its own in the pictures."""
 
 
 def comparison_page(
@@ -63,27 +66,23 @@ def comparison_page(
         known.profiles,
         {name: table_of(result, "comparison") for name, result in known.results.items()},
     )
-    wide = [
-        drawn.of(
-            lambda: plots.heat(profiles, scales=known.scales),
-            f"Table of means and SDs of {names} by node.",
-        ),
-    ]
-    success = [
-        drawn.of(
-            lambda: plots.population(profiles, scales=known.scales),
-            f"{names} by two capabilities, with intervals; size is noise, shade the share passed.",
-        ),
-        drawn.of(
-            lambda: plots.brier(tables), f"Brier score of predictions against success of {names}."
-        ),
-        drawn.of(lambda: plots.categories(tables), f"Success of {names} by paradigm, a table."),
-        drawn.of(lambda: plots.radar(tables), f"Success of {names} by paradigm, a radar."),
-        drawn.of(
-            lambda: plots.generality(tables),
-            f"Spread of the successes of {names} over difficulty, against capability.",
-        ),
-    ]
+    plane = drawn.of(
+        lambda: plots.population(profiles, scales=known.scales),
+        f"{names} by two capabilities, with intervals; size is noise, shade the share passed.",
+    )
+    wide, success = (), (plane,)
+    if len(profiles) <= FEW:
+        wide = (
+            drawn.of(
+                lambda: plots.heat(profiles, scales=known.scales),
+                f"Table of means and SDs of {names} by node.",
+            ),
+        )
+        success = (plane, *(drawn.of(draw, said) for draw, said in _successes(tables, names)))
+    else:
+        missing.append(
+            f"Pictures with a row or a mark for each agent are drawn of at most {FEW} agents."
+        )
     return (
         templates()
         .get_template("comparison.html.j2")
@@ -110,6 +109,19 @@ def comparison_page(
     )
 
 
+def _successes(tables: Mapping[str, Any], names: str) -> Iterator[tuple[Callable[[], Figure], str]]:
+    yield (
+        lambda: plots.brier(tables),
+        f"Brier score of predictions against success of {names}.",
+    )
+    yield lambda: plots.categories(tables), f"Success of {names} by paradigm, a table."
+    yield lambda: plots.radar(tables), f"Success of {names} by paradigm, a radar."
+    yield (
+        lambda: plots.generality(tables),
+        f"Spread of the successes of {names} over difficulty, against capability.",
+    )
+
+
 class _Pictures:
     """Draws pictures, and notes why one cannot be drawn."""
 
@@ -133,6 +145,12 @@ def _nodes(
 ) -> Iterator[tuple[Callable[[], Figure], str]]:
     for node in known.nodes:
         reading = NodeReading(node, known.scales[node])
+        if len(known.profiles) > FEW:
+            yield (
+                lambda node=node, reading=reading: node_ranks(known.profiles, node, reading),
+                f"90 % intervals of {node}, from the greatest mean to the least.",
+            )
+            continue
         said = "; ".join(f"{name} {words[node, name]}" for name in known.profiles)
         yield (
             lambda node=node, reading=reading: node_comparison(

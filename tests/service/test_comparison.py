@@ -21,7 +21,7 @@ from animalcat.service.reporting.comparison import (
     compared,
     differing,
 )
-from animalcat.service.reporting.comparison_page import comparison_page
+from animalcat.service.reporting.comparison_page import FEW, comparison_page
 from tests.service.test_battery_report import SUM, Page
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "data" / "gallery"
@@ -123,6 +123,17 @@ def test_the_page_compares_and_escapes(both: dict[str, Results]) -> None:
     assert all(one.get("role") == "img" and one.get("aria-label") for one in pictures)
     names = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
     assert len(names) == len(set(names))
+
+
+def test_the_page_of_many_agents_has_no_picture_that_grows_with_them(
+    both: dict[str, Results],
+) -> None:
+    one, other = both.values()
+    many = {f"agent-{k}": (one, other)[k % 2] for k in range(FEW + 1)}
+    seen = Page(comparison_page(compared(many), "Many"))
+    pictures = [attributes for tag, attributes in seen.tags if tag == "svg"]
+    assert len(pictures) == 1 + len(one.layout.latents)
+    assert f"drawn of at most {FEW} agents" in seen.words
 
 
 def test_sessions_are_compared_from_the_command_line(tmp_path: Path) -> None:
