@@ -126,9 +126,9 @@ class Trial:
         await self._carry_out()
 
     async def _carry_out(self) -> None:
-        while not self.over and (action := self.talk.next(self.seen)) is not None:
+        while not self.over and (actions := self.talk.next(self.seen)):
             notes, self._notes = self._notes, []
-            await self._act(bytes([action]), notes)
+            await self._act(actions, notes)
 
     async def _act(self, actions: bytes, notes: Sequence[Note]) -> None:
         """Take actions in a thread, so that the loop serves other samples meanwhile."""

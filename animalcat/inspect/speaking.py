@@ -145,7 +145,7 @@ class ModelAgent:
         """Go on with what was answered, or ask the model."""
         talk = self._talk
         assert talk is not None  # an episode is reset before it is played
-        while (action := talk.next(observation)) is None:
+        while not (said := talk.next(observation)):
             output = await self._asked(talk.show())
             answer = understood(output, self._tongue)
             self._notes.append(_note(answer, output))
@@ -154,7 +154,7 @@ class ModelAgent:
             else:
                 talk.mishear(answer.why)
         notes, self._notes = tuple(self._notes), []
-        actions = Actions([action])
+        actions = Actions(list(said))
         return Noted(actions, notes) if notes else actions
 
     async def _asked(self, shown: Shown) -> ModelOutput:

@@ -148,13 +148,13 @@ class _Play:
         """Do what was said, until it is the client's turn or the trial is over."""
         opening = self._episodes.opening
         assert opening is not None  # a conversation is held while an episode is open
-        action = talk.next(talk.seen)
-        while action is not None:
-            result = self._episodes.act(bytes([action]))
+        actions = talk.next(talk.seen)
+        while actions:
+            result = self._episodes.act(actions)
             if result.ended:
                 self._talk = None
                 return ["The trial is over. Call next_arena for the next one."]
-            action = talk.next(result.observation)
+            actions = talk.next(result.observation)
         return _told(talk)
 
 

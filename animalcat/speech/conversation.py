@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.answers import MAX_ACTIONS
 from animalcat.envs.types import Observation
 from animalcat.speech.doing import NOTHING, Doing
 from animalcat.speech.perceiving import health, picture, words
@@ -32,8 +33,8 @@ class Shown(NamedTuple):
 class Conversation:
     """The turns of one episode.
 
-    Whoever lets a speaker play asks `next` for an action at each observation. Where it returns
-    None it is the speaker's turn: `show` says what to show it, and `hear`, `mishear` or `end` what
+    Whoever lets a speaker play asks `next` for actions at each observation. Where it returns
+    none it is the speaker's turn: `show` says what to show it, and `hear`, `mishear` or `end` what
     came back.
 
     Attributes:
@@ -70,16 +71,15 @@ class Conversation:
         """Physics steps of a decision."""
         return self.info.observation_spec.decision_period
 
-    def next(self, observation: Observation) -> int | None:
-        """Say which action comes next, 0 to 8; None where it is the speaker's turn."""
+    def next(self, observation: Observation) -> bytes:
+        """Say which actions come next, a byte each; none where it is the speaker's turn."""
         self._seen = observation
         while self._doing is not None:
-            action = self._doing.next(observation)
-            if action is not None:
-                return action
+            if actions := self._doing.next(observation):
+                return actions
             self._said.append(self._doing.report())
             self._doing = self._begun()
-        return NOTHING if self.over else None
+        return bytes([NOTHING]) * MAX_ACTIONS if self.over else b""
 
     def show(self) -> Shown:
         """Say what to show the speaker now.

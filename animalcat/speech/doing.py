@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import hypot
 from typing import Final
 
+from animalcat.envs.answers import MAX_ACTIONS
 from animalcat.envs.types import PHYSICS_STEP, Observation
 from animalcat.speech.reading import Deed, Go, Press, Turn, Wait
 
@@ -34,7 +35,7 @@ _PROGRESS: Final = 0.02
 class Doing:
     """One deed that is being done.
 
-    Ask `next` for an action at each observation until it returns None; `report` says what came of
+    Ask `next` for actions at each observation until it returns none; `report` says what came of
     it. It knows what the agent perceives, and nothing of the arena: on ice it would slip.
 
     Attributes:
@@ -52,22 +53,26 @@ class Doing:
     _blocked: bool = False
     _covered: float = 0.0
 
-    def next(self, observation: Observation) -> int | None:
-        """Say the next action, 0 to 8; None once the deed is done."""
+    def next(self, observation: Observation) -> bytes:
+        """Say the next actions, a byte each, 0 to 8; none once the deed is done.
+
+        What does not hang on what is perceived meanwhile is said at once.
+        """
         match self.deed:
             case Go(metres):
                 action = self._go(metres, observation)
+                actions = b"" if action is None else bytes([action])
             case Turn(degrees):
                 way = TURN_RIGHT if degrees > 0 else TURN_LEFT
-                action = way if self._taken < self._decisions(abs(degrees) / DEGREES) else None
+                actions = self._repeated(way, self._decisions(abs(degrees) / DEGREES))
             case Wait(seconds):
                 # Waiting takes a decision at least, so that no answer costs nothing.
                 most = max(1, self._decisions(seconds / PHYSICS_STEP))
-                action = NOTHING if self._taken < most else None
+                actions = self._repeated(NOTHING, most)
             case Press(action=pressed, decisions=decisions):
-                action = pressed if self._taken < decisions else None
-        self._taken += action is not None
-        return action
+                actions = self._repeated(pressed, decisions)
+        self._taken += len(actions)
+        return actions
 
     def report(self) -> str:
         """What came of it, in a sentence, once `next` has returned None."""
@@ -83,6 +88,9 @@ class Doing:
                 return f"You waited {self._taken * self.period * PHYSICS_STEP:.2g} s."
             case Press():
                 return f"You did it for {self._taken} of {self.deed.decisions} frames."
+
+    def _repeated(self, action: int, decisions: int) -> bytes:
+        return bytes([action]) * min(decisions - self._taken, MAX_ACTIONS)
 
     def _decisions(self, physics_steps: float) -> int:
         return round(physics_steps / self.period)

@@ -27,6 +27,7 @@ LAYOUTS: Final = (
     "navigation-speed",
     "testbed",
     "demand-levels",
+    "spoken",
 )
 """Names of the shipped layouts; each is a file here."""
 

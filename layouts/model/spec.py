@@ -288,7 +288,8 @@ class Layout:
         excludes = {e.feature: [e.above, e.below, e.unit] for e in self.excludes}
         known: list[Any] = [self.digest, excludes]
         if self.cues:
-            known.append(sorted([c.mimics, c.feature, c.above, c.below, c.unit] for c in self.cues))
+            cues = ([c.mimics, c.feature, c.above, c.below, c.unit] for c in self.cues)
+            known.append(sorted(cues, key=str))  # limits may be None, which nothing is less than
         if self.calibration is not None:
             known.append([self.calibration.name, self.calibration.digest])
         text = json.dumps(known, sort_keys=True, separators=(",", ":"))

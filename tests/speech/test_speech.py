@@ -225,6 +225,7 @@ def _started() -> Step:
 
 def _do(environment: Environment, step: Step, deed: Deed, period: int) -> tuple[Step, str]:
     doing = Doing(deed, period)
-    while step.ended_by is None and (action := doing.next(step.observation)) is not None:
-        step = environment.step(action)
+    while step.ended_by is None and (actions := doing.next(step.observation)):
+        for action in actions:
+            step = environment.step(action)
     return step, doing.report()
