@@ -1,4 +1,4 @@
-"""Pictures of `docs/adaptive.md` from the results that `benchmarks/adaptive.py` keeps."""
+"""Pictures of `docs/research/adaptive.md` from the results that `benchmarks/adaptive.py` keeps."""
 
 from __future__ import annotations
 

@@ -51,7 +51,9 @@ def test_adaptive_testing() -> None:
     kept = [row for f in RESULTS.glob("*.json") for row in json.loads(f.read_text())["rows"]]
     known = {row["name"]: row for row in kept}
     table = [
-        row for row in rows("adaptive.md", "What was measured") if row.get("measured") in known
+        row
+        for row in rows("research/adaptive.md", "What was measured")
+        if row.get("measured") in known
     ]
     assert len(table) > 60
     for row in table:
@@ -72,7 +74,9 @@ def test_calibration() -> None:
         for run in data("calibration")["calibrations"]
         if run["seed"] == 0
     }
-    table = [row for row in rows("reproduction.md", "Calibration") if "with equal tails" in row]
+    table = [
+        row for row in rows("research/reproduction.md", "Calibration") if "with equal tails" in row
+    ]
     assert {(row["layout"], row["variant"]) for row in table} == kept.keys()
     for row in table:
         run = kept[row["layout"], row["variant"]]
@@ -91,7 +95,7 @@ def test_figure_9() -> None:
         "bias": "rightLeftBias",
     }
     kept = {entrant["name"]: entrant for entrant in data("burden2023")["figure_9"]["entrants"]}
-    section = list(rows("reproduction.md", "Figure 9"))
+    section = list(rows("research/reproduction.md", "Figure 9"))
     table = [row for row in section if {"entrant", "navigation"} <= row.keys()]
     assert {row["entrant"] for row in table} == kept.keys()
     for row in table:
@@ -104,7 +108,7 @@ def test_figure_9() -> None:
 def test_figure_6a() -> None:
     runs = {run["layout"]["variant"]: run["entrants"] for run in data("burden2023")["figure_6a"]}
     kept = {v: {e["name"]: e for e in entrants} for v, entrants in runs.items()}
-    table = [row for row in rows("reproduction.md", "Figure 6a") if "entrant" in row]
+    table = [row for row in rows("research/reproduction.md", "Figure 6a") if "entrant" in row]
     assert {row["entrant"] for row in table} == kept["metres-15"].keys()
     for row in table:
         for variant in ("metres-15", "figure-9", "as-printed"):
@@ -114,7 +118,9 @@ def test_figure_6a() -> None:
 
 def test_table_8() -> None:
     kept = {run["layout"]["variant"]: run["table_8"] for run in data("burden2023")["tables"]}
-    section = [row for row in rows("reproduction.md", "Table 8") if "printed: layout" in row]
+    section = [
+        row for row in rows("research/reproduction.md", "Table 8") if "printed: layout" in row
+    ]
     table = [row for row in section if row["agent"].isdigit()]
     assert len(table) == len(kept["refined"])
     for row, refined, by_task in zip(table, kept["refined"], kept["by-task"], strict=True):
@@ -130,7 +136,7 @@ def test_table_8() -> None:
 def test_simulated_entrants() -> None:
     populations = data("tesic2025")["populations"]
     kept = {node["node"]: node for node in populations["contest"]["nodes"]}
-    table = list(rows("reproduction.md", "Tesic et al. 2025"))
+    table = list(rows("research/reproduction.md", "Tesic et al. 2025"))
     errors = [row for row in table if "contest: error" in row]
     assert {row["node"] for row in errors} == kept.keys()
     for row in errors:

@@ -58,7 +58,7 @@ _SHARPER: Final = 5.0
 """How many times as sharp choices are without doubt as they are in full doubt."""
 _REPEATING: Final = 5.0
 """Factor of the sharpness of choices where instances may be repeated: what tells most is not used
-up then (docs/adaptive.md)."""
+up then (docs/research/adaptive.md)."""
 _LEAN: Final = 0.15
 """Share of the choices among instances in which an open cue misleads, while success is expected
 there. Two or three of them rule a cue out."""

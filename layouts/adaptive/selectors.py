@@ -33,7 +33,7 @@ batteries are left as they are: with 30, those of the Olympics were predicted a 
 
 REST: Final = 0.35
 """Greatest share of such choices that is left to all other instances. With 0.2, intervals of the
-whole battery's success rate were wider (docs/adaptive.md)."""
+whole battery's success rate were wider (docs/research/adaptive.md)."""
 
 AIM_WIDTH: Final = 0.15
 """Difference to the aimed success rate at which an instance is worth 0.61 of what it tells. The
@@ -223,7 +223,7 @@ class WorthProportional:
 
     The most informative instances are those where the layout is steepest, which is also where a
     wrong layout misleads most. If only these were played, an agent that the layout does not
-    describe would look like a different agent that it does describe (docs/adaptive.md).
+    describe would look like a different agent that it does describe (docs/research/adaptive.md).
 
     In a large battery, most of what is drawn in this way would be one of the many instances that
     tell little. So most draws are among the best. What is left for the others keeps every instance
@@ -347,7 +347,7 @@ class StratifiedRandom:
 
     A paradigm is owed plays in proportion to its share of the battery, and those furthest behind
     are due. If all were owed the same, rare paradigms would get most of the plays; where the layout
-    is wrong about these, it would then be wrong about everything (docs/adaptive.md).
+    is wrong about these, it would then be wrong about everything (docs/research/adaptive.md).
     """
 
     reason: str = "random"

@@ -49,7 +49,7 @@ def test_instances_are_spread_over_the_declared_ranges(name: str, variant: str) 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_shipped_layouts_are_calibrated(name: str) -> None:
-    # A quick version: the results of 1,000 agents a variant are in docs/reproduction.md.
+    # A quick version: the results of 1,000 agents a variant are in docs/research/reproduction.md.
     found = calibrated(load_layout(name))
     assert found.problems == ()
     assert found.covered.shape == found.places.shape == (40, len(found.layout.latents))
