@@ -15,7 +15,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow test-thorough test-cluster check-all check-due check-quick images unity-clients sb3-env viewers-env openenv-env openenv-check pymc6 packages lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up what a user needs, and run the main job end to end"
@@ -30,6 +30,8 @@ help:
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make viewers-env   set up Rerun, inspect_ai and moviepy, with which the tests then read what we write"
+	@echo "make openenv-env   set up OpenEnv, which the tests then play with"
+	@echo "make openenv-check   validate the OpenEnv package without running it"
 	@echo "make pymc6   test the fits on PyMC 6 (Python 3.12)"
 	@echo "make packages   install wheel and sdist afresh on Python 3.11 to 3.14, and run the README's commands there"
 	@echo "make readings   measure again the batteries whose meta-features come with the project"
@@ -149,6 +151,20 @@ $(CLIENTS)/viewers/.installed: requirements-clients/viewers.lock pyproject.toml 
 	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable .
 	@touch $@
 
+# OpenEnv and the package that serves us through it (docker/openenv), in an environment of their own: it needs an older
+# SDK of the Model Context Protocol than ours. pytest is what its tests are run with.
+openenv-env: $(CLIENTS)/openenv/.installed
+
+$(CLIENTS)/openenv/.installed: docker/openenv/requirements.lock docker/openenv/pyproject.toml pyproject.toml | $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --clear --python "$(PYTHON)" $(@D)
+	$(UV) pip install --quiet --python $(@D)/bin/python --require-hashes -r docker/openenv/requirements.lock
+	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable . --editable docker/openenv
+	@touch $@
+
+# What can be said of the package without running it; tests/images runs it in its container.
+openenv-check: openenv-env
+	$(CLIENTS)/openenv/bin/openenv validate docker/openenv --level static
+
 # Fits and both evaluators once more on Python 3.12, for which the lock has PyMC 6.
 PYTHON312 ?= $(call newest,3.12)
 PYMC6_TESTS ?= tests/layouts/test_fit.py tests/layouts/test_two_evaluators.py
@@ -201,7 +217,8 @@ readings: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/animalcat bench $(BENCHFLAGS)
 
-# requirements.lock has everything; each other lock has the same versions of a part of it.
+# requirements.lock has everything; each other lock has the same versions of a part of it. OpenEnv's has them but for
+# Pillow, of which its Gradio wants an older one.
 lock: LOCK = $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11
 lock: CLIENT_LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url
 lock: | $(filter .tools/bin/uv,$(UV))
@@ -215,6 +232,9 @@ lock: | $(filter .tools/bin/uv,$(UV))
 	printf 'animalai==5.0.1\n' | $(CLIENT_LOCK) --python-version 3.10.12 - -o requirements-clients/animalai-5.0.1.lock
 	printf 'animalai==4.1.0\nmlagents-envs==0.30.0\nprotobuf==3.20.3\ngrpcio<1.49\n' | $(CLIENT_LOCK) --python-version 3.9 - -o requirements-clients/animalai-4.1.0.lock
 	printf 'stable-baselines3\ntorch==2.13.0+cpu\n' | $(CLIENT_LOCK) $(SB3_TORCH) --python-version 3.11 --extra server --constraint requirements.lock pyproject.toml - -o requirements-clients/sb3.lock
+	sed -n '/^[a-zA-Z]/{/^pillow==/d;s/ \\$$//;p}' requirements-server.lock > .tools/openenv.txt
+	printf 'openenv>=0.10,<0.11\n' | $(LOCK) --extra server --constraint .tools/openenv.txt pyproject.toml - -o docker/openenv/requirements.lock
+	rm .tools/openenv.txt
 	$(CLIENT_LOCK) --universal --python-version 3.11 --extra server --extra rerun --extra inspect --extra render pyproject.toml -o requirements-clients/viewers.lock
 
 clean:
