@@ -45,6 +45,7 @@ _NOTHING: Final = NodeNote()
 _STEPS: Final = 400
 _SAME: Final = 0.01
 """By what share of its range a demand may differ and still count as the same."""
+_NUMBERS: Final = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 _MINUS: Final = re.compile(r"(?<!\w)-(?=\d)")
 
 
@@ -451,6 +452,18 @@ def few_of(names: Sequence[str], most: int = 3) -> str:
     if len(names) <= most + 1:
         return all_of(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def counted(text: str, number: int, **gaps: object) -> str:
+    """Words in the number that is meant: "{n} item[|s] [is|are] left out of {layout}".
+
+    Args:
+        text: The words, with forms of one and of several, and gaps.
+        number: How many are meant, which fills the gap `n` unless something else is given for it.
+        **gaps: What fills the other gaps.
+    """
+    formed = _NUMBERS.sub(lambda match: match[1 if number == 1 else 2], text)
+    return formed.format(**{"n": number, **gaps})
 
 
 def _minus(text: str) -> str:
