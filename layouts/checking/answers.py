@@ -235,9 +235,7 @@ def with_pass_marks(given: Responses, marks: Mapping[str, float] | float) -> Res
     Raises:
         TableError: An item has no mark.
     """
-    one = marks if isinstance(marks, float) else np.nan
-    of_item = {} if isinstance(marks, float) else marks
-    row = np.array([of_item.get(item, one) for item in given.items], np.float64)
+    row = [marks.get(item, np.nan) if isinstance(marks, Mapping) else marks for item in given.items]
     if lost := [item for item, mark in zip(given.items, row, strict=True) if not np.isfinite(mark)]:
         raise TableError(f"{len(lost)} items have no pass mark; the first is {lost[0]!r}")
     passed = np.where(np.isfinite(given.outcomes), given.outcomes > row, np.nan)

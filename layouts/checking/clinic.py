@@ -506,7 +506,7 @@ class _Examination:
             return None
         made = statistics.shortened(self.y, self.length, self.seed, PARTS, self.tick)
         zero, varies = np.zeros(len(self.y)), np.ptp(made.predicted) and np.ptp(made.full)
-        ranks = [np.asarray(rankdata(one)) for one in (made.predicted, made.full)]
+        ranks = np.array([rankdata(one) for one in (made.predicted, made.full)])
         return ShortFormReport(
             tuple(self.items[i] for i in made.chosen),
             bootstrap(_off, made.predicted, made.full, self.seed),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -174,7 +174,7 @@ def fit_item(y: Floats, share: Floats, effects: Floats | None = None) -> ItemFit
     at = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
     steps = np.eye(len(at)) * 1e-4
     curve = np.array([(loss(at + step)[1] - loss(at - step)[1]) / 2e-4 for step in steps])
-    errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv(0.5 * (curve + curve.T))), 1e-12))
+    errors = np.sqrt(np.maximum(np.diag(_inverse(0.5 * (curve + curve.T))), 1e-12))
     return ItemFit(float(at[0]), float(errors[0]), float(at[1]), float(errors[1]), at[2:])
 
 
@@ -336,7 +336,7 @@ def contradictions(
     def fitted(spread: float) -> tuple[Floats, Floats, Floats, Floats]:
         """Weights, what they leave, that in standard deviations, and the weights' covariance."""
         weight = 1.0 / (spread**2 + known)
-        inner = np.asarray(np.linalg.pinv(wide.T @ (wide * weight[:, np.newaxis])), np.float64)
+        inner = _inverse(wide.T @ (wide * weight[:, np.newaxis]))
         beta = inner @ (wide.T @ (weight * y))
         leverage = ((wide @ inner) * wide).sum(axis=1) * weight
         left = y - wide @ beta
@@ -423,7 +423,7 @@ def differences(
         tick("comparing groups", done, _SETS)
         again = Abilities.of(model, known.simulated(generator), codes)
         null[done] = _scores(again, others)
-    scale: Floats = np.linalg.pinv(np.einsum("sig,sih->igh", null, null) / _SETS)
+    scale = _inverse(np.einsum("sig,sih->igh", null, null) / _SETS)
 
     def sizes(scores: Floats) -> Floats:
         return np.where(looked, np.einsum("...ig,igh,...ih->...i", scores, scale, scores), 0.0)
@@ -448,7 +448,7 @@ def _scores(known: Abilities, others: Floats) -> Floats:
     item = np.column_stack([np.ones(len(ability)), ability])
     inner = np.einsum("ap,ai,aq->ipq", item, weight, item, optimize=True)
     cross = np.einsum("ag,ai,ap->igp", others, weight, item, optimize=True)
-    made: Floats = np.linalg.pinv(inner) @ (left.T @ item)[:, :, np.newaxis]
+    made = _inverse(inner) @ (left.T @ item)[:, :, np.newaxis]
     return left.T @ others - (cross @ made)[:, :, 0]
 
 
@@ -530,7 +530,8 @@ class _Moments(NamedTuple):
         """Share of all items that agents pass, by the best linear prediction from some of them."""
         some = np.where(np.isfinite(outcomes[:, items]), outcomes[:, items], self.mean[items])
         inner = self.covariance[np.ix_(items, items)] + 1e-9 * np.eye(len(items))
-        weight: Floats = np.linalg.solve(inner, self.covariance[items].sum(axis=1))
+        solved: Any = np.linalg.solve(inner, self.covariance[items].sum(axis=1))
+        weight = np.asarray(solved, np.float64)
         total = self.mean.sum() + (some - self.mean[items]) @ weight
         return np.clip(total / len(self.mean), 0.0, 1.0)
 
@@ -552,6 +553,11 @@ def reliability(known: Abilities) -> float:
 def _drawn(chance: Floats, generator: np.random.Generator) -> Floats:
     """Successes and failures by their chances."""
     return np.asarray(generator.random(chance.shape) < chance, np.float64)
+
+
+def _inverse(matrices: Floats) -> Floats:
+    made: Any = np.linalg.pinv(matrices)
+    return np.asarray(made, np.float64)
 
 
 def _share(joint: Floats) -> Floats:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,25 @@ _SAME: Final = 0.01
 """By what share of its range a demand may differ and still count as the same."""
 _NUMBERS: Final = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 _MINUS: Final = re.compile(r"(?<!\w)-(?=\d)")
+
+
+class Vocabulary(NamedTuple):
+    """What sentences call that which was played.
+
+    Attributes:
+        many: Instances.
+        again: Instances of which some were played more than once.
+        setting: What instances of one paradigm have in common.
+    """
+
+    many: str
+    again: str
+    setting: str
+
+
+ARENAS: Final = Vocabulary("arenas", "episodes", "the apparatus")
+ITEMS: Final = Vocabulary("items", "attempts", "the task")
+SAMPLES: Final = Vocabulary("samples", "samples", "the task")
 
 
 @dataclass(frozen=True, eq=False)
